@@ -7,18 +7,18 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// answer is the part of a tool result that can show a failure.
+// answer holds the parts of a tool result that can show a failure.
 type answer struct {
 	text    string  // of the first text block
-	whole   *node   // the text as an object; nil where it begins like none, or was not looked at
-	objects []*node // wherever an error object may stand
-	sure    bool    // it says that it is a failure
-	blocks  int     // of its content
-	wrapped bool    // a runtime has put something before the text
-	code    string  // which that names
+	whole   *node   // the text as an object; nil if it does not look like one or was not parsed
+	objects []*node // every place that may hold an error object
+	sure    bool    // it is marked as a failure
+	blocks  int     // how many content blocks there are
+	wrapped bool    // a runtime has put a prefix before the text
+	code    string  // the code in that prefix
 }
 
-// textAsObject returns the text as an object, which may be broken; nil where it begins like none.
+// textAsObject returns the text as an object, which may be broken, or nil if it does not look like one.
 func (a *answer) textAsObject() *node {
 	if a.whole != nil {
 		return a.whole
@@ -29,10 +29,10 @@ func (a *answer) textAsObject() *node {
 	return a.whole
 }
 
-// maxBlocks bounds how many text blocks are looked at.
+// maxBlocks limits how many text blocks are read.
 const maxBlocks = 8
 
-// readTexts fills in the first text of content, and the texts that are JSON objects.
+// readTexts fills in the first text of content and the texts that are JSON objects.
 func (r *Reader) readTexts(a *answer, content []json.Value) {
 	n := 0
 	for _, block := range content {
@@ -51,12 +51,12 @@ func (r *Reader) readTexts(a *answer, content []json.Value) {
 			break
 		}
 	}
-	if r.Cut != "" { // the objects may have been completed
+	if r.Cut != "" { // the objects may have been completed by us
 		a.whole = nil
 	}
 }
 
-// objectOf returns a text as an object, or nil where it begins like none.
+// objectOf returns a text as an object, or nil if it does not look like one.
 func (r *Reader) objectOf(text string) *node {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") {
@@ -82,8 +82,7 @@ func textBlock(block json.Value) (string, bool) {
 	return text.string()
 }
 
-// peeled returns a, then a without what runtimes put before its text, one layer after the
-// other.
+// peeled returns a, then a without the prefixes of runtimes, one layer at a time.
 func (r *Reader) peeled(a answer) []answer {
 	list := []answer{a}
 	for range maxWraps {

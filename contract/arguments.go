@@ -9,10 +9,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// The texts by which SDKs and validators say that arguments do not fit a tool's
-// inputSchema.
+// Texts in which SDKs and validators say that arguments do not match a tool's inputSchema.
 
-// Rules that decide the kind of a violation. They are keywords of JSON Schema.
+// Rules that decide the kind of a violation. They are JSON Schema keywords.
 const (
 	ruleRequired = "required"
 	ruleType     = "type"
@@ -20,14 +19,14 @@ const (
 	ruleUnknown  = "additionalProperties"
 )
 
-// maxViolations bounds how many violations are taken from a text.
+// maxViolations limits how many violations are read from a text.
 const maxViolations = 20
 
-// argumentTexts are the forms of the SDKs: how each begins, and the family that lists its violations.
+// argumentTexts are the forms that SDKs use: how each begins, and the family that reads its violations.
 var argumentTexts = []struct {
 	sign    string
 	begins  *regexp.Regexp
-	instead string // of the SDK's own words, for the family
+	instead string // replaces the SDK's own words, for the family
 	family  string
 }{
 	{"issues of the TypeScript SDK", regexp.MustCompile(`^\[`), "[", "zod"},
@@ -40,7 +39,7 @@ var (
 	reInvalidPython = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
 )
 
-// argumentText reads a text in which an SDK rejects arguments. A list alone is one only if it has violations.
+// argumentText reads a text in which an SDK rejects arguments. A bare list counts only if it has violations.
 func argumentText(text string) (violations []recourse.Violation, sign string, ok bool) {
 	for _, sdk := range argumentTexts {
 		if !sdk.begins.MatchString(headOf(text)) {
@@ -55,7 +54,7 @@ func argumentText(text string) (violations []recourse.Violation, sign string, ok
 	return violations, "text of the Go SDK: arguments", ok
 }
 
-// violationsIn returns the violations that a text lists in the family's form.
+// violationsIn returns the violations listed in a text in the family's form.
 func (f *Family) violationsIn(text string) []recourse.Violation {
 	if e, ok := f.reads(text); ok {
 		return e.Violations
@@ -75,8 +74,8 @@ func quoted(list string) []string {
 
 var reGoStep = regexp.MustCompile(`^validating ([^\s:]+): `)
 
-// goText reads the text of the Go SDK, which names each schema on the way to the first
-// violation, then the keyword.
+// goText reads the text of the Go SDK, which names each schema on the path to the first violation, then the
+// keyword.
 func goText(text string) ([]recourse.Violation, bool) {
 	rest, ok := strings.CutPrefix(headOf(text), `validating "arguments": `)
 	if !ok {
@@ -85,7 +84,7 @@ func goText(text string) ([]recourse.Violation, bool) {
 	var steps []string
 	for m := reGoStep.FindStringSubmatch(rest); m != nil; m = reGoStep.FindStringSubmatch(rest) {
 		rest = rest[len(m[0]):]
-		if strings.HasPrefix(m[1], "/") { // the whole way, each time
+		if strings.HasPrefix(m[1], "/") { // each schema is named by its full path
 			steps = propertySteps(m[1])
 		}
 	}
@@ -108,7 +107,7 @@ func goText(text string) ([]recourse.Violation, bool) {
 	return atEach(v, steps, names), true
 }
 
-// propertySteps returns the names of properties in a path through a schema.
+// propertySteps returns the property names in a path through a schema.
 func propertySteps(path string) []string {
 	var steps []string
 	tokens := strings.Split(path, "/")
@@ -121,8 +120,7 @@ func propertySteps(path string) []string {
 	return steps
 }
 
-// atEach places a violation at each of the names below a path, or at the path itself if
-// there are no names.
+// atEach places a violation at each of the names below a path, or at the path itself if there are none.
 func atEach(v recourse.Violation, steps, names []string) []recourse.Violation {
 	if len(names) == 0 {
 		return []recourse.Violation{at(v, steps...)}
@@ -145,15 +143,15 @@ func at(v recourse.Violation, steps ...string) recourse.Violation {
 	return v
 }
 
-// The sentences of Ajv, by which servers in JavaScript say that arguments do not fit a
-// JSON Schema: Ajv's name for the arguments, the path to the value, and the rule.
+// Ajv's sentences, in which JavaScript servers say that arguments do not match a JSON Schema. Each has Ajv's
+// name for the arguments, the path to the value, and the rule.
 var (
 	reAjv         = regexp.MustCompile(`^(?:data|instance)?((?:/[^\s/]+)*) ?(must (?:NOT )?(?:have|be|match) .+)$`)
 	reAjvRequired = regexp.MustCompile(`^must have required property '([^']+)'`)
 	reAjvType     = regexp.MustCompile(`^must be (string|integer|number|boolean|object|array|null)$`)
 )
 
-// ajvRules are the keywords of JSON Schema by the beginning of Ajv's sentence.
+// ajvRules maps the beginning of an Ajv sentence to the JSON Schema keyword.
 var ajvRules = []struct{ begin, rule string }{
 	{"must match format ", "format"},
 	{"must match pattern ", "pattern"},
@@ -167,7 +165,7 @@ var ajvRules = []struct{ begin, rule string }{
 	{"must be multiple of", "multipleOf"},
 }
 
-// ajvSentence reads a sentence of Ajv as a violation at or below a path.
+// ajvSentence reads an Ajv sentence as a violation at or below a path.
 func ajvSentence(text string, where []string) (recourse.Violation, bool) {
 	m := reAjv.FindStringSubmatch(headOf(text))
 	if m == nil {
@@ -192,7 +190,7 @@ func ajvSentence(text string, where []string) (recourse.Violation, bool) {
 	return at(v, steps...), len(steps) > 0
 }
 
-// pointerSteps returns the steps of a JSON Pointer, with or without its first slash.
+// pointerSteps returns the steps of a JSON Pointer, with or without the leading slash.
 func pointerSteps(pointer string) []string {
 	pointer = strings.TrimPrefix(pointer, "/")
 	if pointer == "" {
@@ -205,8 +203,8 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-// placeFirst corrects the place of the first violation where a server has written it as
-// Ajv does: as a JSON Pointer, as "data", or in its sentence only.
+// placeFirst corrects the place of the first violation if the server wrote it as Ajv does: as a JSON Pointer,
+// as "data", or only in its sentence.
 func placeFirst(e *recourse.Error) {
 	if e.Kind.Class() != recourse.ClassInput {
 		return
@@ -217,7 +215,7 @@ func placeFirst(e *recourse.Error) {
 	}
 	var where []string
 	switch {
-	case first.Pointer != "", // it is ours
+	case first.Pointer != "", // we wrote it
 		first.Param != "" && first.Rule != "" && !strings.Contains(first.Param, "/"):
 		return
 	case first.Param == "data", first.Param == "instance":
@@ -243,8 +241,8 @@ func placeFirst(e *recourse.Error) {
 	}
 }
 
-// unfolded returns a failure whose sentence is zod's list of issues in JSON with the
-// violations that the list holds, wherever the server has put it.
+// unfolded handles a failure whose sentence is zod's list of issues in JSON: it returns the failure with the
+// violations from that list, wherever the server put it.
 func unfolded(reading Reading) Reading {
 	e := reading.Error()
 	if e == nil {
@@ -260,7 +258,7 @@ func unfolded(reading Reading) Reading {
 		if len(c.Violations) == 0 {
 			c.Violations = said.Violations
 		}
-		if c.Code == "" && c.Kind.Class() != recourse.ClassInput { // no code says what happened
+		if c.Code == "" && c.Kind.Class() != recourse.ClassInput { // no code tells us what happened
 			c.Kind, c.Origin = said.Kind, said.Origin
 		}
 	})

@@ -8,19 +8,19 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// At says where a call stood when it failed. The zero value is [AtTool].
+// At says how far a call had come when it failed. The zero value is [AtTool].
 type At string
 
-// The places, in the order in which a call passes them.
+// The stages of a call, in order.
 const (
 	AtCredentialsMissing    At = "credentials_missing"
 	AtCredentialsInvalid    At = "credentials_invalid"
 	AtUserMissing           At = "user_missing"
 	AtUserInvalid           At = "user_invalid"
-	AtSession               At = "session" // before the call was taken up, or in a request that is no call of a tool
+	AtSession               At = "session" // before the call was accepted, or in a request that does not call a tool
 	AtArguments             At = "arguments"
 	AtUpstreamMisconfigured At = "upstream_misconfigured"
-	AtUpstream              At = "upstream" // on the way to the server, before anything of its answer came
+	AtUpstream              At = "upstream" // on the way to the server, before any of its answer arrived
 	AtTool                  At = "tool"     // in the server's answer
 )
 
@@ -29,51 +29,49 @@ var places = []string{
 	string(AtSession), string(AtArguments), string(AtUpstreamMisconfigured), string(AtUpstream), string(AtTool),
 }
 
-// Call is what a contract needs to know about the call that failed. The zero value is a
-// request over stdio about which nothing is known.
+// Call is what a contract needs to know about the call that failed. The zero value is a request over stdio
+// that nothing else is known about.
 type Call struct {
-	// Method is the JSON-RPC method. Only a failed tools/call is written as a tool
-	// result.
+	// Method is the JSON-RPC method. Only a failed tools/call is written as a tool result.
 	Method string
 	// Tool is the tool's name, URL the URL of the request.
 	Tool, URL string
-	// Arguments are the arguments of the call: a JSON object, or nil.
+	// Arguments holds the arguments of the call: a JSON object, or nil.
 	Arguments json.RawMessage
 	At        At
-	// Status is the HTTP status that the transport demands for this failure; 0 leaves the
-	// choice to the contract.
+	// Status is the HTTP status that the transport requires for this failure. If it is 0, the contract
+	// chooses.
 	Status int
-	// HTTP says that no part of the HTTP answer has been written, so that a code's own
-	// HTTP form can be used.
+	// HTTP says that nothing of the HTTP answer has been written yet, so that a code's own HTTP form can be
+	// used.
 	HTTP bool
-	// OutputSchema says that the tool declares one. The contract's structuredContent is
-	// then left out, since some clients reject a result that does not fit.
+	// OutputSchema says that the tool declares one. The contract's structuredContent is then left out, since
+	// some clients reject a result that does not match the schema.
 	OutputSchema bool
-	// FormatArgument says that the tool's inputSchema has the argument by which calls
-	// choose the form of the text: see [Contract.FormatArgument].
+	// FormatArgument says that the tool's inputSchema has the argument that selects the form of the text: see
+	// [Contract.FormatArgument].
 	FormatArgument bool
 	// ResultType says that results carry resultType (MCP 2026-07-28 and later).
 	ResultType bool
-	// HasTool reports whether the server has a tool; nil means that it is not known, so
-	// that every tool counts as there.
+	// HasTool reports whether the server has a tool. nil means that this is not known: every tool is then
+	// taken to exist.
 	HasTool func(name string) bool
-	// Offered returns the name under which the client knows a tool of the server, or "" for one that it is
-	// not offered, and whether the server has the tool. With nil the client knows them by their own names.
+	// Offered returns the client's name for a tool of the server, or "" if the client is not offered that
+	// tool, and whether the server has the tool. nil means that clients use the server's names.
 	Offered func(tool string) (name string, known bool)
-	// Shows reports whether a value of the arguments may be shown in a verify call or a
-	// hint. One that may not is left out, with its parameter. nil shows every value of at
-	// most 128 bytes that is not a secret by its name.
+	// Shows reports whether an argument's value may be shown in a verify call or a hint. If not, the
+	// parameter is left out as well. nil shows every value of at most 128 bytes unless its name marks it as a
+	// secret.
 	Shows func(value []byte) bool
-	// Original is the result that the failure was read from, or nil. What it holds beyond
-	// the failure is kept, and the failure stays a tool result unless its code has a form
-	// of its own in HTTP or JSON-RPC.
+	// Original is the result that the failure was read from, or nil. Everything in it besides the failure is
+	// kept, and the failure stays a tool result unless its code has its own form in HTTP or JSON-RPC.
 	Original json.RawMessage
-	// OriginalContract is the contract in whose form Original was: [Reading.Contract].
+	// OriginalContract is the contract that Original was read by: [Reading.Contract].
 	OriginalContract *Contract
-	// Quotes says that the server is known to keep this contract and wrote the failure in
-	// it: see [ServerSays].
+	// Quotes says that the server is known to follow this contract and wrote the failure in its form: see
+	// [ServerSays].
 	Quotes bool
-	// Now returns the present, for points in time; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -86,7 +84,7 @@ func (call *Call) now() time.Time {
 
 func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
 
-// Surface says where a failure appears.
+// Surface is where a failure appears.
 type Surface int
 
 // The surfaces.
@@ -96,7 +94,7 @@ const (
 	SurfaceHTTP                  // a whole HTTP answer: Answer.Body
 )
 
-// Answer is a failure as it is to be sent.
+// Answer is a failure, ready to be sent.
 type Answer struct {
 	Surface Surface
 	// Result is the member "result" of the JSON-RPC answer.
@@ -105,30 +103,28 @@ type Answer struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
-	// Status is the HTTP status. Header holds headers in addition to those of the
-	// transport, Body the whole body of SurfaceHTTP.
+	// Status is the HTTP status. Header holds headers in addition to the transport's, Body the whole body of
+	// SurfaceHTTP.
 	Status int
 	Header http.Header
 	Body   []byte
-	// Record is the failure in the words of the contract, as it was written; nil for a
-	// question.
+	// Record is the failure in the contract's own words, as it was written; nil for a question.
 	Record *recourse.Error
 }
 
-// A Tool is what a server's tools/list says of a tool.
+// A Tool is a tool as tools/list describes it.
 type Tool struct {
 	Name        string
 	InputSchema json.RawMessage
-	// Writes says that the tool has annotations and that they do not include
-	// readOnlyHint.
+	// Writes says that the tool has annotations without readOnlyHint.
 	Writes bool
-	// Description is the tool's own, for its page.
+	// Description is the tool's own description, for its page.
 	Description string
-	// Errors are the codes that the tool can fail with, as the server lists them under
-	// [ErrorsKey]; nil if it does not.
+	// Errors are the codes that the tool can fail with, if the server lists them under [ErrorsKey]; otherwise
+	// nil.
 	Errors []string
 }
 
-// ErrorsKey is the member of a tool's `_meta` in tools/list under which a server lists,
-// as strings, the codes of its contract that the tool can fail with.
+// ErrorsKey is the `_meta` member of a tool in tools/list in which a server lists, as strings, the codes of
+// its contract that the tool can fail with.
 const ErrorsKey = "io.github.recoursehq/errors"

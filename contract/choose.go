@@ -15,12 +15,11 @@ type subject struct {
 	e     *recourse.Error
 	entry *entry
 	call  *Call
-	bare  bool // {message} is the record's sentence, not the form that the code gives it
+	bare  bool // {message} is the record's sentence, without the code's template around it
 	json  []byte
 }
 
-// record returns the whole JSON form of the record: places of the contract's own have no
-// bound.
+// record returns the whole JSON form of the record, without a size limit: it fills the contract's own places.
 func (s *subject) record() []byte {
 	if s.json == nil {
 		s.json = s.encoded(s.e.WholeJSON())
@@ -28,9 +27,9 @@ func (s *subject) record() []byte {
 	return s.json
 }
 
-// bounded returns the JSON form of the record as it travels in _meta.
+// bounded returns the JSON form of the record that travels in _meta.
 func (s *subject) bounded() []byte {
-	const escaped = len(`\u003c`) // the most that a byte takes up
+	const escaped = len(`\u003c`) // the most that a byte expands to
 	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
 		return whole
 	}
@@ -38,7 +37,7 @@ func (s *subject) bounded() []byte {
 }
 
 func (s *subject) encoded(raw []byte, err error) []byte {
-	if err != nil { // of a member that has no JSON form
+	if err != nil { // a member has no JSON form
 		return fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
 	}
 	return raw
@@ -57,7 +56,7 @@ func (s *subject) on(e *recourse.Error) *subject {
 	return inner
 }
 
-// choose returns the entry of a record. Every record has one.
+// choose returns the entry for a record. There always is one.
 func (c *Contract) choose(s *subject) *entry {
 	if s.e.Contract == c.Name && s.e.Code != "" {
 		if en, ok := c.byCode[s.e.Code]; ok {
@@ -74,7 +73,7 @@ func (c *Contract) choose(s *subject) *entry {
 			if sel.selects(s) {
 				word = en.codeOf(s)
 			}
-			if listed, ok := c.byCode[word]; ok { // another's word may be one of the contract's own
+			if listed, ok := c.byCode[word]; ok { // a code passed on from elsewhere may be one of ours
 				return listed
 			}
 			if word != "" {
@@ -85,8 +84,8 @@ func (c *Contract) choose(s *subject) *entry {
 	return c.fallback
 }
 
-// codeOf returns the code of a record for which en was chosen; "" if en passes on
-// another's word and there is none.
+// codeOf returns the code of a record for which en was chosen. It is "" if en passes codes on and the record
+// has none.
 func (en *entry) codeOf(s *subject) string {
 	if en.open == nil {
 		return en.code
@@ -97,8 +96,8 @@ func (en *entry) codeOf(s *subject) string {
 	return ""
 }
 
-// bind puts e into the words of c: its code, with the wait and the hints of that code. It
-// does the same for failed items.
+// bind puts e into the words of c: its code, and that code's wait and hints. It does the same for failed
+// items.
 func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	bound := *e
 	s := &subject{c: c, e: &bound, call: call}
@@ -122,7 +121,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	mode := s.entry.retry.mode
 	if bound.Retry == "" && (mode == stated || mode == never) && !s.unlisted() && bound.Kind.Retry() == recourse.RetrySameCall {
-		bound.Retry = recourse.RetryNever // so that the record says what the contract does
+		bound.Retry = recourse.RetryNever // the record has to agree with the contract
 	}
 	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
 		bound.Verify = c.VerifyFor(call)
@@ -135,7 +134,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			}
 		}
 	}
-	if !slices.ContainsFunc(s.entry.message, (*template).frames) { // a code with a sentence of its own is known by it
+	if !slices.ContainsFunc(s.entry.message, (*template).frames) { // a code with a fixed sentence is recognised by it
 		bound.Message = s.message()
 	}
 	bound.Hints = c.hintsFor(s, fresh)
@@ -143,9 +142,9 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	return s
 }
 
-// inPlaceOf returns the entry to use in place of en because of where the answer goes: the
-// entry's otherwise if no HTTP answer can be given; if one can, the entry with an HTTP
-// form whose otherwise is en. nil means en itself.
+// inPlaceOf returns the entry that replaces en, depending on where the answer goes: en's `otherwise` if no
+// HTTP answer is possible; if one is, the entry with an HTTP form whose `otherwise` is en. nil means en
+// itself.
 func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
 	if !call.HTTP {
 		return c.byCode[en.otherwise]
@@ -156,8 +155,8 @@ func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
 	return nil
 }
 
-// waitOf returns the wait that the record implies without stating it: until the binding
-// quota is reset, else the wait of its code.
+// waitOf returns the wait that the record implies without stating it: until the binding quota is reset, else
+// the wait of its code.
 func (c *Contract) waitOf(s *subject) time.Duration {
 	if s.e.Kind.Class() == recourse.ClassAllowance && len(s.e.Quotas) > 0 && !s.e.Quotas[0].ResetAt.IsZero() {
 		return min(max(s.e.Quotas[0].ResetAt.Sub(s.call.now()), 0), recourse.MaxWait)
@@ -165,8 +164,7 @@ func (c *Contract) waitOf(s *subject) time.Duration {
 	return s.entry.wait
 }
 
-// inResult returns s with the code that it has in a tool result, if its own code belongs
-// to another surface.
+// inResult returns s with its code for tool results, if its own code belongs to another surface.
 func (s *subject) inResult() *subject {
 	if s.entry.inResult() {
 		return s
@@ -185,8 +183,8 @@ func (s *subject) inResult() *subject {
 	return &inner
 }
 
-// message returns the sentence in the form that the code gives it. A failure of the
-// protocol without a code of its own keeps its sentence, since no tool has failed.
+// message returns the sentence in the code's template. A protocol failure without a code of its own keeps its
+// sentence, since no tool has failed.
 func (s *subject) message() string {
 	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
 		return s.e.Sentence()
@@ -201,17 +199,15 @@ func (s *subject) message() string {
 	return s.e.Sentence()
 }
 
-// unlisted reports whether the code is a word that the contract does not list, so that
-// the fallback stands in for it.
+// unlisted reports whether the contract does not list the code, so that the fallback applies.
 func (s *subject) unlisted() bool {
 	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
 }
 
-// retryable decides the wire's boolean. In this order: a code that leaves the decision to
-// the other side follows what that has stated; a code that is not listed follows the
-// record; a code that is never retryable stays so; an unknown effect, or advice that
-// differs from the kind's and so was given on purpose, follows the record; otherwise the
-// code decides.
+// retryable decides the boolean on the wire. In this order: a code that leaves the decision to the other side
+// follows what that side said; an unlisted code follows the record; a code that is never retryable stays so;
+// if the effect is unknown, or the record's retry differs from its kind's and so was set on purpose, the
+// record decides; otherwise the code does.
 func (s *subject) retryable() bool {
 	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
 		return s.e.Retry == recourse.RetrySameCall
@@ -220,9 +216,9 @@ func (s *subject) retryable() bool {
 	switch mode := s.entry.retry.mode; {
 	case mode == stated:
 		return same && s.e.Retry == recourse.RetrySameCall
-	case s.unlisted(): // the table says nothing of it
+	case s.unlisted(): // the contract does not mention it
 		return same
-	case mode == never: // whatever anybody says
+	case mode == never: // whatever the record says
 		return false
 	}
 	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
@@ -240,6 +236,5 @@ func (s *subject) retryable() bool {
 	return same
 }
 
-// Retryable reports whether the same call may succeed after e, as the contract says for
-// the code that it gives to e.
+// Retryable reports whether the same call may succeed after e, according to the contract's code for e.
 func (c *Contract) Retryable(e *recourse.Error, call *Call) bool { return c.bind(e, call).retryable() }

@@ -13,11 +13,11 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// replacement stands for bytes that are not UTF-8.
+// replacement replaces bytes that are not UTF-8.
 const replacement = "\uFFFD"
 
-// clean makes the members of e fit to be written: texts in UTF-8, raw values as JSON on
-// one line. What is not JSON is removed. Lists are copied before they are changed.
+// clean makes the members of e safe to write: texts are UTF-8, raw values JSON on one line. Anything that is
+// not JSON is removed. Lists are copied before they are changed.
 func clean(e *recourse.Error) {
 	cleanTexts(&e.Code, &e.Contract, &e.Message, &e.Provider, &e.Resource.Type, &e.Resource.ID,
 		&e.Upstream.Code, &e.Upstream.RequestID, &e.RequestID)
@@ -79,8 +79,7 @@ func cleanValue(raw *rawMessage) {
 	}
 }
 
-// cleanRaw returns a value of foreign origin on one line and in valid UTF-8; ok is false
-// if it is not JSON.
+// cleanRaw returns a value from outside on one line and in valid UTF-8; ok is false if it is not JSON.
 func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 	clean, err := json.AppendCompact(nil, raw)
 	if err != nil || len(clean) == 0 {
@@ -92,7 +91,7 @@ func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 	return clean, true
 }
 
-// cut bounds a message. A message that was cut says so.
+// cut shortens a long message, and says so in it.
 func cut(text string) string {
 	if len(text) <= maxMessage {
 		return strings.ToValidUTF8(text, replacement)
@@ -127,8 +126,7 @@ func onOneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// plainName returns a name that a server has given, fit to stand in a sentence; "" if it
-// holds sentences itself.
+// plainName returns a name from a server if it can be used in a sentence; "" if it contains sentences itself.
 func plainName(name string) string {
 	if name = onOneLine(name); len(name) > argument.MaxShown || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
 		return ""
@@ -136,15 +134,15 @@ func plainName(name string) string {
 	return name
 }
 
-// isPlain reports whether a text is a name or an identifier, and cannot be prose.
+// isPlain reports whether a text is a name or an identifier, and so cannot be prose.
 func isPlain(text string) bool {
 	return text != "" && len(text) <= argument.MaxShown && strings.IndexFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/@#+*[]", r)
 	}) < 0
 }
 
-// readEach stores the members of an object in the fields of into, one by one: a member of
-// an unexpected type does not hide the others.
+// readEach stores the members of an object in the fields of into, one at a time, so that a member of an
+// unexpected type does not hide the others.
 func readEach[T any](object json.Value, into *T) {
 	for _, m := range json.MembersOf(object) {
 		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
@@ -166,7 +164,7 @@ func textValue(raw json.Value) (text string, ok bool) {
 	return text, err == nil
 }
 
-// isSpelledOut reports whether a JSON string is its text in quotes.
+// isSpelledOut reports whether a JSON string has no escapes.
 func isSpelledOut(raw json.Value) bool {
 	if len(raw) < len(`""`) || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return false
@@ -181,7 +179,7 @@ func isSpelledOut(raw json.Value) bool {
 	return isASCII || utf8.Valid(raw)
 }
 
-// plainText returns a string's text, and anything else as it is spelled.
+// plainText returns a string's text, and any other value as it is written.
 func plainText(raw json.Value) string {
 	if text, ok := textValue(raw); ok {
 		return text

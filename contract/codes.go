@@ -12,24 +12,24 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// An entry is a code of the contract.
+// An entry is one code of the contract.
 type entry struct {
 	code      string
-	name      string    // what a number is called
-	open      *template // the code is another's word, which this template gives
+	name      string    // the name of a numeric code
+	open      *template // the template for codes passed on from elsewhere
 	kind      recourse.Kind
 	group     string
-	when      string     // a sentence: when the code is chosen
+	when      string     // a sentence that says when the code is chosen
 	selectors []selector // empty: by name only
 	reads     []string   // other codes that are read as this one
-	set       []constant // what the code says beyond its kind, when it is read
-	retry     retryable  // the wire's boolean
+	set       []constant // what the code tells a reader beyond its kind
+	retry     retryable  // how the boolean on the wire is decided
 	wait      time.Duration
-	message   []*template // the first that can be filled in
+	message   []*template // the first whose placeholders can be filled in
 	hints     []alternative
 	http      *httpForm
 	rpc       *rpcForm
-	otherwise string // the code in place of this one where no HTTP answer can be given
+	otherwise string // replaces the code where no HTTP answer is possible
 }
 
 // constant is a member of the record with a fixed value.
@@ -45,10 +45,10 @@ func store(list []constant, base reflect.Value) {
 	}
 }
 
-// retryable is how an entry decides the wire's boolean.
+// retryable says how an entry decides the boolean on the wire.
 type retryable struct {
 	mode   retryMode
-	status []string // of byStatus
+	status []string // for byStatus
 }
 
 type retryMode int
@@ -61,11 +61,11 @@ const (
 	stated
 )
 
-// inResult reports whether the code can stand in a tool result.
+// inResult reports whether the code can appear in a tool result.
 func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
 
-// codes compiles the entries: those of the file, then those of the extended contract that
-// the file does not list anew.
+// codes compiles the entries: the file's own, then those of the extended contract that the file does not
+// redefine.
 func (k *compiler) codes() {
 	c := k.c
 	c.byCode = map[string]*entry{}
@@ -109,15 +109,15 @@ func (k *compiler) codes() {
 	k.lint()
 }
 
-// An ownEntry is an entry with the place where it is written.
+// An ownEntry is an entry with its position in the file.
 type ownEntry struct {
 	*entry
 
 	file     *contractform.CodeFile
-	mistaken bool // what it selects is not known
+	mistaken bool // its selector has mistakes
 }
 
-// references resolves the codes that the file names outside their entries.
+// references resolves codes that the file mentions outside their entries.
 func (k *compiler) references() {
 	var known []string
 	for _, en := range k.c.codes {
@@ -179,8 +179,7 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	return en, mistaken
 }
 
-// selectFor compiles what an entry selects, and reports whether a mistake leaves that
-// unknown.
+// selectFor compiles an entry's selectors, and reports whether a mistake leaves them unknown.
 func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
 	if file == nil {
 		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
@@ -215,7 +214,7 @@ func (k *compiler) constants(n *strictyaml.Node, on reflect.Type) []constant {
 	return list
 }
 
-// strayBool names a word that people write for true or false.
+// strayBool is a word that people write for true or false.
 func strayBool(n *strictyaml.Node) string {
 	switch strings.ToLower(n.Text()) {
 	case "yes", "no", "on", "off", "y", "n":
@@ -263,7 +262,7 @@ type codeRange struct {
 	name     string
 }
 
-// kindOfRange returns the kind of the range that a code is in.
+// kindOfRange returns the kind of the range that contains the code.
 func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
 	if r := c.rangeOf(code); r != nil {
 		return r.kind, true
@@ -271,7 +270,7 @@ func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
 	return "", false
 }
 
-// rangeOf returns the range that a code is in, or nil.
+// rangeOf returns the range that contains the code, or nil.
 func (c *Contract) rangeOf(code string) *codeRange {
 	n, err := strconv.Atoi(code)
 	if err != nil {
@@ -285,12 +284,10 @@ func (c *Contract) rangeOf(code string) *codeRange {
 	return nil
 }
 
-// ranged reports whether the code is not listed but in a range, so that the fallback
-// stands in for it.
+// ranged reports whether the code is unlisted but in a range, so that the fallback applies.
 func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
 
-// ownNumber reports whether c gives a meaning to a number that is also the code of a
-// JSON-RPC error.
+// ownNumber reports whether c gives its own meaning to a number that JSON-RPC uses as an error code.
 func (c *Contract) ownNumber(code string) bool {
 	if en := c.byCode[code]; en != nil {
 		return en.rpc == nil

@@ -7,8 +7,9 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// The built-in contracts and families are read from a compact form of their YAML files, since a failure waits for it.
-// `go generate` and `make golden` write it, and TestCompactIsFresh compares the two.
+// The built-in contracts and families are read from a compact form of their YAML files, because the first
+// failure waits for them to load. `go generate` and `make golden` write it, and TestCompactIsFresh compares
+// the two.
 //
 //go:generate go test -run ^TestCompactIsFresh$ . -update
 var (

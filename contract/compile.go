@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A compiler makes a Contract from a file and collects the mistakes in it.
+// A compiler makes a Contract from a file and collects the mistakes in the file.
 type compiler struct {
 	doc    *strictyaml.Document
 	file   *contractform.File
@@ -37,7 +37,7 @@ func (k *compiler) compile() {
 	}
 	c.Name = f.Name
 	c.hintTools = append(c.hintTools, f.HintTools...)
-	c.Title = f.Title // not the parent's: its page is another
+	c.Title = f.Title // not inherited: the parent has its own page
 	prefer(&c.Doc, strings.TrimSpace(f.Doc))
 	if f.ReadOnly != nil {
 		k.readOnly(f.ReadOnly)
@@ -91,11 +91,11 @@ func (k *compiler) compile() {
 	k.codes()
 	c.bindTools()
 	if c.layout.shape == nil && c.layout.text != nil && c.writesObject() {
-		c.showsValues = true // the record as a whole
+		c.showsValues = true // the whole record includes them
 	}
 }
 
-// readOnly reads which tools only read: all of them, or those that are named.
+// readOnly reads which tools only read: all of them, or the ones listed.
 func (k *compiler) readOnly(n *strictyaml.Node) {
 	if n.Kind() == strictyaml.KindBool {
 		_ = n.Decode(&k.c.readOnly) // it is a boolean
@@ -117,10 +117,10 @@ func (k *compiler) readOnly(n *strictyaml.Node) {
 	}
 }
 
-// sessionPath is a path with at most one segment in braces.
+// sessionPath matches a path with at most one segment in braces.
 var sessionPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*(/\{[a-z][a-z0-9_]*\})?(/[A-Za-z0-9._~-]+)*$`)
 
-// headerName is a field name of HTTP (RFC 9110, section 5.1).
+// headerName matches an HTTP field name (RFC 9110, section 5.1).
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (k *compiler) session(f *contractform.SessionFile) SessionRule {
@@ -141,7 +141,7 @@ func (k *compiler) session(f *contractform.SessionFile) SessionRule {
 	return SessionRule{Path: f.Path, Credentials: f.Credentials, UserHeader: f.User}
 }
 
-// masks reads the classes that a contract keeps out of its failures.
+// masks reads the classes of data that a contract keeps out of its failures.
 func (k *compiler) masks(n *strictyaml.Node) []string {
 	var classes []string
 	for _, item := range items(n) {
@@ -187,7 +187,7 @@ func (k *compiler) reportf(at strictyaml.Pos, hint, format string, args ...any) 
 	k.doc.Reportf(at, hint, format, args...)
 }
 
-// oneOf reads a text that has to be one of values.
+// oneOf reads a text that must be one of values.
 func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
 	var text string
 	if n.Decode(&text) != nil {

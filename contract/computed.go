@@ -17,19 +17,19 @@ import (
 // rawMessage is the type of raw JSON in the record.
 type rawMessage = stdjson.RawMessage
 
-// A computed is a path that is not a member of the record: its value follows from the
-// record, its entry in the contract and the call.
+// A computed is a path to something that is not stored in the record, but follows from the record, its entry
+// in the contract, and the call.
 type computed struct {
 	doc  string
 	kind string // JSON type of its value
-	name string // without its argument
+	name string // without the argument
 	arg  string
-	// A name that ends in a dot takes an argument: argument is how the documentation
-	// writes it, and takes reports whether a text is one.
+	// A name that ends in a dot takes an argument: argument is how the documentation shows it, and takes
+	// reports whether a text is valid as one.
 	argument string
 	takes    func(arg string) bool
 	get      func(s *subject, arg string) (any, bool)
-	// set reads the value back into the record; nil if the record holds it elsewhere.
+	// set stores the value in the record; nil if the record holds it elsewhere.
 	set func(e *recourse.Error, arg string, raw []byte) bool
 }
 
@@ -154,11 +154,10 @@ var computedMembers = map[string]computed{
 // pathSeconds is the path of the wait in seconds.
 const pathSeconds = "after.seconds"
 
-// lastInstant is the end of the year 9999, the last that RFC 3339 can write, in
-// milliseconds since 1970.
+// lastInstant is the end of the year 9999, the last that RFC 3339 can express, in milliseconds since 1970.
 const lastInstant = 253_402_300_799_999
 
-// What a quota can tell.
+// The properties of a quota.
 const (
 	quotaLimit     = "limit"
 	quotaRemaining = "remaining"
@@ -201,7 +200,7 @@ func quotaMember(s *subject, arg string) (any, bool) {
 		case quotaRemaining:
 			return q.Remaining, true
 		default:
-			if i == 0 && s.e.RetryAfter > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait is over
+			if i == 0 && s.e.RetryAfter > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait ends
 				return s.call.now().Add(time.Duration(seconds(s.e.RetryAfter)) * time.Second).UnixMilli(), true
 			}
 			return q.ResetAt.UnixMilli(), !q.ResetAt.IsZero()

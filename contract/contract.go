@@ -7,81 +7,80 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// Contract says how a server fails: which code stands for which record, whether the same
-// call may be repeated, what to advise, and how all of it is written. Get one with
-// [Builtin] or [Set.Load]. It is safe for concurrent use; do not change its fields.
+// Contract says how a server fails: which code each record gets, whether the same call may be repeated, what
+// to advise, and how all of it is written. Get one from [Builtin] or [Set.Load]. It is safe for concurrent
+// use; do not change its fields.
 type Contract struct {
-	// Name is the name by which configurations choose the contract.
+	// Name identifies the contract in configurations.
 	Name string
-	// Title is a name for people; empty: there is none but Name.
+	// Title is a display name; it may be empty.
 	Title string
-	// Doc says what a reader has to know, in Markdown. Its first sentence stands in lists.
+	// Doc is the description for readers, in Markdown. Lists show its first sentence.
 	Doc string
 	// UnknownTool says how an unknown tool is reported: "rpc", as the JSON-RPC error of
 	// the protocol (the default), or "result", as a tool result.
 	UnknownTool string
-	// Mask lists what no failure may show: [MaskPersonal], [MaskAddresses]. Whoever sends
-	// a failure masks it.
+	// Mask lists what no failure may show: [MaskPersonal], [MaskAddresses]. The sender of a failure does the
+	// masking.
 	Mask []string
-	// Session is what a request has to bring before a call is accepted.
+	// Session is what a request must carry before a call is accepted.
 	Session SessionRule
-	// Retry is what the contract asks of a client that repeats calls.
+	// Retry is the rule for clients that repeat calls.
 	Retry RetryRule
 	// Poll is how calls wait for long-running work.
 	Poll PollRule
 
-	source     [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
+	source     [sha256.Size]byte // of the text it was loaded from, and of the one it extends
 	readOnly   bool              // every tool only reads, unless the server's entry says otherwise
-	readers    map[string]bool   // tools that do so in any case: some by name, and those of verify calls
+	readers    map[string]bool   // tools that always only read: those listed, and the verify calls
 	hintTools  []string
-	literals   string // how values are spelled in calls
+	literals   string // how values are written in calls
 	verify     map[string]verifyRule
-	batch      map[string]string // the argument with the items, by tool
+	batch      map[string]string // which argument lists the items, by tool
 	layout     layout
 	ownResults []ownResult // the layouts of tools that return their failures
-	upstream   *shape      // of the body of an HTTP error of what the server itself calls, or nil
-	question   *shape      // of the JSON object of a question, or nil
+	upstream   *shape      // body of an HTTP error from a service that the server calls, or nil
+	question   *shape      // JSON object of a question, or nil
 	reads      []reads
 	ranges     []codeRange
 	hints      []alternative
 	codes      []*entry
-	byCode     map[string]*entry // codes, and words that are read as one
+	byCode     map[string]*entry // codes and their aliases
 	fallback   *entry
 
-	silence     *bool  // what it means that nothing is said about repeating the call; nil: nothing
-	showsValues bool   // it has a place for what was given as an argument
-	open        *entry // of words that are not listed, or nil
+	silence     *bool  // what a missing retry statement means; nil: nothing
+	showsValues bool   // some place in it shows argument values
+	open        *entry // the entry for unlisted codes, or nil
 	members     []contractform.Member
 }
 
 // Same reports whether both contracts were loaded from the same text.
 func (c *Contract) Same(other *Contract) bool { return c.source == other.source }
 
-// Writes reports whether the contract says that a tool writes, by naming the call that
-// settles whether it took effect.
+// Writes reports whether the contract says that a tool writes: it then names a call that checks whether the
+// write took effect.
 func (c *Contract) Writes(tool string) bool {
 	_, writes := c.verify[tool]
 	return writes
 }
 
-// Reads reports whether the contract says that a tool only reads: all of its tools do,
-// the tool is named, or it is the call that settles whether another one took effect. A
-// tool for which there is such a call writes.
+// Reads reports whether the contract says that a tool only reads: all its tools do, the tool is listed, or it
+// is a verify call for another tool. A tool that has a verify call of its own writes.
 func (c *Contract) Reads(tool string) bool {
 	return !c.Writes(tool) && (c.readOnly || c.readers[tool])
 }
 
-// ShowsArguments reports whether a failure may show what was given as an argument: the contract has a place for it.
+// ShowsArguments reports whether a failure may show the value of an argument, because the contract has a
+// place for it.
 func (c *Contract) ShowsArguments() bool { return c.showsValues }
 
-// FormatArgument returns the name of the argument by which a call chooses the form of a
-// failure's text (markdown, json or both), for tools that have it; "" if there is none.
+// FormatArgument returns the name of the argument that selects the form of a failure's text (markdown, json
+// or both) in tools that have it; "" if there is none.
 func (c *Contract) FormatArgument() string { return c.layout.format.argument }
 
-// RetryRule says how a client repeats calls under a contract: at most Retries times after
-// the first call. It first waits for Start, or for the wait that the failure states. Each
-// later wait is Factor times as long. From the repetition JitterFrom on (the first is 1),
-// up to JitterMax is added at random.
+// RetryRule says how clients repeat calls under a contract: at most Retries times after the first call. The
+// first wait is Start, or the wait that the failure states. Each later wait is Factor times as long. From
+// repetition JitterFrom on (the first is 1), a random time of up to JitterMax is added.
 type RetryRule struct {
 	Retries    int
 	Start      time.Duration
@@ -90,8 +89,8 @@ type RetryRule struct {
 	JitterFrom int
 }
 
-// RetryRuleOrDefault returns the retry rule of c. A contract without one counts as one that allows three
-// repetitions, after 1, 2 and 4 seconds with up to a second at random.
+// RetryRuleOrDefault returns c's retry rule. The default, for contracts without one, is three repetitions,
+// after 1, 2 and 4 seconds plus up to a second at random.
 func (c *Contract) RetryRuleOrDefault() RetryRule {
 	if c.Retry != (RetryRule{}) {
 		return c.Retry
@@ -99,39 +98,37 @@ func (c *Contract) RetryRuleOrDefault() RetryRule {
 	return RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}
 }
 
-// PollRule says how a call waits for long-running work. If its argument Wait is true, it
-// waits until the work has ended or the seconds in its argument Timeout have passed; a
-// failure for which [Contract.Retryable] holds does not end the wait, any other does. If
-// it does not wait, the member Next of its answer names the call that asks again. The
-// zero value says that no call takes that long.
+// PollRule says how a call waits for long-running work. If its argument Wait is true, it waits until the work
+// has ended or the number of seconds in its argument Timeout has passed. A failure that [Contract.Retryable]
+// accepts does not end the wait; any other does. If the call does not wait, the member Next of its answer
+// names the call that polls. The zero value says that no call takes that long.
 type PollRule struct {
 	Wait, Timeout, Next string
 
-	// Status are JSON Pointers into the data of the answer of that call, where one of the words of
-	// Pending stands as long as the work goes on.
+	// Status holds JSON Pointers into the data of the poll call's answer. While the work goes on, one of them
+	// leads to a word in Pending.
 	Status, Pending []string
 }
 
-// SessionRule says what a request has to bring before any message in it is looked at. The
-// checks are made in the order [AtCredentialsMissing], [AtCredentialsInvalid],
-// [AtUserMissing], [AtUserInvalid]. The zero value asks for nothing.
+// SessionRule says what a request must carry before any message in it is looked at. The checks are made in
+// this order: [AtCredentialsMissing], [AtCredentialsInvalid], [AtUserMissing], [AtUserInvalid]. The zero
+// value requires nothing.
 type SessionRule struct {
-	// Path is the path of the endpoint in the form of http.ServeMux, with a segment in
-	// braces for the user; empty leaves it to the server.
+	// Path is the path of the endpoint in the form of http.ServeMux, with a segment in braces for the user.
+	// If it is empty, the server chooses.
 	Path string
-	// Credentials are the headers that hold a client's credentials. All of them are
-	// required.
+	// Credentials are the headers that hold a client's credentials. All of them are required.
 	Credentials []string
-	// UserHeader is the header in which the server behind is told the user of the path; a
-	// value that the client sends is never passed on. Empty: there is none.
+	// UserHeader is the header that tells the server behind the gateway which user the path names. A value
+	// from the client is never passed on. Empty means that there is none.
 	UserHeader string
 }
 
 // Classes of data that a contract keeps out of its failures.
 const (
-	// MaskPersonal covers e-mail addresses, phone, card, account and social security
-	// numbers, and values that are named for such data.
+	// MaskPersonal covers e-mail addresses, phone, card, account and social security numbers, and values
+	// whose names mark them as such.
 	MaskPersonal = "personal"
-	// MaskAddresses covers addresses of machines, including those that the caller wrote.
+	// MaskAddresses covers network addresses, including those that the caller wrote.
 	MaskAddresses = "addresses"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// Documents and generators look into a contract by way of package contractform.
+// Documents and generators inspect a contract through package contractform.
 var _ = contractform.Provide(func(contract any) *contractform.Form {
 	c, _ := contract.(*Contract)
 	return c.form()
@@ -49,7 +49,7 @@ func (c *Contract) form() *contractform.Form {
 	return f
 }
 
-// documented returns the members of the contract's object, in their order.
+// documented returns the members of the contract's object, in order.
 func (c *Contract) documented() []contractform.Member {
 	names := c.memberNames()
 	list := make([]contractform.Member, len(names))
@@ -65,7 +65,7 @@ func (c *Contract) documented() []contractform.Member {
 	return list
 }
 
-// memberType names the JSON type of a member of the object.
+// memberType returns the JSON type of a member of the object.
 func (c *Contract) memberType(name string) string {
 	if c.layout.shape != nil {
 		for _, m := range c.layout.shape.members {
@@ -111,7 +111,7 @@ func (en *entry) form() *contractform.Code {
 	return f
 }
 
-// source returns t as the file has it; "" for nil.
+// source returns t as written in the file; "" for nil.
 func (t *template) source() string {
 	if t == nil {
 		return ""
@@ -250,7 +250,7 @@ func vocabulary() contractform.Vocabulary {
 	return v
 }
 
-// memberNames returns the members of the contract's object, in their order.
+// memberNames returns the members of the contract's object, in order.
 func (c *Contract) memberNames() []string {
 	if c.layout.shape == nil {
 		return slices.Concat([]string{"v"}, contractform.RecordOrder(), []string{"truncated"})

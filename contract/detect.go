@@ -14,19 +14,17 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// The texts that the common SDKs write themselves, where they use no place or structure
-// that the protocol provides. Each is anchored at its start: a tool's own prose is never
-// guessed at.
+// Texts that the common SDKs write themselves instead of using the place or structure that the protocol
+// provides. Each is anchored at its start: the prose of a tool is never guessed at.
 
 const (
-	// maxDetect bounds how much of a text is searched, in bytes. The sentence itself is
-	// taken whole.
+	// maxDetect limits how much of a text is searched, in bytes. The sentence itself is kept whole.
 	maxDetect = 16 << 10
-	// maxWraps bounds how many runtimes may have wrapped a text in turn.
+	// maxWraps limits how many layers of runtime prefixes are removed.
 	maxWraps = 4
 )
 
-// A tool that does not exist: TypeScript, Go, mcp-go, Python.
+// A tool that does not exist, according to the TypeScript SDK, the Go SDK, mcp-go and the Python SDK.
 var reUnknownTool = regexp.MustCompile(`^(?:Tool (\S+) (?:not found|disabled)` +
 	`|unknown tool:? "?([^"\s]+)"?` +
 	`|Unknown tool: '?([^'\s]+)'?` +
@@ -47,19 +45,18 @@ func detect(text string) (e *recourse.Error, sign string, ok bool) {
 	return nil, "", false
 }
 
-// refused marks a failure that is the caller's fault and was found before anything was
-// done.
+// refused marks a failure that is the caller's fault and was found before anything was done.
 func refused(e *recourse.Error) *recourse.Error {
 	return e.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 }
 
-// invalid returns the failure of arguments that a server has rejected. Its kind is the
-// first of argumentKinds that occurs.
+// invalid returns the failure for arguments that a server has rejected. Its kind is the first of
+// argumentKinds among the violations.
 func invalid(violations []recourse.Violation, text string) *recourse.Error {
 	return refused(recourse.New(kindOfViolations(violations), cut(text)).WithViolations(violations...))
 }
 
-// argumentKinds are the kinds of violations, the one that decides first.
+// argumentKinds are the kinds of violations, in order of precedence.
 var argumentKinds = []recourse.Kind{
 	recourse.KindMissingParam, recourse.KindInvalidType, recourse.KindInvalidValue, recourse.KindUnknownParam,
 }
@@ -77,8 +74,7 @@ func ruleKind(rule string) recourse.Kind {
 	}
 }
 
-// detectHTTP reads the texts by which SDKs reject an unknown session, method or protocol
-// version.
+// detectHTTP reads the texts in which SDKs reject an unknown session, method or protocol version.
 func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok bool) {
 	if status != http.StatusNotFound && status != http.StatusBadRequest || len(body) > maxDetect {
 		return nil, "", false
@@ -109,14 +105,14 @@ func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok boo
 	if m := reVersion.FindStringSubmatch(text); m != nil {
 		e = recourse.New(recourse.KindUnsupportedVersion, "")
 		if supported := reDate.FindAllString(m[1], maxVersions); len(supported) > 0 {
-			e = e.WithDetail("supported", supported) // as in the protocol's own data
+			e = e.WithDetail("supported", supported) // as the protocol's own data does
 		}
 		return refused(e), "text of an SDK: protocol version", true
 	}
 	return nil, "", false
 }
 
-// maxVersions bounds the list of versions that is taken from a server.
+// maxVersions limits the list of versions that is taken from a server.
 const maxVersions = 16
 
 var (
@@ -127,16 +123,16 @@ var (
 	reDate    = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 )
 
-// sessionTexts are the sentences of the SDKs and their examples, in lower case.
+// sessionTexts are sentences from the SDKs and their examples, in lower case.
 var sessionTexts = []string{
 	"session not found", "session terminated", "session has been terminated", "invalid session id",
 	"no valid session id provided", "missing session id", "mcp-session-id header is required", "session not initialized",
 	"server not initialized", "no active session", "no active session found for the given session id", "unknown session",
 }
 
-// foreign holds the members that error objects of many makers have in common.
+// foreign holds the members that the error objects of many systems share.
 type foreign struct {
-	message, detail, title, failure *node // where its sentence may stand; detail and title are of RFC 9457
+	message, detail, title, failure *node // where the sentence may be; detail and title are from RFC 9457
 	code, errorCode                 *node
 	retryable                       *bool
 	retryAfter                      time.Duration
@@ -144,8 +140,7 @@ type foreign struct {
 	requestID                       string
 }
 
-// readForeign reads an error object that is in no contract's form. Without a message, ok
-// is false.
+// readForeign reads an error object that is not in any contract's form. Without a message, ok is false.
 func readForeign(n *node) (*recourse.Error, bool) {
 	f, ok := parseForeign(n)
 	if !ok {
@@ -157,7 +152,7 @@ func readForeign(n *node) (*recourse.Error, bool) {
 	return e, message != ""
 }
 
-// sentence returns the sentence of an error object, bounded; "" if there is none.
+// sentence returns the sentence of an error object, shortened if need be; "" if there is none.
 func (f *foreign) sentence() string {
 	for _, member := range []*node{f.message, f.detail, f.failure, f.title} {
 		if member == nil {
@@ -203,8 +198,8 @@ func parseObject(n *node) (foreign, bool) {
 	return f, true
 }
 
-// statusInDetails returns the status that the details of an error object state, if all that they state is of the
-// expected type.
+// statusInDetails returns the status in the details of an error object, unless they hold something of an
+// unexpected type.
 func statusInDetails(n *node) int {
 	if n == nil || n.member("status") == nil && n.member("statusCode") == nil {
 		return 0
@@ -234,11 +229,11 @@ func (n *node) number(name string) int {
 	return number
 }
 
-// statedWait returns the wait that an error object states in one of its members.
+// statedWait returns the wait that one of the members of an error object states.
 func statedWait(n *node) time.Duration {
 	for _, member := range []struct {
 		name string
-		unit float64 // of a second
+		unit float64 // in seconds
 	}{{"retryAfterMs", 1000}, {"retryAfter", 1}, {"retry_after", 1}} {
 		var number float64
 		if raw := n.rawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
@@ -248,7 +243,7 @@ func statedWait(n *node) time.Duration {
 	return 0
 }
 
-// apply adds to e what f says. A status gives the kind where e has none.
+// apply adds to e what f says. If e has no kind, the status decides it.
 func (f *foreign) apply(e *recourse.Error) {
 	if isFailure(f.status) {
 		status := recourse.FromStatus(e.Provider, f.status)
@@ -271,8 +266,7 @@ func (f *foreign) apply(e *recourse.Error) {
 	}
 }
 
-// sayRetryable stores the wire's boolean. A plain false says less than a kind that names
-// a way out.
+// sayRetryable stores the boolean from the wire. A plain false carries less than a kind that names a way out.
 func sayRetryable(e *recourse.Error, retryable bool) {
 	switch {
 	case retryable:
@@ -282,8 +276,8 @@ func sayRetryable(e *recourse.Error, retryable bool) {
 	}
 }
 
-// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells the
-// kind. The server's own data is kept in the details.
+// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells us the kind. The server's
+// own data is kept in the details.
 func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, plain bool) {
 	e, plain = r.rpcKind(code, message, data)
 	if f, ok := parseForeign(data); ok {
@@ -298,8 +292,8 @@ func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, p
 	return e, plain
 }
 
-// rpcKind gives a JSON-RPC error its kind: from what stands in it where the code is
-// one that SDKs use for everything, else from the code.
+// rpcKind returns the kind of a JSON-RPC error: from its content if the code is one that SDKs use for
+// everything, otherwise from the code.
 func (r *Reader) rpcKind(code, message string, data *node) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
 	kind, ok := rpccode.Kinds[number]
@@ -323,7 +317,7 @@ func (r *Reader) rpcKind(code, message string, data *node) (e *recourse.Error, p
 	}
 	e.Kind = kind
 	if kind.Class() == recourse.ClassProtocol || kind.Class() == recourse.ClassInput {
-		e.Effect = recourse.EffectNone // the server says that it did not carry it out
+		e.Effect = recourse.EffectNone // the server says that it did not run the call
 	}
 	return e, true
 }

@@ -1,41 +1,37 @@
-// Package contract puts error contracts into effect. A contract is data that says how a
-// server fails.
+// Package contract implements error contracts. A contract is data that says how a server fails.
 //
-// A contract is a YAML file. It lists codes. For each code it says which records of package
-// recourse it stands for, whether the same call may be repeated, what to advise, and how it
-// looks in HTTP and JSON-RPC. For all codes together it says where a failure stands in a
-// tool result, and which member of the wire object is which member of the record. From that
-// one file a [Contract] chooses the code of a record and writes it ([Contract.Write]); a
-// [Reader] uses the same file to read what servers send.
+// A contract is a YAML file that lists codes. For each code it says which records of package recourse get it,
+// whether the same call may be repeated, what to advise, and what it looks like in HTTP and JSON-RPC. For all
+// codes together it says where in a tool result a failure appears, and how the members of the wire object map
+// to the record. From this one file, a [Contract] chooses the code for a record and writes it
+// ([Contract.Write]); a [Reader] uses the same file to read what servers send.
 //
 //	answer --Reader--> *recourse.Error --Contract.Write--> Answer
 //	                                         ^
 //	          YAML --Set.Load--> Contract ---+
 //
-// [Builtin] returns the built-in contracts; [Default] is used if none is named.
-// docs/contracts/README.md describes the language of the files.
+// [Builtin] returns the built-in contracts; [Default] is used if none is named. docs/contracts/README.md
+// describes the file format.
 //
 // # Writing
 //
-// Every record has a code in every contract, so that Write cannot fail. A record that is
-// already in the contract's own words keeps its code: the author's word wins. Otherwise the
-// first entry whose `for` selects the record is taken, else the entry that `default` names.
+// Every record has a code in every contract, so Write cannot fail. A record that is already in the contract's
+// own words keeps its code: the author's choice wins. Otherwise the first entry whose `for` selects the
+// record is used, or else the `default` entry.
 //
-// [Answer.Surface] says what was written: a tool result, a JSON-RPC error, or a whole HTTP
-// answer. The record itself travels along, in _meta or in the error's data, in the JSON form
-// of package recourse: waits in whole milliseconds, times in RFC 3339.
+// [Answer.Surface] says what was written: a tool result, a JSON-RPC error, or a whole HTTP answer. The record
+// itself travels along, in _meta or in the error's data, in the JSON form of package recourse: waits in whole
+// milliseconds, times in RFC 3339.
 //
-// A question ([recourse.NeedsInput]) is not a failure and has no code; [Contract.Ask] writes
-// it.
+// A question ([recourse.NeedsInput]) is not a failure and has no code; [Contract.Ask] writes it.
 //
 // # Reading
 //
-// Sure signs of a failure are always read: a record in _meta, an HTTP status of 400 or more,
-// a JSON-RPC error, isError, a result.error with code and message, and the kinds toolError:v1
-// and needsInput:v1. Weak signs, such as {"success":false} in an answer that otherwise
-// reports success, count only for the contract that the server is known to keep
-// ([Reader.Weak]). A server is believed on the origin and the effect of a failure only if it
-// is trusted ([Reader.Trusted]).
+// Sure signs of a failure are always read: a record in _meta, an HTTP status of 400 or more, a JSON-RPC
+// error, isError, a result.error with code and message, and the kinds toolError:v1 and needsInput:v1. Weak
+// signs, such as {"success":false} in an answer that otherwise reports success, count only for the contract
+// that the server is known to follow ([Reader.Weak]). A server is believed about the origin and the effect of
+// a failure only if it is trusted ([Reader.Trusted]).
 //
 // Contracts and readers are safe for concurrent use.
 package contract

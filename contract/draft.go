@@ -14,23 +14,23 @@ import (
 // A draft is a record that is being read.
 type draft struct {
 	e    *recourse.Error
-	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
-	open bool                     // words count as codes that the contract does not list
-	as   *entry                   // gives the kind in place of the code's own entry
-	cut  bool                     // what is read breaks off
-	// object says that it is the contract's own object that was read.
+	said map[*recourse.Error]bool // the booleans from the wire, by record
+	open bool                     // any word counts as a code, listed or not
+	as   *entry                   // provides the kind instead of the code's own entry
+	cut  bool                     // the input is incomplete
+	// object says that the contract's own object was read.
 	object bool
-	// foreign says that it was in a form that the contract only reads.
+	// foreign says that the failure was in a form that the contract only reads.
 	foreign bool
 	left    []string // sentences about what was left out
 }
 
 func newDraft() *draft { return &draft{e: new(recourse.Error)} }
 
-// drafts holds those that nothing was read into: an answer is tried in many forms.
+// drafts holds unused drafts: an answer is tried in many forms.
 var drafts = sync.Pool{New: func() any { return newDraft() }}
 
-// drop gives back a draft that is not in use any more.
+// drop returns a draft that is no longer in use.
 func (d *draft) drop() {
 	d.reset()
 	drafts.Put(d)
@@ -41,7 +41,7 @@ func (d *draft) reset() {
 	*d = draft{e: d.e}
 }
 
-// try calls read, and undoes what that has stored if it returns false.
+// try calls read, and undoes what it stored if it returns false.
 func (d *draft) try(read func() bool) bool {
 	e, said := *d.e, maps.Clone(d.said)
 	if read() {
@@ -51,7 +51,7 @@ func (d *draft) try(read func() bool) bool {
 	return false
 }
 
-// say notes the wire's boolean of a record.
+// say stores the boolean from the wire for a record.
 func (d *draft) say(e *recourse.Error, retryable bool) {
 	if d.said == nil {
 		d.said = map[*recourse.Error]bool{}
@@ -61,8 +61,8 @@ func (d *draft) say(e *recourse.Error, retryable bool) {
 
 func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
 
-// complete gives a record that was read in the form of c what its code stands for.
-// Without a code, a record is not in the words of any contract.
+// complete adds to a record that was read in the form of c what its code implies. Without a code, a record is
+// not in any contract's words.
 func (c *Contract) complete(d *draft, e *recourse.Error) {
 	en := c.byCode[e.Code]
 	if en == nil && e.Code != "" {
@@ -75,7 +75,7 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if e.Code != "" {
 		e.Contract = c.Name
 		if _, ranged := c.kindOfRange(e.Code); en == nil && !ranged && e.Upstream.Code == "" {
-			e.Upstream.Code = e.Code // c gives it no meaning: it is the other side's own word
+			e.Upstream.Code = e.Code // c does not know it: it is the other side's own code
 		}
 	}
 	if en != nil {
@@ -89,7 +89,7 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		e.Code = word
 	}
 	if stated && d.foreign && e == d.e {
-		e.Kind = said // such a form says one because its code leaves it open
+		e.Kind = said // the form states a kind because its code leaves it open
 	}
 	retryable, told := d.toldOf(c, en, e)
 	var others []recourse.Kind
@@ -118,16 +118,15 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	}
 }
 
-// nameResource gives a record without a sentence one that says what was not found, if it
-// names that.
+// nameResource gives a record without a sentence one that says what was not found, if the record names it.
 func nameResource(e *recourse.Error) {
 	if e.Message == "" && e.Kind == recourse.KindNotFound && e.Resource.Type != "" && e.Resource.ID != "" {
 		e.Message = recourse.NotFound(e.Resource.Type, e.Resource.ID).Message
 	}
 }
 
-// toldOf returns what the other side has said about repeating the call, as far as c takes
-// it into account. en is the entry of e, or nil.
+// toldOf returns what the other side said about repeating the call, as far as c allows it to. en is the entry
+// of e, or nil.
 func (d *draft) toldOf(c *Contract, en *entry, e *recourse.Error) (retryable, told bool) {
 	retryable, told = d.said[e]
 	if !told && c.silence != nil && d.object && e == d.e {
@@ -147,8 +146,8 @@ func (c *Contract) kindOfUnlisted(e *recourse.Error) recourse.Kind {
 	return kindOfStatus(e.Upstream.Status)
 }
 
-// refine gives e, which was read as en, a kind that tells more than the code: the first
-// of others for which c has the same code and for which fits holds.
+// refine makes the kind of e, which was read as en, more specific than its code: it picks the first of others
+// that has the same code in c and for which fits holds.
 func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, fits func(*subject) bool) {
 	for _, kind := range others {
 		other := *e
@@ -163,7 +162,7 @@ func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, 
 
 func isFailure(status int) bool { return status >= 400 && status <= 599 }
 
-// kindOfStatus returns the kind that an HTTP status stands for.
+// kindOfStatus returns the kind for an HTTP status.
 func kindOfStatus(status int) recourse.Kind {
 	if !isFailure(status) {
 		return recourse.KindUnknown
@@ -171,8 +170,8 @@ func kindOfStatus(status int) recourse.Kind {
 	return recourse.FromStatus("", status).Kind
 }
 
-// apply stores what the entry says: its constants, what its message holds, and the word
-// itself where the entry passes on another's.
+// apply stores what the entry says: its constants, the values in its message, and the code itself if the
+// entry passes codes on.
 func (c *Contract) apply(e *recourse.Error, en *entry) {
 	base := reflect.ValueOf(e).Elem()
 	capture := func(p *path, text string) { p.setText(base, text) }
@@ -188,16 +187,15 @@ func (c *Contract) apply(e *recourse.Error, en *entry) {
 		}
 		said := e.Message
 		t.match(said, capture)
-		if !t.frames() { // the sentence as a whole is the code's
+		if !t.frames() { // the whole sentence belongs to the code
 			e.Message = said
 		}
 		return
 	}
 }
 
-// whole reads an answer that is a failure by a sure sign and whose record was cut to fit
-// into _meta: what was cut stands whole in the contract's own places. If these cannot be
-// read, the record is all there is.
+// whole reads an answer that has a sure sign of failure and whose record was cut to fit into _meta: the parts
+// that were cut are complete in the contract's own places. If those cannot be read, only the record is used.
 func (r *Reader) whole(record *recourse.Error, a answer) Reading {
 	if reading, ok := r.inForm(r.peeled(a)); ok {
 		return r.merged(record, reading)
@@ -207,8 +205,8 @@ func (r *Reader) whole(record *recourse.Error, a answer) Reading {
 	return reading
 }
 
-// merged returns a record that was cut, completed from another place of the same answer.
-// What is never cut is taken from the record.
+// merged completes a record that was cut from another place in the same answer. What is never cut is taken
+// from the record.
 func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
 	reading := r.record(record)
 	said := from.Error()
@@ -223,7 +221,7 @@ func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
 	return reading
 }
 
-// marked notes in a failure that what it was read from breaks off.
+// marked notes in a failure that its source is incomplete.
 func (r *Reader) marked(reading Reading) Reading {
 	if e := reading.Error(); e != nil && r.Cut != "" {
 		reading.Failure = leftOut(e, "The answer is cut here: it is longer than "+r.Cut+".")
@@ -231,12 +229,12 @@ func (r *Reader) marked(reading Reading) Reading {
 	return reading
 }
 
-// leftOut returns the record with sentences that say what it lacks.
+// leftOut returns the record with sentences that say what is missing.
 func leftOut(e *recourse.Error, sentences ...string) *recourse.Error {
 	return e.WithMessage("%s (%s)", e.Sentence(), strings.Join(sentences, " ")).WithTruncated()
 }
 
-// completed returns an object that breaks off in a form that can be read.
+// completed closes an incomplete object so that it can be parsed.
 func (r *Reader) completed(object json.Value) json.Value {
 	d := draft{cut: r.Cut != ""}
 	return d.completed(object)
@@ -251,8 +249,8 @@ func (d *draft) completed(object json.Value) json.Value {
 	return object
 }
 
-// complement replaces what was cut in e by what said has in its place: texts that are not
-// empty, and lists that are not shorter.
+// complement replaces what was cut in e by its counterpart in said: texts that are not empty, and lists that
+// are not shorter.
 func complement(e, said *recourse.Error) {
 	prefer(&e.Code, said.Code)
 	prefer(&e.Contract, said.Contract)
@@ -312,8 +310,8 @@ func longer[T any](list, said []T) []T {
 	return list
 }
 
-// eachOf returns said with each item completed from the item of list in the same place;
-// or list, if that is longer.
+// eachOf completes each item of said from the item of list at the same index. If list is longer, it returns
+// list.
 func eachOf[T any](list, said []T, both func(item, said T) T) []T {
 	if len(said) < len(list) {
 		return list

@@ -15,11 +15,11 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A Family is how the failures of one system look in the answers of servers that call it: the
-// texts, objects and codes of AWS, say, or of PostgreSQL. A [Reader] knows the built-in ones,
-// which [Families] lists. It is safe for concurrent use.
+// A Family describes how the failures of one system, such as AWS or PostgreSQL, look in the answers of
+// servers that call it: its texts, objects and codes. A [Reader] knows the built-in ones, which [Families]
+// lists. It is safe for concurrent use.
 type Family struct {
-	// Name is the name by which configurations name the family.
+	// Name identifies the family in configurations.
 	Name string
 
 	file    *contractform.FamilyFile
@@ -31,7 +31,7 @@ type Family struct {
 	// codesLike are the codes with a *.
 	codesLike []codeLike
 	rules     []familyRule
-	index     func() *index // of its own forms
+	index     func() *index // of this family's forms only
 }
 
 // A familyForm is a text or an object by which a failure is recognised.
@@ -39,24 +39,24 @@ type familyForm struct {
 	family  *Family
 	phrases []*phrase // alternatives
 	object  *pattern
-	each    []eachPhrase // of the violations in a text
+	each    []eachPhrase // the violations in a text
 	kind    recourse.Kind
 	set     []constant
-	only    bool // it has to begin the text
+	only    bool // it must be at the start of the text
 	weak    bool
 }
 
-// An eachPhrase is a text that names a violation, of a rule where there is one.
+// An eachPhrase is a text that names a violation, possibly of a known rule.
 type eachPhrase struct {
 	*phrase
 
 	rule string
 }
 
-// A familyCode is what some of a system's codes mean.
+// A familyCode is the meaning of some of a system's codes.
 type familyCode struct {
 	kind  recourse.Kind
-	vague bool // a text that says more goes before them
+	vague bool // a more specific text takes precedence
 	set   []constant
 }
 
@@ -66,13 +66,13 @@ type codeLike struct {
 	means *familyCode
 }
 
-// A familyRule is what a system calls a keyword of JSON Schema.
+// A familyRule is a system's name for a JSON Schema keyword.
 type familyRule struct {
 	rule string
 	from []ruleForm
 }
 
-// A ruleForm is a word with a *, or a sentence with places for what it tells.
+// A ruleForm is a word with a *, or a sentence with placeholders.
 type ruleForm struct {
 	word     string
 	sentence *template
@@ -84,7 +84,7 @@ func Families() []*Family {
 	return slices.Clone(builtinFamilies())
 }
 
-// builtinFamilies are read on first use, since a program that meets no failure needs none.
+// builtinFamilies are read on first use, since a program without failures needs none.
 var builtinFamilies = sync.OnceValue(func() []*Family {
 	var list []*Family
 	for name, doc := range parseCompact(compactFamilies) {
@@ -117,8 +117,8 @@ func IsFamily(src []byte) bool {
 	return err == nil && doc.Root().Get("family") != nil
 }
 
-// LoadFamily reads a family file. The error lists every mistake in it, examples that are not
-// read as they say included, each with its line, an excerpt and a hint; name stands for the file in it.
+// LoadFamily reads a family file. The error lists every mistake in it, including examples that are not read
+// as stated, each with its line, an excerpt and a hint; name stands for the file in it.
 func LoadFamily(name string, src []byte) (*Family, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
@@ -182,7 +182,7 @@ func (k *compiler) family(f *Family) {
 	}
 }
 
-// kindOf reads a kind that may be left out.
+// kindOf reads an optional kind.
 func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
 	if n == nil {
 		return ""
@@ -206,8 +206,7 @@ func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
 	f.forms = append(f.forms, form)
 }
 
-// eachPhrases reads a template of violations, or {text, rule} with templates of those that break
-// a rule.
+// eachPhrases reads a template of violations, or {text, rule} with templates of violations of that rule.
 func (k *compiler) eachPhrases(n *strictyaml.Node) []eachPhrase {
 	text, rule := n, ""
 	if n.Kind() == strictyaml.KindMapping {
@@ -287,7 +286,7 @@ func (*compiler) codeIs(code string) constant {
 	return constant{p, json.AppendQuote(nil, code)}
 }
 
-// familyExamples reports the examples that are not read as they say.
+// familyExamples reports the examples that are not read as stated.
 func (k *compiler) familyExamples(f *Family) {
 	for i := range f.file.Examples {
 		example := &f.file.Examples[i]
@@ -318,8 +317,8 @@ func (k *compiler) familyExamples(f *Family) {
 	}
 }
 
-// meaning returns what a code means, and whether it is listed itself; nil: the family does not list it.
-// Of those with a * the longest counts.
+// meaning returns what a code means, and whether it is listed without a *; nil if the family does not list
+// it. Among those with a *, the longest wins.
 func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 	if c, listed := f.byCode[code]; listed {
 		return c, true
@@ -333,8 +332,8 @@ func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 	return best, false
 }
 
-// rule replaces the system's word for a rule by the keyword of JSON Schema that it, or the sentence, stands for. The first
-// form that fits counts. It returns the names that the sentence lists.
+// rule replaces the system's word for a rule by the JSON Schema keyword for the word or the sentence. The
+// first form that matches wins. It returns the names that the sentence lists.
 func (f *Family) rule(v *recourse.Violation) (names []string) {
 	for _, r := range f.rules {
 		for _, form := range r.from {
@@ -350,7 +349,7 @@ func (f *Family) rule(v *recourse.Violation) (names []string) {
 	return nil
 }
 
-// fits reports whether a violation has the word or the sentence, and stores what the sentence tells.
+// fits reports whether a violation has the word or the sentence, and stores the values in the sentence.
 func (r ruleForm) fits(v *recourse.Violation, found *finding) bool {
 	if r.sentence == nil {
 		return v.Rule != "" && hasWildcard(r.word, v.Rule) || v.Message != "" && hasWildcard(r.word, v.Message)
@@ -360,7 +359,7 @@ func (r ruleForm) fits(v *recourse.Violation, found *finding) bool {
 	})
 }
 
-// hasWildcard reports whether text is as a word says that may begin or end with a *.
+// hasWildcard reports whether text matches a word that may begin or end with a *.
 func hasWildcard(word, text string) bool {
 	inner, begins := strings.CutSuffix(word, "*")
 	inner, ends := strings.CutPrefix(inner, "*")

@@ -2,25 +2,25 @@ package contract
 
 import "github.com/recoursehq/recourse/internal/json"
 
-// gramSize is the length of the pieces by which texts are looked up, in bytes.
+// gramSize is the length of the grams by which texts are searched, in bytes.
 const gramSize = 4
 
-// An index finds which of many forms may fit a text, in one pass over it: for a text in which none
-// of their words occurs this takes about a nanosecond a byte, however many there are.
+// An index finds, in one pass, which of many forms may match a text. A text with none of their words takes
+// about a nanosecond a byte, however many forms there are.
 type index struct {
-	present [1 << 16 / 64]uint64 // which hashes occur
+	present [1 << 16 / 64]uint64 // which hashes of grams occur
 	words   map[uint32][]indexed // by gram
 }
 
-// An indexed is a fixed text that a form cannot do without.
+// An indexed is a word that a text must contain to match a form.
 type indexed struct {
 	form *familyForm
 	word string // in lower case
-	at   int    // of the gram in it
-	by   int    // which phrase of the form it is from
+	at   int    // where the gram is in it
+	by   int    // which of the form's phrases it is from
 }
 
-// newIndex indexes forms. Of each word the gram counts that the fewest of the others have.
+// newIndex indexes forms. Each word is indexed by its rarest gram.
 func newIndex(families []*Family) *index {
 	x := &index{words: map[uint32][]indexed{}}
 	const manyGrams = 1 << 14
@@ -56,14 +56,14 @@ func newIndex(families []*Family) *index {
 	return x
 }
 
-// gramOf returns the gram that text begins with, in lower case.
+// gramOf returns the gram at the start of text, in lower case.
 func gramOf[T string | json.Value](text T) uint32 {
 	return uint32(lower(text[0])) | uint32(lower(text[1]))<<8 | uint32(lower(text[2]))<<16 | uint32(lower(text[3]))<<24
 }
 
 func hashOf(gram uint32) uint32 { return gram * 2654435769 >> 16 }
 
-// eachIndexed calls do for every place of text where a word stands that x has.
+// eachIndexed calls do for every occurrence in text of a word in x.
 func eachIndexed[T string | json.Value](x *index, text T, do func(in indexed, at int)) {
 	if len(text) < gramSize {
 		return
@@ -95,7 +95,7 @@ func lower(b byte) byte {
 	return b
 }
 
-// folded returns text with its ASCII letters in lower case. Its length stays.
+// folded returns text with its ASCII letters in lower case, and the same length.
 func folded(text string) string {
 	b := []byte(text)
 	for i := range b {

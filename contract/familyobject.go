@@ -12,12 +12,11 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A pattern is a JSON value that says which of its parts mean what. Exactly one of its sources
-// is set.
+// A pattern is a JSON value whose parts have meanings. Exactly one of its sources is set.
 type pattern struct {
 	constant json.Value
-	set      []constant    // what the constant says
-	leaves   []patternLeaf // the first that can hold the value
+	set      []constant    // what the constant implies
+	leaves   []patternLeaf // the first that can hold the value is used
 	members  []patternMember
 	any      *pattern // some item of a list
 	each     *patternList
@@ -35,18 +34,17 @@ type patternMember struct {
 	value    *pattern
 }
 
-// A patternList is a list, or an object where name is set, whose items are those of a list of the
-// record.
+// A patternList is a list, or an object if name is set, whose items go into a list of the record.
 type patternList struct {
 	list *path
-	name *path // of an item: the name of the member
+	name *path // where an item keeps the name of its member
 	item *pattern
 }
 
-// maxPatternItems bounds how many items of a list are read.
+// maxPatternItems limits how many items of a list are read.
 const maxPatternItems = 20
 
-// read reports whether n is as p says, and stores what it tells in base.
+// read reports whether n matches p, and stores the values in base.
 func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	raw := n.raw
 	switch {
@@ -59,7 +57,7 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	case p.any != nil:
 		told := false
 		items := n.items(maxPatternItems)
-		for i := range slices.Backward(items) { // so that the first has the last word
+		for i := range slices.Backward(items) { // so that the first item wins
 			told = p.any.read(&items[i], base, found) || told
 		}
 		return told
@@ -80,7 +78,7 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	})
 }
 
-// isConstant reports whether a value is the constant, however it is spaced.
+// isConstant reports whether a value is the constant, whatever its spacing.
 func isConstant(raw, constant json.Value) bool {
 	if bytes.Equal(raw, constant) {
 		return true
@@ -143,12 +141,12 @@ func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
 	return told
 }
 
-// storeText stores a text that stands in another.
+// storeText stores a text that is part of another.
 func (f *finding) storeText(at *path, base reflect.Value, text string) {
 	f.store(at, base, &node{raw: json.AppendQuote(nil, text), read: true, isText: true, text: text})
 }
 
-// store stores a value, and reports whether it can stand there.
+// store stores a value, and reports whether it is valid there.
 func (f *finding) store(at *path, base reflect.Value, n *node) bool {
 	text, isText := n.string()
 	switch {
@@ -193,7 +191,7 @@ func (f *finding) store(at *path, base reflect.Value, n *node) bool {
 	return true
 }
 
-// joined returns the steps of a path, which stand in a list.
+// joined returns the steps of a path, given as a list.
 func joined(list *node) string {
 	items := list.items(maxPatternItems)
 	steps := make([]string, len(items))
@@ -203,7 +201,7 @@ func joined(list *node) string {
 	return strings.Join(steps, ".")
 }
 
-// word returns a name, in quotes, without which no object is as p says: the longest.
+// word returns the longest name, in quotes, that every object matching p contains.
 func (p *pattern) word() string {
 	best := ""
 	keep := func(word string) {
@@ -230,7 +228,7 @@ func (p *pattern) word() string {
 	return best
 }
 
-// size returns how many members and constants p demands: the more, the less likely a match is a coincidence.
+// size returns how many members and constants p requires: the more, the less likely a match is a coincidence.
 func (p *pattern) size() int {
 	n := 0
 	switch {
@@ -249,7 +247,7 @@ func (p *pattern) size() int {
 	return n
 }
 
-// pattern reads a pattern whose paths start at values of type on.
+// pattern reads a pattern with paths relative to values of type on.
 func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 	switch {
 	case n.Kind() == strictyaml.KindSequence:
@@ -303,7 +301,7 @@ func (k *compiler) patternList(n, list *strictyaml.Node, on reflect.Type) *patte
 	return l
 }
 
-// itemType returns the type of an item of the list, or on where there is none.
+// itemType returns the type of the list's items, or on if there is no list.
 func (l *patternList) itemType(on reflect.Type) reflect.Type {
 	t := on
 	for _, st := range l.list.steps {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// maxSearched bounds how much of the beginning of a text is searched, maxSearchedEnd how much of its
-	// end, where a traceback says what happened; both in bytes.
+	// maxSearched limits how much of the beginning of a text is searched, and maxSearchedEnd how much of its
+	// end, where a traceback says what happened. Both are in bytes.
 	maxSearched    = 8 << 10
 	maxSearchedEnd = 2 << 10
-	// maxSearchedObject bounds the objects that are searched.
+	// maxSearchedObject limits the size of the objects that are searched, in bytes.
 	maxSearchedObject = 64 << 10
 )
 
-// A finding is what one form has found.
+// A finding is a match of one form.
 type finding struct {
 	form   *familyForm
 	now    time.Time
 	e      recourse.Error
-	fixed  int // how much of the form's own words are there
-	at     int // where it begins
+	fixed  int // how many bytes of the form's own words matched
+	at     int // where the match begins
 	rank   int
-	quoted bool             // what is there is quoted by a text that says something else
-	item   int              // the violation that is being read
-	names  map[int][]string // below the parameter of a violation
+	quoted bool             // the text only quotes it
+	item   int              // the index of the current violation
+	names  map[int][]string // names below the parameter, by violation
 }
 
 func (f *finding) record() reflect.Value { return reflect.ValueOf(&f.e).Elem() }
 
-// name notes a name below the parameter of the violation that is being read.
+// name adds a name below the parameter of the current violation.
 func (f *finding) name(name string) {
 	if f.names == nil {
 		f.names = map[int][]string{}
@@ -43,12 +43,12 @@ func (f *finding) name(name string) {
 	f.names[f.item] = append(f.names[f.item], name)
 }
 
-// A search looks for the forms of families in the parts of an answer.
+// A search looks for families' forms in the parts of an answer.
 type search struct {
 	now      time.Time
-	weak     []*Family // whose weak forms alone count; nil: every form does
+	weak     []*Family // if set, only their weak forms count
 	findings []*finding
-	spare    *finding // in which nothing was found
+	spare    *finding // an unused finding
 }
 
 // finding returns a new one.
@@ -93,8 +93,8 @@ func (s *search) window(x *index, text string) {
 	})
 }
 
-// isQuoted reports whether a place of a text stands between quotation marks, as what a search did not
-// find does. In JSON and in what programs print of their values everything does.
+// isQuoted reports whether a place in a text is between quotation marks. In JSON, and in values that programs
+// print, everything is.
 func isQuoted(text string, at int) bool {
 	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
 	if strings.ContainsAny(line, "{[(=") {
@@ -114,17 +114,17 @@ func isQuoted(text string, at int) bool {
 	return false
 }
 
-// has reports whether there is a finding of the form with as much of it.
+// has reports whether there already is a finding of the form that matched as much.
 func (s *search) has(f *familyForm, fixed int) bool {
 	return slices.ContainsFunc(s.findings, func(other *finding) bool { return other.form == f && other.fixed >= fixed })
 }
 
-// counts reports whether a form is looked for.
+// counts reports whether this search looks for the form.
 func (s *search) counts(f *familyForm) bool {
 	return s.weak == nil || f.weak && slices.Contains(s.weak, f.family)
 }
 
-// capture stores what stands at a place of a text.
+// capture stores the text captured at a place.
 func (f *finding) capture(c capture, base reflect.Value) {
 	switch c.at.path.src {
 	case placeAny:
@@ -143,7 +143,7 @@ func (f *finding) capture(c capture, base reflect.Value) {
 
 var reNames = regexp.MustCompile(`"([^"]*)"|'([^']*)'|([^\s,'"\[\]]+)`)
 
-// namesIn returns the names of a list, whether they are quoted or not.
+// namesIn returns the names in a list, quoted or not.
 func namesIn(list string) []string {
 	var names []string
 	for _, m := range reNames.FindAllStringSubmatch(list, maxViolations) {
@@ -154,11 +154,11 @@ func namesIn(list string) []string {
 	return names
 }
 
-// violations reads those that a text names, in their order.
+// violations reads the violations that a text lists, in order.
 func (f *finding) violations(text string) {
 	type place struct {
 		at, end  int
-		isOpen   bool // what it ends with goes up to the next violation
+		isOpen   bool // its last place extends to the next violation
 		captures []capture
 		rule     string
 	}
@@ -214,22 +214,22 @@ func (s *search) object(x *index, root *node) {
 	})
 }
 
-// How findings are ranked: by how a form says what happened, then by how much of its words are there.
+// Findings are ranked by how the form says what happened, then by how many of its words matched.
 const (
-	rankUnsure  = 300 // of a status that says little
-	rankLast    = 500 // of a family that comes last
+	rankUnsure  = 300 // a status that is often wrong
+	rankLast    = 500 // a family with `last: true`
 	rankStatus  = 1000
-	rankWord    = 1500 // of a code that a family lists that comes last
+	rankWord    = 1500 // a code listed by such a family
 	rankKind    = 2000
-	rankPlaces  = 2500 // of a text that says where arguments are wrong
-	rankObject  = 3000 // of a form that says it
-	rankGlob    = 3800 // of a code that is like one
+	rankPlaces  = 2500 // a text that lists invalid arguments
+	rankObject  = 3000 // an object whose form has a kind
+	rankGlob    = 3800 // a code that matches a *
 	rankCode    = 4000
-	rankForeign = 10000 // of a user's own family
+	rankForeign = 10000 // a user's own family
 )
 
-// judge decides what a finding says: what the code means that it names, else what the arguments or
-// the form say, else what the HTTP status stands for.
+// judge decides what a finding says: the meaning of its code, else the violations or the form's kind, else
+// the HTTP status.
 func (f *finding) judge() {
 	e, family := &f.e, f.form.family
 	f.place()
@@ -242,7 +242,7 @@ func (f *finding) judge() {
 		e.Kind = listed.kind
 		store(listed.set, f.record())
 		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
-			e.Kind = kind // says more
+			e.Kind = kind // more specific than the code
 		}
 	case len(e.Violations) > 0 && (f.form.kind == "" || f.form.kind.Class() == recourse.ClassInput):
 		if f.rank = rankPlaces; f.form.object != nil {
@@ -280,9 +280,8 @@ func (f *finding) judge() {
 	}
 }
 
-// place completes the violations: names below a parameter are one each, a pointer gives the
-// parameter and the other way round, and the system's words for rules become keywords of JSON
-// Schema.
+// place completes the violations: each name below a parameter becomes one of its own, the pointer and the
+// parameter are derived from each other, and the system's words for rules become JSON Schema keywords.
 func (f *finding) place() {
 	var list []recourse.Violation
 	for i, v := range f.e.Violations {
@@ -297,7 +296,7 @@ func (f *finding) place() {
 			v.Param = strings.Join(pointerSteps(strings.TrimPrefix(v.Pointer, "#")), ".")
 		}
 		if v.Param == "" && v.Message == "" && f.names[i] == nil {
-			continue // the rule alone, of a code that names no parameter here
+			continue // only a rule, from a code that names no parameter
 		}
 		var steps []string
 		if v.Param != "" {
@@ -308,8 +307,8 @@ func (f *finding) place() {
 	f.e.Violations = list
 }
 
-// kindOfViolations returns the kind of arguments that were rejected: the first of argumentKinds
-// that occurs, as in the gateway's own validation.
+// kindOfViolations returns the kind for rejected arguments: the first of argumentKinds among the violations,
+// as in the gateway's own validation.
 func kindOfViolations(violations []recourse.Violation) recourse.Kind {
 	for _, candidate := range argumentKinds {
 		if slices.ContainsFunc(violations, func(v recourse.Violation) bool { return ruleKind(v.Rule) == candidate }) {
@@ -319,7 +318,7 @@ func kindOfViolations(violations []recourse.Violation) recourse.Kind {
 	return recourse.KindInvalidValue
 }
 
-// result returns what the findings say together; nil: none says what happened.
+// result merges the findings; nil if none says what happened.
 func (s *search) result() *finding {
 	for _, f := range s.findings {
 		f.judge()
@@ -343,18 +342,19 @@ func (s *search) result() *finding {
 		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
 	default:
 	}
-	if family.file.Last { // a guess at a sentence says nothing of who failed, and of what was done before
+	if family.file.Last { // a guess from a sentence says nothing about who failed or what was done before
 		e.Origin, e.Effect = "", ""
 	}
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:
 	default:
-		e.RetryAfter = 0 // to wait changes nothing
+		e.RetryAfter = 0 // waiting would not help
 	}
 	return best
 }
 
-// provider returns the provider whose code or object was found. A phrase may be anybody's, and so may what two use.
+// provider returns the provider whose code or object was found. A phrase can come from anyone, and so can a
+// code that two providers share.
 func (s *search) provider() (name string) {
 	for _, f := range s.findings {
 		switch claimed := f.form.family.file.Provider; {
@@ -368,7 +368,7 @@ func (s *search) provider() (name string) {
 	return name
 }
 
-// add adds what another finding says beside it.
+// add merges another finding into it.
 func (f *finding) add(other *finding) {
 	e, o := &f.e, &other.e
 	if e.RetryAfter == 0 {
@@ -388,10 +388,10 @@ func (f *finding) add(other *finding) {
 	}
 }
 
-// exampleNow is when the examples of families are read.
+// exampleNow is the time at which families' examples are read.
 var exampleNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// reads returns what f alone says of an example.
+// reads returns what f alone makes of an example.
 func (f *Family) reads(text string) (*recourse.Error, bool) {
 	s := &search{now: exampleNow}
 	for range maxWraps {
@@ -408,10 +408,10 @@ func (f *Family) reads(text string) (*recourse.Error, bool) {
 	return nil, false
 }
 
-// withInner returns objects, and the one that stands inside a text.
+// withInner returns objects, and the object embedded in a text.
 func withInner(text string, objects []*node) []*node {
 	if len(objects) > 0 && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return objects // it is among them
+		return objects // it is already among them
 	}
 	inner := objectIn(text)
 	known := func(o *node) bool { return string(o.raw) == string(inner) }
@@ -433,7 +433,7 @@ func (s *search) parts(indexes []*index, text string, objects []*node) {
 	}
 }
 
-// unwrapped does what [Reader.unwrapped] does, by f alone.
+// unwrapped does what [Reader.unwrapped] does, with f alone.
 func (f *Family) unwrapped(text string) (rest, code string, ok bool) {
 	var captures [8]capture
 	for _, p := range f.wraps {

@@ -10,13 +10,13 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A phrase is a text that may stand anywhere in another, with places for what it tells.
-// Letters are compared in either case.
+// A phrase is a text, possibly with placeholders, that is looked for inside another one. Case does not
+// matter.
 type phrase struct {
-	parts []phrasePart // literals and places in turn
-	key   int          // of the literal by which it is looked for
-	fixed int          // how long its literals are
-	exact string       // the only spelling that counts; empty: any
+	parts []phrasePart // literals and places alternate
+	key   int          // index of the literal that is searched for
+	fixed int          // total length of the literals
+	exact string       // if set, the only spelling that matches
 }
 
 // A phrasePart is a literal in lower case, or a place.
@@ -25,21 +25,21 @@ type phrasePart struct {
 	place   *place
 }
 
-// A place is where a form has something to tell. Without a path it is skipped.
+// A place is a placeholder in a form. Without a path, its text is skipped.
 type place struct {
 	path  *path
 	class class
 }
 
-// The paths of places that are not members of the record.
+// Paths of places that are not members of the record.
 const (
-	placeAny   = "*"     // anything, which is not kept
-	placeNames = "names" // names below the parameter of a violation, which is one for each of them
-	placeAfter = "after" // a wait as people and programs spell it
-	placeAt    = "at"    // a point in time up to which to wait
+	placeAny   = "*"     // anything, and not kept
+	placeNames = "names" // names below the parameter of a violation; each becomes a violation
+	placeAfter = "after" // a wait, as people and programs write it
+	placeAt    = "at"    // the point in time when to call again
 )
 
-// A class is what a place can hold.
+// A class is the set of texts that a place accepts.
 type class int
 
 const (
@@ -52,10 +52,10 @@ const (
 	classTime
 )
 
-// maxPlace bounds what a place holds, in bytes.
+// maxPlace limits the text at a place, in bytes.
 const maxPlace = 512
 
-// newPlace resolves what a form tells at a place.
+// newPlace resolves the path of a place.
 func newPlace(name string, on reflect.Type) (*path, error) {
 	if name == placeAny || name == placeNames && on == violationType || name == placeAt && on == contractform.RecordType {
 		return &path{src: name}, nil
@@ -65,7 +65,7 @@ func newPlace(name string, on reflect.Type) (*path, error) {
 
 var violationType = reflect.TypeFor[recourse.Violation]()
 
-// classOf returns what may stand at a path.
+// classOf returns the class for a path.
 func classOf(p *path) class {
 	last := p.src[strings.LastIndexByte(p.src, '.')+1:]
 	switch {
@@ -86,7 +86,7 @@ func classOf(p *path) class {
 	}
 }
 
-// takes reports whether text can stand at a place of that class.
+// takes reports whether a place of that class accepts text.
 func (c class) takes(text string) bool {
 	switch c {
 	case classAny:
@@ -104,7 +104,7 @@ func (c class) takes(text string) bool {
 	}
 }
 
-// has reports whether a byte can stand in a text of the class.
+// has reports whether a byte can occur in a text of the class.
 func (c class) has(b byte) bool {
 	alphanumeric := b >= '0' && b <= '9' || isLetterByte(b) || b == '_' || b >= 0x80
 	switch c {
@@ -121,7 +121,7 @@ func (c class) has(b byte) bool {
 	}
 }
 
-// head returns how much of the beginning of text stands at a place that nothing follows.
+// head returns how much of the start of text belongs to a place at the end of a phrase.
 func (c class) head(text string) int {
 	switch c {
 	case classWait:
@@ -143,7 +143,7 @@ func (c class) head(text string) int {
 	return n
 }
 
-// tail does the same for the end of a text that stands before a phrase.
+// tail does the same for the end of a text in front of a phrase.
 func (c class) tail(text string) int {
 	n := 0
 	for n < len(text) && n < maxPlace && c.has(text[len(text)-1-n]) {
@@ -155,14 +155,14 @@ func (c class) tail(text string) int {
 	return n
 }
 
-// A capture is what stands at a place of a text.
+// A capture is the text found at a place.
 type capture struct {
 	at   *place
 	text string
 }
 
-// match takes text apart, where the key stands at that position. It returns where the phrase
-// begins and ends; end is 0 where text is something else.
+// match takes text apart, with the key at the given position. It returns where the phrase begins and ends;
+// end is 0 if text does not match.
 func (p *phrase) match(text string, at int, captures []capture) (found []capture, start, end int) {
 	key := p.parts[p.key].literal
 	start, end = at, at+len(key)
@@ -211,10 +211,10 @@ func (p *phrase) match(text string, at int, captures []capture) (found []capture
 	return captures, start, end
 }
 
-// maxTries bounds how often a literal is looked for behind a place.
+// maxTries limits how often a literal is searched for after a place.
 const maxTries = 8
 
-// before returns the length of what stands at a place before the next literal; -1: nothing does.
+// before returns the length of the text at a place before the next literal, or -1 if there is none.
 func (c class) before(text, literal string) int {
 	text = text[:min(len(text), maxPlace+len(literal))]
 	from := 0
@@ -231,7 +231,7 @@ func (c class) before(text, literal string) int {
 	return -1
 }
 
-// isBoundary reports whether a word can begin or end at that place.
+// isBoundary reports whether a word can begin or end at that position.
 func isBoundary(text string, at int) bool {
 	isWord := func(i int) bool {
 		b := text[i]
@@ -240,7 +240,7 @@ func isBoundary(text string, at int) bool {
 	return at <= 0 || at >= len(text) || !isWord(at-1) || !isWord(at)
 }
 
-// phrase reads a template of a text that may stand anywhere.
+// phrase reads a template for a phrase.
 func (k *compiler) phrase(n *strictyaml.Node, on reflect.Type) *phrase {
 	t := k.templateOf(n, func(name string) (*path, error) { return newPlace(name, on) })
 	if len(t.parts) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// An httpForm is the whole HTTP answer that stands for a code.
+// An httpForm is a code's whole HTTP answer.
 type httpForm struct {
 	status  int
 	headers []header
@@ -21,14 +21,14 @@ type httpForm struct {
 }
 
 type header struct {
-	name  string // as the contract spells it
+	name  string // as written in the contract
 	value *template
 }
 
-// An rpcForm is the JSON-RPC error that stands for a code.
+// An rpcForm is a code's JSON-RPC error.
 type rpcForm struct {
 	code     int
-	messages []*template // the first that can be filled in is written, and each is read
+	messages []*template // the first that can be filled in is written; all are read
 	data     *body
 }
 
@@ -58,7 +58,7 @@ type body struct {
 	text     *template
 	object   []bodyMember
 	list     []*body
-	shape    bool // the contract's own object, as a tool result has it
+	shape    bool // the contract's own object, as in a tool result
 }
 
 type bodyMember struct {
@@ -66,7 +66,7 @@ type bodyMember struct {
 	value *body
 }
 
-// append writes b, or nothing if it comes out empty.
+// append writes b, or nothing if it is empty.
 func (b *body) append(dst []byte, s *subject) []byte {
 	switch {
 	case b.constant != nil:
@@ -103,14 +103,14 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	for _, m := range b.object {
 		dst = appendMember(dst, open, m.name, func(dst []byte) []byte { return m.value.append(dst, s) })
 	}
-	if open > 0 && len(dst) == open+1 && len(b.object) > 0 { // of what stands in it nothing is known
+	if open > 0 && len(dst) == open+1 && len(b.object) > 0 { // an object whose members are all empty
 		return dst[:open]
 	}
 	return append(dst, '}')
 }
 
-// read reports whether raw may have been written by b, and stores what it says in d.
-// Members of b may be missing, since empty ones are left out.
+// read reports whether raw could have been written by b, and stores its values in d. Members of b may be
+// missing, since empty ones are left out.
 func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	switch {
 	case b.constant != nil:
@@ -179,8 +179,7 @@ func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	return h, f.body.append(nil, s)
 }
 
-// read reports whether an HTTP answer may have been written by f, and stores what it says
-// in d.
+// read reports whether an HTTP answer could have been written by f, and stores its values in d.
 func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *draft) bool {
 	if status != f.status || (f.body == nil) != (len(raw) == 0) {
 		return false
@@ -195,8 +194,7 @@ func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *d
 	return true
 }
 
-// binding orders quotas: those that are used up come first, and of these the one that is
-// reset last.
+// binding sorts quotas: first those that are used up, and among these the one with the latest reset.
 func binding(a, b recourse.Quota) int {
 	switch {
 	case (a.Remaining <= 0) != (b.Remaining <= 0):
@@ -256,16 +254,14 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 	return b
 }
 
-// A reads is a form of failures that is read and never written: a whole text, or an
-// object.
+// A reads is a form of failures that is read but never written: a whole text, or an object.
 type reads struct {
 	text  *template
 	shape *shape
 	set   []constant
 }
 
-// otherForms compiles the form of questions, and what the contract reads beyond what it
-// writes.
+// otherForms compiles the form of questions, and the forms that the contract only reads.
 func (k *compiler) otherForms() {
 	if k.file.Question != nil {
 		k.c.question = k.shape(k.file.Question, contractform.QuestionType)
@@ -303,8 +299,8 @@ func (k *compiler) otherForms() {
 	}
 }
 
-// readOtherObject reads an object in a form that c only reads: any such form if the
-// server is known to keep c, otherwise only an object of c with further members.
+// readOtherObject reads an object in a form that c only reads. If the server is known to follow c, any such
+// form is accepted, otherwise only an object of c with additional members.
 func (c *Contract) readOtherObject(object *node, known bool, d *draft) bool {
 	if len(c.reads) == 0 || !object.isObject() {
 		return false
@@ -330,14 +326,14 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 		if r.text == nil || !r.text.match(text, func(*path, string) {}) {
 			continue
 		}
-		d.e.Message = cut(text) // unless it is put into a frame
+		d.e.Message = cut(text) // a template may frame it
 		store(r.set, d.base())
 		return r.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
 	}
 	return false
 }
 
-// isWhole reports whether object has every member of sh, each of its type.
+// isWhole reports whether object has every member of sh with the right type.
 func (sh *shape) isWhole(object *node) bool {
 	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object.rawMember(m.name)) })
 }

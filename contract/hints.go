@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// An alternative is a text that is used if its selector holds, its placeholders can be
-// filled in, and the server has the tools that it names.
+// An alternative is a text that is used if its selector matches, its placeholders can be filled in, and the
+// server has the tools that it names.
 type alternative struct {
 	when  selector
 	text  *template
@@ -39,9 +39,9 @@ func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 	return list
 }
 
-// hintsFor returns the hints to write: the contract's warning about the record, the
-// author's own hints, and the advice of the code. fresh says that the record was not in
-// the contract's words before; otherwise it has that advice among its hints already.
+// hintsFor returns the hints to write: the contract's warning about the record, the author's own hints, and
+// the code's advice. fresh says that the record was not in the contract's words before; otherwise its hints
+// already include that advice.
 func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 	var hints []string
 	add := func(hint string, ok bool) {
@@ -60,9 +60,9 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		said, led := strings.CutPrefix(own, ServerSays)
 		switch {
 		case led && !warned && advises && said == advice:
-			own = advice // it is what the contract says, too
+			own = advice // the contract gives the same advice
 		case led && (warned && c.isAdvice(said) || c.warns(said)):
-			continue // what the contract says of calls that are safe to repeat, or are not
+			continue // the contract's own warning, about calls that are or are not safe to repeat
 		}
 		add(own, own != "")
 	}
@@ -84,12 +84,12 @@ func pick(from []alternative, s *subject) (string, bool) {
 	return "", false
 }
 
-// warns reports whether a hint is one of those that c gives for any code.
+// warns reports whether a hint is one that c gives for any code.
 func (c *Contract) warns(hint string) bool {
 	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.match(hint, func(*path, string) {}) })
 }
 
-// isAdvice reports whether a text is one of c's own hints.
+// isAdvice reports whether a text is one of c's hints.
 func (c *Contract) isAdvice(text string) bool {
 	gives := func(list []alternative) bool {
 		return slices.ContainsFunc(list, func(a alternative) bool {
@@ -99,14 +99,13 @@ func (c *Contract) isAdvice(text string) bool {
 	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
 }
 
-// leavesAdvice reports whether the other side's advice stands alone, because its code is
-// passed on as well.
+// leavesAdvice reports whether only the other side's advice is written, because its code is passed on too.
 func (en *entry) leavesAdvice(e *recourse.Error) bool {
 	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
 }
 
-// AdvisedTools returns the tools that hints may name, sorted: those of `hint_tools`, and
-// those of verify calls.
+// AdvisedTools returns the tools that hints may name, sorted: those in `hint_tools`, and those of verify
+// calls.
 func (c *Contract) AdvisedTools() []string {
 	tools := slices.Concat(c.hintTools, c.verifyTools())
 	slices.Sort(tools)
@@ -121,8 +120,8 @@ func (c *Contract) verifyTools() []string {
 	return tools
 }
 
-// bindTools notes the tools that each hint names. Inherited hints are copied, since the
-// list of tools may have grown.
+// bindTools finds the tools that each hint names. Inherited hints are copied, since the list of tools may be
+// longer now.
 func (c *Contract) bindTools() {
 	tools := c.AdvisedTools()
 	bound := func(list []alternative) []alternative {
@@ -151,7 +150,7 @@ func (c *Contract) bindTools() {
 	}
 }
 
-// mentions reports whether a text names a tool.
+// mentions reports whether a text contains the name of a tool.
 func mentions(text, tool string) bool {
 	for rest := text; ; {
 		i := strings.Index(rest, tool)

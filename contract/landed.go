@@ -12,10 +12,10 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A landedRule says what the answer of a verify call looks like when the write has landed.
+// A landedRule says what the answer of a verify call looks like if the write took effect.
 type landedRule struct {
 	form contractform.Landed
-	path []string // the tokens of the pointer
+	path []string // the pointer's tokens
 	test landedTest
 }
 
@@ -29,7 +29,7 @@ const (
 	landedContains
 )
 
-// anyItem is the token of a path that stands for every item of a list.
+// anyItem is the path token for every item of a list.
 const anyItem = "*"
 
 func (k *compiler) landed(f *contractform.LandedFile) landedRule {
@@ -75,10 +75,10 @@ func (k *compiler) landed(f *contractform.LandedFile) landedRule {
 	return rule
 }
 
-// Landed reports whether a write took effect, as the contract says of the answer of the call that [Contract.VerifyFor]
-// names. data is what that answer holds, as JSON: its structured content, else its text; nil means that the call has failed since
-// there is no such thing. known is false where the contract has no rule for the tool, or data lacks what the rule
-// looks at: then the question is open. Of call, Tool and Arguments are looked at.
+// Landed reports whether a write took effect, judging by the answer to the call that [Contract.VerifyFor]
+// returns. data is that answer as JSON: its structured content, else its text; nil means that the call failed
+// because the thing does not exist. known is false if the contract has no rule for the tool, or data lacks
+// what the rule checks: the question is then open. Only Tool and Arguments of call are used.
 func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
 	verify := c.verify[call.Tool]
 	if !verify.asks(call) {
@@ -118,8 +118,8 @@ func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
 	return false, true
 }
 
-// asks reports whether the call has every argument that the verify call takes from it. Without one, that call
-// asks about something else.
+// asks reports whether the call has every argument that the verify call takes from it. If one is missing, the
+// verify call asks about something else.
 func (r *verifyRule) asks(call *Call) bool {
 	for _, a := range r.args {
 		if a.pointer != "" && call.argument(a.pointer) == nil {
@@ -129,8 +129,8 @@ func (r *verifyRule) asks(call *Call) bool {
 	return true
 }
 
-// valueOf returns a JSON text as values that can be compared: a number is a float64 where that is exact, whatever its spelling,
-// and a larger one its text.
+// valueOf parses JSON into values that can be compared: a number is a float64 if that is exact, however it is
+// written; otherwise it is its text.
 func valueOf(text json.Value) (any, error) {
 	v, err := json.UnmarshalAny(text)
 	return withNumbers(v), err
@@ -155,8 +155,8 @@ func withNumbers(v any) any {
 	return v
 }
 
-// find returns what a path leads to, other than null. reached reports whether all but its end is there, so
-// that what is not found is not there, rather than somewhere else.
+// find returns the value that a path leads to, unless it is null. reached reports whether all but the last
+// step exists: the value is then known to be missing, not merely somewhere else.
 func find(value any, path []string) (found []any, reached bool) {
 	if len(path) == 0 {
 		if value == nil {
@@ -185,7 +185,7 @@ func find(value any, path []string) (found []any, reached bool) {
 			return nil, false
 		}
 		if i < 0 || i >= len(v) {
-			return nil, true // the list is there, and ends before it
+			return nil, true // the list exists but is shorter
 		}
 		return find(v[i], rest)
 	default:
@@ -193,7 +193,7 @@ func find(value any, path []string) (found []any, reached bool) {
 	}
 }
 
-// holds reports whether a text holds another, a list an item, or an object the members of another.
+// holds reports whether a text contains another, a list an item, or an object the members of another.
 func holds(value, want any) bool {
 	switch v := value.(type) {
 	case string:
@@ -225,6 +225,6 @@ func holdsMembers(value, want any) bool {
 	return true
 }
 
-// BatchArgument returns the argument that lists the items of a call of the tool, which may fail one by
-// one; "" where the contract names none.
+// BatchArgument returns the argument that lists a call's items, each of which may fail on its own; "" if the
+// contract names none for the tool.
 func (c *Contract) BatchArgument(tool string) string { return c.batch[tool] }

@@ -9,23 +9,23 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A layout says where a failure stands in a tool result.
+// A layout says where in a tool result a failure appears.
 type layout struct {
-	shape      *shape    // of the JSON object; nil: the record's own JSON form
-	text       codec     // of the text block
+	shape      *shape    // the JSON object; nil: the record's own JSON form
+	text       codec     // the text block
 	human      *template // a text block for people, gated by format
 	format     formatGate
 	structured bool   // the contract's object also stands in structuredContent
 	result     string // and in this member of the result
 	isError    bool
-	mimeTypes  bool // text blocks name their type
+	mimeTypes  bool // text blocks state their MIME type
 }
 
-// A formatGate lets an argument of the call choose the blocks: markdown, json or both.
-// The zero value offers no choice.
+// A formatGate lets an argument of the call select the blocks: markdown, json or both. The zero value offers
+// no choice.
 type formatGate struct {
 	argument string
-	fallback string // what a missing, wrong or unknown value means
+	fallback string // used if the argument is missing, invalid or unknown
 }
 
 // The values of a format argument.
@@ -35,14 +35,14 @@ const (
 	formatBoth     = "both"
 )
 
-// An ownResult is the layout of tools that return a failure as a result of their own
-// kind, without isError, so that a caller goes on.
+// An ownResult is the layout for tools that return a failure as a result of their own kind, without isError,
+// so that the caller continues.
 type ownResult struct {
 	tools  []string
 	layout *layout
 }
 
-// layouts returns all layouts, the contract's own first.
+// layouts returns all layouts, the contract's main one first.
 func (c *Contract) layouts() iter.Seq[*layout] {
 	return func(yield func(*layout) bool) {
 		if !yield(&c.layout) {
@@ -56,7 +56,7 @@ func (c *Contract) layouts() iter.Seq[*layout] {
 	}
 }
 
-// layout returns where the failure stands.
+// layout returns the layout for a call.
 func (s *subject) layout() *layout {
 	if l := s.c.ownLayout(s.call.Tool); l != nil {
 		return l
@@ -77,7 +77,7 @@ func (c *Contract) ownLayout(tool string) *layout {
 // hasObject reports whether the contract has an object of its own in any layout.
 func (c *Contract) hasObject() bool { return c.layout.shape != nil || len(c.ownResults) > 0 }
 
-// writesObject reports whether the object stands anywhere in a result.
+// writesObject reports whether the object appears anywhere in a result.
 func (c *Contract) writesObject() bool {
 	_, isJSON := c.layout.text.(jsonCodec)
 	return isJSON || c.layout.structured || c.layout.result != ""
@@ -101,13 +101,13 @@ type block struct {
 	media string
 }
 
-// The media types of texts.
+// MIME types of text blocks.
 const (
 	mediaMarkdown = "text/markdown"
 	mediaJSON     = "application/json"
 )
 
-// choose returns the blocks that the call asks for.
+// choose returns the blocks that the call selects.
 func (g formatGate) choose(s *subject, human, form block) []block {
 	switch g.of(s) {
 	case formatJSON:
@@ -119,8 +119,7 @@ func (g formatGate) choose(s *subject, human, form block) []block {
 	}
 }
 
-// of returns the format that the call asks for, if the tool takes that argument or has
-// evidently heeded it.
+// of returns the format that the call selects, if the tool takes that argument or has evidently honoured it.
 func (g formatGate) of(s *subject) string {
 	call := s.call
 	if !call.FormatArgument && !call.answeredInJSON(s.c) {
@@ -166,7 +165,7 @@ func (s *subject) appendShape(dst []byte) []byte {
 	return append(dst, s.record()...)
 }
 
-// readObject reads an object of the contract, and reports whether raw is one.
+// readObject reads an object of the contract; it reports false if raw is not one.
 func (c *Contract) readObject(object *node, d *draft) bool {
 	if object.raw.Kind() != '{' {
 		return false
@@ -248,7 +247,7 @@ func (k *compiler) ownResults(files []contractform.ReturnsFile) []ownResult {
 	var tools []string
 	for _, f := range files {
 		if f.Write == nil || f.Shape == nil {
-			continue // reported as missing
+			continue // reported elsewhere as missing
 		}
 		l := k.layout(f.Write)
 		if l.shape = k.shape(f.Shape, contractform.RecordType); !l.shape.marked() {

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// lint reports what a file says but cannot mean.
+// lint reports what is well-formed but cannot be meant.
 func (k *compiler) lint() {
 	for i, own := range k.own {
 		at := own.file.Node.Get("code")
@@ -42,7 +42,7 @@ func (k *compiler) lint() {
 	k.lintHintTools()
 }
 
-// lintMessage rejects forms of a message that cannot be read back.
+// lintMessage rejects message templates that cannot be read back.
 func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
 	if !k.readable(n, t) || !t.frames() {
 		return
@@ -57,7 +57,7 @@ func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
 	}
 }
 
-// readable rejects a template whose text cannot be taken apart again.
+// readable rejects a template whose text would be ambiguous to read.
 func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
 	for i := 1; i < len(t.parts); i++ {
 		if t.parts[i].path != nil && t.parts[i-1].path != nil {
@@ -75,8 +75,8 @@ func (k *compiler) hasHintPlace() bool {
 	return k.c.layout.shape != nil && k.c.layout.shape.places("hints")
 }
 
-// unreachable reports whether earlier entries select every record that entry i
-// selects, as far as that follows from the conditions.
+// unreachable reports whether earlier entries select every record that entry i selects, as far as the
+// conditions show.
 func (k *compiler) unreachable(i int) bool {
 	for _, sel := range k.own[i].selectors {
 		for _, kind := range sel.kinds() {
@@ -95,15 +95,14 @@ func (en *entry) covers(sel selector, kind recourse.Kind) bool {
 	})
 }
 
-// A hintText is a hint with the place where it is written.
+// A hintText is a hint with its position.
 type hintText struct {
 	at   *strictyaml.Node
 	text string
 }
 
-// lintHintTools reports a listed tool that no hint names, and a word in a hint that
-// nearly is one. Both are spelling mistakes, and would let the hint appear although the
-// server does not have the tool.
+// lintHintTools reports a listed tool that no hint names, and a word in a hint that is nearly one. Both are
+// spelling mistakes, and would show the hint even if the server lacks the tool.
 func (k *compiler) lintHintTools() {
 	tools := k.c.AdvisedTools()
 	for i, tool := range k.file.HintTools {
@@ -124,8 +123,8 @@ func (k *compiler) lintHintTools() {
 	}
 }
 
-// notTools matches the words in a hint that are not tools: placeholders, and parameters
-// before their values.
+// notTools matches the words in a hint that are not tools: placeholders, and parameters in front of their
+// values.
 var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
 
 func (k *compiler) namesTool(tool string) bool {
@@ -142,17 +141,16 @@ func (c *Contract) mentions(tool string) bool {
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
 
-// builtinFiles are the built-in contracts in the form that has places.
+// builtinFiles are the built-in contracts in their original form, which has positions.
 //
 //go:embed *.yaml
 var builtinFiles embed.FS
 
-// LintFor reads a contract file as [Set.Load] does, without adding it to the set, and
-// also checks the file's advice against the tools of a server. It reports hints and
-// verify calls that name a missing tool or parameter, leave out a required parameter, or
-// call a tool whose annotations do not say that it only reads. Inherited advice is not
-// checked. The error lists every mistake with its place. Without src, it reads the file
-// of the built-in contract of that name.
+// LintFor reads a contract file as [Set.Load] does, without adding it to the set, and also checks the file's
+// advice against a server's tools. It reports hints and verify calls that name a missing tool or parameter,
+// omit a required parameter, or call a tool whose annotations do not say that it only reads. Inherited advice
+// is not checked. The error lists every mistake with its position. If src is empty, it reads the file of the
+// built-in contract of that name.
 func (s *Set) LintFor(name string, src []byte, tools []Tool) error {
 	live := newLiveTools(tools)
 	if src == nil {
@@ -174,7 +172,7 @@ type liveTools struct {
 }
 
 type liveTool struct {
-	open     bool // nothing is known of its parameters
+	open     bool // its parameters are not known
 	params   []string
 	required []string
 	writes   bool
@@ -203,7 +201,7 @@ func newLiveTools(tools []Tool) *liveTools {
 
 func (t *liveTool) has(param string) bool { return t.open || slices.Contains(t.params, param) }
 
-// lintTools reports advice in the file that a server with those tools cannot follow.
+// lintTools reports advice that a server with those tools cannot follow.
 func (k *compiler) lintTools(live *liveTools) {
 	for i, tool := range k.file.HintTools {
 		if live.byName[tool] == nil {
@@ -224,8 +222,8 @@ func (k *compiler) lintTools(live *liveTools) {
 var calledInProse = regexp.MustCompile("(?i)\\b(?:call|calls|calling|use|using|run|invoke|with|ask)\\s+[`'\"]?" +
 	"([A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9])")
 
-// lintProse reports a tool that a hint names among its words, is not listed as one, and the
-// server does not have: the hint would be given all the same.
+// lintProse reports a tool that a hint names in prose, that is not listed in hint_tools, and that the server
+// lacks: the hint would be shown all the same.
 func (k *compiler) lintProse(live *liveTools, h hintText) {
 	text := notTools.ReplaceAllString(h.text, " ")
 	called := map[string]bool{}
@@ -245,8 +243,8 @@ func (k *compiler) lintProse(live *liveTools, h hintText) {
 	}
 }
 
-// looksLikeTool reports whether a word in a sentence can only be a name: it has an
-// underscore between small letters, or is what is to be called, and is no English word.
+// looksLikeTool reports whether a word in a sentence must be a name: it has an underscore between lower-case
+// letters, or follows "call" or "use" and is not an English word.
 func looksLikeTool(word string, called bool) bool {
 	if strings.ToUpper(word) == word {
 		return false // a code
@@ -270,7 +268,7 @@ func (l *liveTools) knows(word string) bool {
 	return false
 }
 
-// hint advises on the name of a missing tool.
+// hint suggests what to do about a missing tool.
 func (l *liveTools) hint(tool string) string {
 	if near, ok := nearest.Of(tool, l.names); ok {
 		return "did you mean `" + near + "`?"
@@ -321,10 +319,10 @@ func firstToken(pointer string) (token string) {
 	return ""
 }
 
-// paramInHint is a parameter with its value: resourceType='fields', study_id=....
+// paramInHint matches a parameter with its value: resourceType='fields', study_id=....
 var paramInHint = regexp.MustCompile(`([A-Za-z0-9_-]+)=`)
 
-// lintHintParams checks the parameters that a hint gives to the tools that it names.
+// lintHintParams checks the parameters that a hint gives for the tools that it names.
 func (k *compiler) lintHintParams(live *liveTools, h hintText) {
 	var named []*liveTool
 	var params []string

@@ -6,12 +6,12 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A node is a JSON value that many forms look at: it is taken apart once. It is not safe for concurrent use.
+// A node is a JSON value that many forms look at. It is parsed once. It is not safe for concurrent use.
 type node struct {
 	raw    json.Value
 	opened bool
-	broken bool     // it is no JSON
-	names  []string // of the members; of one that is repeated the last value counts
+	broken bool     // it is not JSON
+	names  []string // of the members; if one is repeated, the last value counts
 	values []node   // of the members or items
 	read   bool     // text and isText are set
 	isText bool
@@ -28,17 +28,17 @@ func nodesOf(values ...json.Value) []*node {
 	return list
 }
 
-// fewMembers is how many names are compared one by one.
+// Up to fewMembers, names are compared one by one.
 const fewMembers = 16
 
-// open takes an object or a list apart.
+// open parses the members or items.
 func (n *node) open() {
 	if n.opened {
 		return
 	}
 	n.opened = true
 	isObject := n.raw.Kind() == '{'
-	var known map[string]int // of many members, so that those that are repeated cost no more
+	var known map[string]int // used if there are many members, to keep duplicates cheap
 	err := json.Parts(n.raw, func(name string, part json.Value) {
 		if !isObject {
 			n.values = append(n.values, node{raw: part})
@@ -70,7 +70,7 @@ func (n *node) open() {
 	}
 }
 
-// isObject reports whether n is a whole object.
+// isObject reports whether n is a complete object.
 func (n *node) isObject() bool {
 	if n.raw.Kind() != '{' {
 		return false
@@ -79,7 +79,7 @@ func (n *node) isObject() bool {
 	return !n.broken
 }
 
-// items returns the first items of a list; nil where it is none.
+// items returns the first items of a list, or nil.
 func (n *node) items(most int) []node {
 	if n.raw.Kind() != '[' {
 		return nil
@@ -88,7 +88,7 @@ func (n *node) items(most int) []node {
 	return n.values[:min(len(n.values), most)]
 }
 
-// member returns the one of that name, or nil.
+// member returns the member of that name, or nil.
 func (n *node) member(name string) *node {
 	if n.raw.Kind() != '{' {
 		return nil
@@ -117,7 +117,7 @@ func (n *node) string() (text string, ok bool) {
 	return n.text, n.isText
 }
 
-// plain returns a string's text, and anything else as it is spelled.
+// plain returns a string's text, and any other value as it is written.
 func (n *node) plain() string {
 	if text, ok := n.string(); ok {
 		return text

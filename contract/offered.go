@@ -7,8 +7,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// offered puts the names under which the client knows the server's tools into hints and the verify
-// call of e. What names a tool that the client is not offered is left out.
+// offered replaces the server's tool names by the client's in the hints and the verify call of e. Anything
+// that names a tool that the client is not offered is left out.
 func (c *Contract) offered(e *recourse.Error, call *Call) {
 	if call.Offered == nil {
 		return
@@ -38,9 +38,9 @@ func (c *Contract) offered(e *recourse.Error, call *Call) {
 	}
 }
 
-// offeredIn returns a text with the names under which the client knows the tools in it: those that are
-// advised, and any other word that can only be the name of a tool. It reports false for a text that names
-// one that is not offered.
+// offeredIn returns a text with the client's names for the tools in it: those that hints may name, and any
+// other word that must be the name of a tool. It reports false if the text names a tool that the client is
+// not offered.
 func (call *Call) offeredIn(text string, advised []string) (string, bool) {
 	called := map[string]bool{}
 	for _, found := range calledInProse.FindAllStringSubmatch(text, -1) {

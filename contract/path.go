@@ -18,15 +18,14 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A path addresses a member of the record's JSON form, such as violations.0.param, or one
-// of computedMembers.
+// A path addresses a member of the record's JSON form, such as violations.0.param, or one of computedMembers.
 type path struct {
 	src      string
 	steps    []step
-	leaf     reflect.Type // of the member, where it is not computed
-	computed *computed    // computed on the last record that steps lead to
+	leaf     reflect.Type // the member's type, unless it is computed
+	computed *computed    // applied to the last record on the path
 	text     bool         // the member is a text
-	zero     bool         // a zero says something
+	zero     bool         // zero is a value of its own
 }
 
 // A step goes from a value to one inside it.
@@ -36,19 +35,19 @@ type step struct {
 	key   string // of a map
 }
 
-// memberMessage is the member, and the path, of the sentence; pathGiven is the path of a
-// sentence that is neither the kind's nor the code's own.
+// memberMessage is the member, and the path, of the sentence; pathGiven is the path of a sentence that is
+// neither the kind's nor the code's own.
 const (
 	memberMessage = "message"
-	memberGot     = "got" // of a violation
+	memberGot     = "got" // in a violation
 	pathGiven     = "message.given"
 )
 
 // errNoMember says that a path leads nowhere.
 var errNoMember = errors.New("names no member of the record")
 
-// compilePath resolves src against values of type on, which is the record's own
-// type or that of an item of one of its lists.
+// compilePath resolves src for values of type on: the record's own type, or the item type of one of its
+// lists.
 func compilePath(src string, on reflect.Type) (*path, error) {
 	p := &path{src: src}
 	rest := src
@@ -99,8 +98,7 @@ func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 	}
 }
 
-// get returns the value that p leads to from base, or the zero Value if it is empty. base
-// is addressable.
+// get returns the value that p leads to from base, or the zero Value if it is empty. base is addressable.
 func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 	v := base
 	for _, st := range p.steps {
@@ -139,8 +137,8 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 	return reflect.ValueOf(value)
 }
 
-// set stores a JSON value where p leads to from base, and creates what is missing on the
-// way. A value that is empty, or of another type than the member, is not stored.
+// set stores a JSON value where p leads to from base, and creates missing steps. A value that is empty or has
+// the wrong type is not stored.
 func (p *path) set(base reflect.Value, raw json.Value) {
 	switch {
 	case p.computed != nil && p.isSentence():
@@ -189,7 +187,7 @@ func (p *path) setString(base reflect.Value, text string) {
 	walk(base, p.steps).SetString(text)
 }
 
-// walk follows steps, none of which leads through a map, and creates what is missing.
+// walk follows steps, none of which goes through a map, and creates missing ones.
 func walk(v reflect.Value, steps []step) reflect.Value {
 	for _, st := range steps {
 		if st.field >= 0 {
@@ -212,11 +210,11 @@ func walk(v reflect.Value, steps []step) reflect.Value {
 
 // record returns the record that a computed member belongs to.
 func (p *path) record(base reflect.Value) *recourse.Error {
-	e, _ := reflect.TypeAssert[*recourse.Error](walk(base, p.steps).Addr()) // compilePath sees to it
+	e, _ := reflect.TypeAssert[*recourse.Error](walk(base, p.steps).Addr()) // compilePath guarantees the type
 	return e
 }
 
-// setJSON stores raw in v, and reports whether it is of v's type.
+// setJSON stores raw in v; it reports false if the type is wrong.
 func setJSON(v reflect.Value, raw json.Value) bool {
 	switch {
 	case v.Type() == contractform.RawType:
@@ -230,7 +228,7 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 		}
 		v.SetInt(int64(wait(ms / 1000)))
 		return true
-	case v.Kind() == reflect.String && raw.Kind() == '0': // an identifier that is written as a number
+	case v.Kind() == reflect.String && raw.Kind() == '0': // an identifier written as a number
 		v.SetString(string(raw))
 		return true
 	case v.Type() == stringType && raw.Kind() == '"':
@@ -250,7 +248,7 @@ func (p *path) isRetryable() bool { return p.computed != nil && p.computed.name 
 // isCode reports whether p is the record's own code.
 func (p *path) isCode() bool { return p.src == "code" || p.src == "code.number" }
 
-// words returns the closed set of words that p's member can have, or nil.
+// words returns the closed set of words allowed for p's member, or nil.
 func (p *path) words() []string {
 	if p.computed != nil {
 		return nil
@@ -288,7 +286,7 @@ func (p *path) setText(base reflect.Value, text string) {
 	}
 }
 
-// listSeparator stands between the items of a list in a sentence.
+// listSeparator separates the items of a list in a sentence.
 const listSeparator = ", "
 
 // appendValue writes v as JSON.
@@ -319,8 +317,7 @@ func appendValue(dst []byte, v reflect.Value) []byte {
 	return append(dst, b...)
 }
 
-// textOf writes v as part of a sentence: strings as they are, lists with commas, anything
-// else as JSON.
+// textOf formats v for a sentence: strings as they are, lists with commas, anything else as JSON.
 func textOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.String:
@@ -339,7 +336,7 @@ func textOf(v reflect.Value) string {
 	return string(appendValue(nil, v))
 }
 
-// wait turns seconds that somebody else stated into a bounded duration.
+// wait converts seconds from outside into a duration with an upper limit.
 func wait(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
@@ -361,14 +358,14 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 	return p
 }
 
-// saw notes the path if it shows what was given as an argument.
+// saw remembers the path if it shows the value of an argument.
 func (k *compiler) saw(p *path) {
 	if p.src == memberGot || strings.HasSuffix(p.src, "."+memberGot) {
 		k.c.showsValues = true
 	}
 }
 
-// pathHint suggests what a path that leads nowhere may have meant.
+// pathHint suggests what an invalid path may have meant.
 func pathHint(src string) string {
 	known := slices.Clone(contractform.RecordOrder())
 	for name := range computedMembers {

@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Ask writes a question to the caller of a tool: a result without isError, with the texts
-// in the format that the call asks for. A contract without a form for questions writes
-// the failure that [recourse.From] makes of n. n is not changed.
+// Ask writes a question to the caller of a tool: a result without isError, with the texts in the format that
+// the call selects. A contract without a form for questions writes the failure that [recourse.From] makes of
+// n. n is not changed.
 func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	if c.question == nil {
 		return c.Write(recourse.From(n), call)
@@ -43,8 +43,7 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	return Answer{Surface: SurfaceResult, Status: http.StatusOK, Result: append(dst, '}')}
 }
 
-// questionText writes a question in Markdown: the sentence, then what there is to choose
-// from.
+// questionText writes a question in Markdown: the sentence, then the choices.
 func questionText(n *recourse.NeedsInput) string {
 	var b strings.Builder
 	b.WriteString(n.Message)

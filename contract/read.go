@@ -11,42 +11,40 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Reader reads the failures that servers send, in whatever form they come.
+// Reader reads the failures that servers send, in any form.
 type Reader struct {
-	// Contracts are the forms that are known, the likeliest first. Only the first is
-	// considered for an HTTP answer without a body.
+	// Contracts are the known forms, the most likely first. Only the first is considered for an HTTP answer
+	// without a body.
 	Contracts []*Contract
-	// Weak is the contract that the server is known to keep, or nil. Its weak signs
-	// count: members and texts that say "failed" in an answer that otherwise reports
-	// success, and forms that say little by themselves. Without it none does, since a
-	// tool may rightly answer {"success":false}.
+	// Weak is the contract that the server is known to follow, or nil. Its weak signs count: members and
+	// texts that say "failed" in an answer that otherwise reports success, and forms that say little by
+	// themselves. If Weak is nil, no such sign counts, since a tool may rightly answer {"success":false}.
 	Weak *Contract
-	// Trusted says that the server is believed on who failed, on whether anything was
-	// changed, and on what to do next.
+	// Trusted says that the server is believed about who failed, whether anything was changed, and what to do
+	// next.
 	Trusted bool
-	// Provider is the display name of the server. It stands in the sentences of failures.
+	// Provider is the display name of the server, for the sentences of failures.
 	Provider string
-	// Families are those that the server's entry names: the user's own, which come before the built-in
-	// ones, and any whose weak forms count as weak signs. The built-in families are known
-	// in any case.
+	// Families are the families in the server's entry: the user's own, which take precedence over the
+	// built-in ones, and any whose weak forms count as weak signs. The built-in families are always known.
 	Families []*Family
-	// ContractsOnly says that the families are left out: what is in no contract's form has no
-	// kind, as in the clients that are generated from a contract.
+	// ContractsOnly turns the families off: a failure in no contract's form then has no kind, as in the
+	// clients generated from a contract.
 	ContractsOnly bool
-	// Now is the clock by which a point in time that a text names becomes a wait; nil: time.Now.
+	// Now is the clock used to turn a point in time into a wait; nil means time.Now.
 	Now func() time.Time
-	// Cut is the size, such as 4MiB, at which what is read was cut off and completed to
-	// valid JSON; the failure then says so. Empty: it is whole.
+	// Cut is the size, such as 4MiB, at which the input was cut off and completed to valid JSON; the failure
+	// then says so. Empty means that it is complete.
 	Cut string
 }
 
-// Reading is a failure as it was read. Without a failure it is the zero value.
+// Reading is a failure that was read. If there was none, it is the zero value.
 type Reading struct {
 	// Failure is an *recourse.Error or a *recourse.NeedsInput.
 	Failure recourse.Failure
-	// Contract is the contract in whose form it was, or nil.
+	// Contract is the contract whose form it had, or nil.
 	Contract *Contract
-	// Sign names, for a person, the sign by which it was recognised.
+	// Sign tells a person by which sign it was recognised.
 	Sign string
 }
 
@@ -56,12 +54,11 @@ func (r Reading) Error() *recourse.Error {
 	return e
 }
 
-// maxMessage bounds a message that is taken from a server's text, in bytes: as much as
-// the gateway reads to tell failures from successes.
+// maxMessage limits a message from a server's text, in bytes. It is as much as the gateway reads to tell
+// failures from successes.
 const maxMessage = 256 << 10
 
-// Result reads the member "result" of a JSON-RPC response; ok is false if it is not a
-// failure.
+// Result reads the member "result" of a JSON-RPC response; ok is false if it is not a failure.
 func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
 	if reading, ok = r.result(result); ok {
 		reading = r.weigh(r.marked(unfolded(reading)), false)
@@ -108,7 +105,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 		return r.weakly(a)
 	}
 	sign := reading.Sign
-	switch { // the record tells more of the failure that the form is a sign of
+	switch { // the record says more than the form in which it travels
 	case recorded && record.Truncated():
 		reading = r.merged(record, reading)
 	case recorded:
@@ -118,7 +115,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	return reading, true
 }
 
-// resultHead are the members of a result that can show a failure.
+// resultHead holds the members of a result that can show a failure.
 type resultHead struct {
 	Content    []json.Value          `json:"content"`
 	Structured json.Value            `json:"structuredContent"`
@@ -127,7 +124,7 @@ type resultHead struct {
 	Meta       map[string]json.Value `json:"_meta"`
 }
 
-// failed reads an answer that is a failure by a sure sign.
+// failed reads an answer that has a sure sign of failure.
 func (r *Reader) failed(a answer) Reading {
 	layers := r.peeled(a)
 	if reading, ok := r.inForm(layers); ok {
@@ -157,15 +154,14 @@ func (r *Reader) failed(a answer) Reading {
 		e.Upstream.Code = inner.code
 	}
 	if e.Kind == recourse.KindUnknown && e.Retry == "" {
-		e.Retry = recourse.RetryReRead // nothing says that the call would fail again: its sentence has to be read
+		e.Retry = recourse.RetryReRead // the call might succeed next time: the sentence has to be read
 	}
 	return r.plain(e, sign)
 }
 
 func last[T any](list []T) T { return list[len(list)-1] }
 
-// recognized reads an answer by what SDKs and the families of systems write. Its record is
-// the caller's to change.
+// recognized reads an answer in the forms of SDKs and of the families. The caller may change its record.
 func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) {
 	if e, sign, ok = detect(a.text); ok {
 		return e, sign, true
@@ -190,8 +186,8 @@ func (r *Reader) inForm(layers []answer) (Reading, bool) {
 	return Reading{}, false
 }
 
-// form reads a in the form of c; open allows codes that c does not list. If the server is
-// known to keep c, that includes forms that c only reads.
+// form reads a in the form of c; open allows codes that c does not list. If the server is known to follow c,
+// that includes forms that c only reads.
 func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 	known := c == r.Weak
 	for _, object := range a.objects {
@@ -218,7 +214,7 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 	return r.draft(c, "text", open, func(d *draft) bool { return c.readOtherText(a.text, d) })
 }
 
-// draft reads with read, and completes the record with what its code stands for.
+// draft reads with read, and adds what the code implies to the record.
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
 	d, _ := drafts.Get().(*draft)
 	d.open, d.cut = open, r.Cut != ""
@@ -226,7 +222,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 		d.drop()
 		return Reading{}, false
 	}
-	if d.e.Contract == c.Name { // the record itself stood there
+	if d.e.Contract == c.Name { // it was the record itself
 		return r.record(d.e), true
 	}
 	r.believe(d.e)
@@ -253,11 +249,10 @@ func (r *Reader) RPC(raw []byte) Reading {
 	return r.weigh(r.marked(unfolded(reading)), refusedCode(raw))
 }
 
-// recordInData is where a gateway puts the record in a JSON-RPC error that has data of
-// its own.
+// recordInData is where a gateway puts the record in a JSON-RPC error that already has data.
 var recordInData = json.Pointer("").AppendToken(recourse.MetaKey)
 
-// rpc reads a JSON-RPC error; plain says that only its code tells the kind.
+// rpc reads a JSON-RPC error; plain says that only its code tells us the kind.
 func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	var head struct {
 		Code    json.Value `json:"code"`
@@ -270,13 +265,13 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	for _, raw := range []json.Value{json.Lookup(head.Data, recordInData), head.Data} {
 		if e, ok := readRecord(raw); ok {
 			if supported := json.Lookup(head.Data, "/supported"); e.Kind == recourse.KindUnsupportedVersion && supported != nil {
-				e = e.WithDetail("supported", supported) // which the protocol wants beside it
+				e = e.WithDetail("supported", supported) // the protocol requires it
 			}
 			return r.record(e), false
 		}
 	}
 	code, message := cutTo(plainText(head.Code), maxCode), plainText(head.Message)
-	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // of the TypeScript SDK, when it throws
+	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // added by the TypeScript SDK when it throws
 		message, raw = rest, withMessage(raw, rest)
 	}
 	data := nodeOf(head.Data)
@@ -296,7 +291,7 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	return r.plain(e, "JSON-RPC error "+code), plain
 }
 
-// withMessage returns an object with another message.
+// withMessage returns an object with a different message.
 func withMessage(object json.Value, message string) json.Value {
 	members := json.MembersOf(object)
 	for i := range members {
@@ -317,7 +312,7 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 				return false
 			}
 			if inner := c.byCode[d.e.Code]; inner != en {
-				d.as = inner // the object inside says more than the JSON-RPC error
+				d.as = inner // more specific than the JSON-RPC error around it
 			}
 			d.e.Code = en.code
 			return slices.ContainsFunc(en.rpc.messages, func(t *template) bool {
@@ -331,7 +326,7 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 	return Reading{}, false
 }
 
-// record takes over a record that a server has sent. It changes e.
+// record uses a record that a server has sent. It changes e.
 func (r *Reader) record(e *recourse.Error) Reading {
 	r.believe(e)
 	if e.Origin == "" && !r.Trusted {
@@ -364,7 +359,7 @@ func readRecord(raw json.Value) (*recourse.Error, bool) {
 }
 
 func isRecord(raw json.Value) bool {
-	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
+	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // in the form that we write
 		return true
 	}
 	var head struct {
@@ -374,7 +369,7 @@ func isRecord(raw json.Value) bool {
 	return len(raw) > 0 && json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != ""
 }
 
-// plain takes over a record that was made of an answer in no contract's form. It changes e.
+// plain uses a record that was made from an answer in no contract's form. It changes e.
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 	if e.Origin == "" || e.Origin == recourse.OriginProvider {
 		e.Origin = recourse.OriginServer
@@ -388,13 +383,13 @@ func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 // isErrorObject reports whether n is an object with a code and a message.
 func (n *node) isErrorObject() bool { return n.member("code") != nil && n.member("message") != nil }
 
-// The kinds by which an object says that it is a failure or a question.
+// The kinds by which an object is marked as a failure or a question.
 const (
 	toolErrorKind  = "toolError:v1"
 	needsInputKind = "needsInput:v1"
 )
 
-// kind returns the member by which an object may say so.
+// kind returns the member by which an object may be marked.
 func (n *node) kind() string {
 	if n.raw.Kind() != '{' || !bytes.Contains(n.raw, []byte(":v1")) {
 		return ""
@@ -405,5 +400,5 @@ func (n *node) kind() string {
 	return ""
 }
 
-// maxCode bounds a server's own error code, in bytes.
+// maxCode limits a server's own error code, in bytes.
 const maxCode = 128

@@ -12,8 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// HTTP reads an HTTP answer with a status of 400 or more. Any other status is a bad
-// response.
+// HTTP reads an HTTP answer with a status of 400 or more. Any other status is a bad response.
 func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 	refused := recourse.FromStatus("", status).Effect == recourse.EffectNone
 	if inner, ok := rpcError(body); ok && status < http.StatusInternalServerError {
@@ -59,8 +58,7 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 
 func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
 	for _, en := range c.codes {
-		// An answer without a body does not show its contract, so that the expected one
-		// is assumed.
+		// An answer without a body does not show its contract: the expected one is assumed.
 		if en.http == nil || en.http.body == nil && c != r.Contracts[0] {
 			continue
 		}
@@ -88,8 +86,8 @@ func (en *entry) says(message string) bool {
 	return len(en.message) == 0
 }
 
-// rpcInHTTP reads a JSON-RPC error inside an HTTP error. Where it says less than
-// the status, the status gives the kind.
+// rpcInHTTP reads a JSON-RPC error in an HTTP error. If it says less than the status, the status gives the
+// kind.
 func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) Reading {
 	reading, plain := r.rpc(inner)
 	e := reading.Error()
@@ -106,8 +104,7 @@ func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) 
 	return reading
 }
 
-// vague reports whether the kind of a JSON-RPC error says less than the HTTP status
-// around it.
+// vague reports whether the kind of a JSON-RPC error says less than the HTTP status around it.
 func vague(kind recourse.Kind, status int) bool {
 	switch kind {
 	case recourse.KindInternal, recourse.KindUnknown:
@@ -129,33 +126,32 @@ func rpcError(body []byte) (json.Value, bool) {
 	return message.Error, err == nil && message.Version != nil && message.Error.Kind() == '{'
 }
 
-// withHTTP adds what the HTTP answer around e says.
+// withHTTP adds the facts from the HTTP answer around e.
 func withHTTP(e, answer *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		c.Upstream.Status = answer.Upstream.Status
 		if c.Upstream.RequestID == "" {
 			c.Upstream.RequestID = answer.Upstream.RequestID
 		}
-		c.RetryAfter = max(c.RetryAfter, answer.RetryAfter) // each is a minimum
+		c.RetryAfter = max(c.RetryAfter, answer.RetryAfter) // both are minimums
 		if c.Effect == "" {
 			c.Effect = answer.Effect
 		}
 	}).CausedBy(answer.Cause())
 }
 
-// maxUpstreamBody bounds how much of an answer FromHTTP reads, in bytes.
+// maxUpstreamBody limits how much of an answer FromHTTP reads, in bytes.
 const maxUpstreamBody = 64 << 10
 
-// FromHTTP turns the HTTP answer of a service that the server itself calls into an Error,
-// as [recourse.FromHTTP] does; it returns nil for a status below 400. In addition it
-// reads the body as the contract's `upstream` says: a word that is, or is read as, one of
-// the contract's codes takes precedence over the status. The body is read up to 64 KiB;
-// the caller closes it.
+// FromHTTP turns the HTTP answer of a service that the server itself calls into an Error, as
+// [recourse.FromHTTP] does; it returns nil for a status below 400. It also reads the body as the contract's
+// `upstream` describes: a word that is one of the contract's codes, or is read as one, takes precedence over
+// the status. The body is read up to 64 KiB; the caller closes it.
 func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Error {
 	if resp.StatusCode < http.StatusBadRequest || c.upstream == nil || resp.Body == nil {
 		return recourse.FromHTTP(provider, resp)
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxUpstreamBody)) // a broken body says no more than the status
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxUpstreamBody)) // if reading fails, the status still counts
 	again := *resp
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	e := recourse.FromHTTP(provider, &again)
@@ -165,17 +161,17 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 	return e
 }
 
-// readUpstream adds what the body says to e, which the status has given.
+// readUpstream adds the body's facts to e, which was made from the status.
 func (c *Contract) readUpstream(e *recourse.Error, object *node) {
 	said := *e
-	if c.upstream.places("upstream.code") { // then it stands nowhere else
+	if c.upstream.places("upstream.code") { // then it is stored nowhere else
 		e.Upstream.Code = ""
 	}
 	d := newDraft()
 	d.e = e
 	c.upstream.read(object, d.base(), d)
 	e.Message = cut(e.Message)
-	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // each is a minimum
+	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // both are minimums
 	if len(e.Upstream.Code) > maxCode {
 		e.Upstream.Code = ""
 	}
@@ -183,7 +179,7 @@ func (c *Contract) readUpstream(e *recourse.Error, object *node) {
 		e.Kind = en.kind
 		store(en.set, d.base())
 		if e.Kind != said.Kind && e.Message == said.Message {
-			e.Message = "" // it was the status's
+			e.Message = "" // it came from the status
 		}
 	}
 	if retryable, ok := d.said[e]; ok {

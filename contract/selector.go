@@ -14,15 +14,15 @@ import (
 // A selector is a conjunction of conditions.
 type selector []condition
 
-// A condition holds if the record's value is one of values; for params, if the parameters
-// are exactly values; for has, if every path leads to a value.
+// A condition holds if the record's value is one of values; for params, if the parameters are exactly values;
+// for has, if every path leads to a value.
 type condition struct {
 	on     string
 	values []string
-	paths  []*path // of has
+	paths  []*path // for has
 }
 
-// What a condition may ask for.
+// What a condition can test.
 const (
 	onKind         = "kind"
 	onClass        = "class"
@@ -107,7 +107,7 @@ func (c *condition) isParams(violations []recourse.Violation) bool {
 	return true
 }
 
-// statusNone is the value of status for a record without one.
+// statusNone is the value of status that matches a record without one.
 const statusNone = "none"
 
 // matchStatus reports whether status is among values such as 404, 5xx or none.
@@ -121,7 +121,7 @@ func matchStatus(values []string, status int) bool {
 	})
 }
 
-// implies reports whether wider selects every record that sel selects, kinds aside.
+// implies reports whether wider selects every record that sel selects, ignoring kinds.
 func (sel selector) implies(wider selector) bool {
 	for _, w := range wider {
 		if w.on == onKind || w.on == onClass {
@@ -158,8 +158,8 @@ func (sel selector) kinds() []recourse.Kind {
 	})
 }
 
-// store puts into e what the conditions of sel say, if they allow one value only. Who
-// failed is not stored, since no word on the wire can tell.
+// store sets in e what the conditions of sel imply, if they allow only one value. Who failed is not stored,
+// since nothing on the wire shows it.
 func (sel selector) store(e *recourse.Error) {
 	for _, c := range sel {
 		if len(c.values) != 1 {

@@ -12,8 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// builtinNames are the built-in contracts, the default first; a contract follows the one
-// that it extends.
+// builtinNames are the built-in contracts, the default first. A contract comes after the one it extends.
 var builtinNames = []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"}
 
 // Default is the name of the contract that is used if none is named.
@@ -24,11 +23,11 @@ const Default = "recourse"
 type Set struct {
 	byName   map[string]func() *Contract
 	names    []string
-	families []*Family // those that were loaded
+	families []*Family // loaded ones only
 }
 
-// builtin holds the built-in contracts. Each is read on first use, since a program needs
-// one of them, and quickly.
+// builtin holds the built-in contracts. Each is read on first use, since a program usually needs only one of
+// them, and fast.
 var builtin = func() *Set {
 	s := &Set{byName: map[string]func() *Contract{}, names: builtinNames}
 	for _, name := range builtinNames {
@@ -43,7 +42,7 @@ var builtin = func() *Set {
 	return s
 }()
 
-// before returns the built-in contracts on which one of them may build.
+// before returns the built-in contracts that the given one may extend.
 func (s *Set) before(name string) *Set {
 	return &Set{byName: s.byName, names: builtinNames[:slices.Index(builtinNames, name)]}
 }
@@ -62,13 +61,12 @@ func (s *Set) Get(name string) (*Contract, bool) {
 	return c(), true
 }
 
-// MustGet is [Set.Get] for names that are fixed in the program: it panics if there is no
-// such contract.
+// MustGet is [Set.Get] for names that are fixed in the program: it panics if the contract does not exist.
 func (s *Set) MustGet(name string) *Contract {
 	c, ok := s.Get(name)
 	if !ok {
 		known := strings.Join(s.names, ", ")
-		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known)) //nolint:forbidigo // as its name says
+		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known)) //nolint:forbidigo // that is what Must means
 	}
 	return c
 }
@@ -85,9 +83,8 @@ func (s *Set) All() []*Contract {
 	return list
 }
 
-// Load reads a contract file and adds the contract to the set. The error lists every
-// mistake in the file, each with its line, an excerpt and a hint; name stands for the
-// file in it.
+// Load reads a contract file and adds the contract to the set. The error lists every mistake in the file,
+// each with its line, an excerpt and a hint; name stands for the file in it.
 func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	c, err := s.read(name, src, nil)
 	if err != nil {

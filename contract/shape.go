@@ -13,11 +13,11 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A shape maps the members of a wire object to members of the record. The same
-// description serves for reading and for writing.
+// A shape maps the members of a wire object to members of the record. It is used both for reading and for
+// writing.
 type shape struct {
 	members []shapeMember
-	rest    *path // of a map: its members stand beside the others
+	rest    *path // a map whose members are written beside the others
 }
 
 // A shapeMember has exactly one of its sources.
@@ -30,7 +30,7 @@ type shapeMember struct {
 	list     *path // each of its items is written by nested
 }
 
-// append writes the object of base without empty members, or nothing if all are empty.
+// append writes the object for base without empty members, or nothing if all are empty.
 func (sh *shape) append(dst []byte, s *subject, base reflect.Value) []byte {
 	start := len(dst)
 	dst = append(dst, '{')
@@ -48,8 +48,7 @@ func (sh *shape) append(dst []byte, s *subject, base reflect.Value) []byte {
 	return append(dst, '}')
 }
 
-// appendMember writes one member of the object that begins at start, or nothing if its
-// value comes out empty.
+// appendMember writes one member of the object that begins at start, or nothing if its value is empty.
 func appendMember(dst []byte, start int, name string, value func([]byte) []byte) []byte {
 	before := len(dst)
 	if before > start+1 {
@@ -121,8 +120,7 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 	return dst
 }
 
-// fits reports whether object may have been written by sh: it has the shape's constants
-// and a code.
+// fits reports whether object could have been written by sh: it has the shape's constants and a code.
 func (sh *shape) fits(object *node) bool {
 	code := false
 	for i := range sh.members {
@@ -145,8 +143,7 @@ func (sh *shape) fits(object *node) bool {
 	return code
 }
 
-// paths returns the paths from which the member is written, without those of objects
-// inside it.
+// paths returns the paths from which the member is written, without those in nested objects.
 func (m *shapeMember) paths() []*path {
 	if m.path != nil {
 		return []*path{m.path}
@@ -160,7 +157,7 @@ func (m *shapeMember) paths() []*path {
 	return list
 }
 
-// marked reports whether a constant distinguishes objects of sh from others.
+// marked reports whether a constant distinguishes the objects of sh from others.
 func (sh *shape) marked() bool {
 	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.constant != nil })
 }
@@ -175,17 +172,16 @@ func (sh *shape) places(src string) bool {
 	})
 }
 
-// decides reports whether the member of that name is the boolean that says whether to
-// repeat the call.
+// decides reports whether the member of that name is the boolean that says whether to repeat the call.
 func (sh *shape) decides(name string) bool {
 	return sh != nil && slices.ContainsFunc(sh.members, func(m shapeMember) bool {
 		return m.name == name && m.path != nil && m.path.isRetryable()
 	})
 }
 
-// read stores what object says in base. Members of an unexpected type are ignored.
+// read stores the values of object in base. Members of an unexpected type are ignored.
 func (sh *shape) read(object *node, base reflect.Value, d *draft) {
-	for _, alternatives := range []bool{false, true} { // which of them it was, the others tell
+	for _, alternatives := range []bool{false, true} { // alternatives last: the other members tell which was used
 		for i := range sh.members {
 			m := &sh.members[i]
 			if value := object.member(m.name); value != nil && value.raw.Kind() != 'n' && (m.choices != nil) == alternatives {
@@ -219,7 +215,7 @@ func (m *shapeMember) read(value *node, base reflect.Value, d *draft) {
 	case m.nested != nil:
 		if value.isObject() {
 			m.nested.read(value, base, d)
-		} else if m.nested.rest != nil { // of another type than we write: it is kept all the same
+		} else if m.nested.rest != nil { // not the type that we write: kept as it is
 			m.nested.keepRest(m.name, value.raw, base)
 		}
 	case m.choices != nil:
@@ -254,18 +250,18 @@ func (m *shapeMember) readList(value *node, base reflect.Value, d *draft) {
 	}
 }
 
-// maxItems bounds the lists that are read. A record with a list that was cut says so.
+// maxItems limits the lists that are read. A record whose list was cut says so.
 const maxItems = 10_000
 
-// A choice is one of several sources of a member: the first whose selector holds and that
-// is not empty is used.
+// A choice is one of several sources of a member. The first one that is not empty and whose selector matches
+// is used.
 type choice struct {
 	when     selector
 	constant json.Value
-	path     *path // where it is no constant
+	path     *path // unless it is a constant
 }
 
-// appendChoice writes the first alternative that holds and says something.
+// appendChoice writes the first alternative that matches and is not empty.
 func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []byte {
 	for i := range list {
 		c := &list[i]
@@ -282,9 +278,8 @@ func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []b
 	return dst
 }
 
-// readChoice stores a value that appendChoice may have written: a word of a closed set in
-// the member for it, any other value in the first path that can hold it. A constant
-// stores what its selector says.
+// readChoice stores a value that appendChoice may have written: a word from a closed set goes into the member
+// for it, any other value into the first path that can hold it. A constant stores what its selector implies.
 func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	for i := range list {
 		if c := &list[i]; c.constant == nil && c.path.words() != nil && c.takes(raw, d) {
@@ -306,8 +301,7 @@ func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	}
 }
 
-// takes reports whether c may have written raw, as far as the record that is being read
-// shows.
+// takes reports whether c could have written raw, as far as the record shows so far.
 func (c *choice) takes(raw json.Value, d *draft) bool {
 	if c.path.computed == nil {
 		if scratch := reflect.New(c.path.leaf).Elem(); !setJSON(scratch, raw) {
@@ -369,10 +363,10 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 	return sh
 }
 
-// restMember is the name under which the members of a map stand beside the others.
+// restMember is the name for the members of a map that are written beside the others.
 const restMember = "..."
 
-// source reads a path, or a constant behind an equals sign.
+// source reads a path, or a constant after an equals sign.
 func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	var text string
 	if n.Decode(&text) != nil {
@@ -388,7 +382,7 @@ func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	}
 }
 
-// listItem returns the type of the items of the list that p leads to.
+// listItem returns the item type of the list that p leads to.
 func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflect.Type {
 	t := on
 	for _, st := range p.steps {
@@ -405,8 +399,7 @@ func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflec
 	return t.Elem()
 }
 
-// choices reads the alternatives of a member: paths, constants, or {for, is} with a
-// selector.
+// choices reads the alternatives for a member: paths, constants, or {for, is} with a selector.
 func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
 	var list []choice
 	for i, item := range items(n) {

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// How people and programs spell points in time. A time without a zone is not read: it could be anywhere's.
+// Points in time as people and programs write them. A time without a zone is not read: it could be in any.
 var (
 	reDateTime = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)? ?(Z|UTC|GMT|[+-]\d{2}:?\d{2})`)
 	reHTTPDate = regexp.MustCompile(`^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC)`)
@@ -17,16 +17,17 @@ var (
 )
 
 const (
-	// A number of seconds since 1970 is a point in time since 1973, one of milliseconds is before 5138.
+	// Numbers are read as seconds for times after 1973, and as milliseconds for times before 5138.
 	minEpochSeconds      = 1e8
 	minEpochMilliseconds = 1e11
-	// clockSlack is how long a time of day counts as just past, rather than as tomorrow's.
+	// clockSlack is how long a time of day counts as just past, not as tomorrow's.
 	clockSlack = time.Hour
 )
 
-// spelledTime reads the point in time that text begins with, such as 2026-01-02T15:04:05Z, "Fri, 02 Jan 2026 15:04:05 GMT",
-// "15:04 UTC" or a number of seconds since 1970. It returns how long that is from now, 0 for what is past, and the length
-// of what it has read; 0: text begins with no point in time.
+// spelledTime reads the point in time at the start of text, such as 2026-01-02T15:04:05Z, "Fri, 02 Jan 2026
+// 15:04:05 GMT", "15:04 UTC" or a number of seconds since 1970. It returns how far that is from now, 0 if it
+// is past, and the length of the text that it read; length 0 means that text does not begin with a point in
+// time.
 func spelledTime(text string, now time.Time) (wait time.Duration, n int) {
 	var at time.Time
 	var err error
@@ -55,7 +56,7 @@ func spelledTime(text string, now time.Time) (wait time.Duration, n int) {
 	return min(max(at.Sub(now), 0), recourse.MaxWait), n
 }
 
-// clock returns the next time that clocks show this in UTC, unless that was within the last hour.
+// clock returns the next time when clocks show this in UTC, unless it was within the last hour.
 func clock(minutes, seconds string, now time.Time) (time.Time, error) {
 	if seconds == "" {
 		seconds = ":00"
@@ -82,6 +83,6 @@ func epoch(text string) (at time.Time, n int) {
 	if value >= minEpochMilliseconds {
 		value /= 1000
 	}
-	const farAway = 1e12 // beyond which a duration would overflow
+	const farAway = 1e12 // anything longer overflows a duration
 	return time.Unix(int64(min(value, farAway)), 0), n
 }

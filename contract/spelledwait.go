@@ -8,10 +8,10 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// waitUnits are the units of time as people and programs spell them.
+// waitUnits are units of time as people and programs write them.
 var waitUnits = map[string]time.Duration{}
 
-func init() { //nolint:gochecknoinits // a table by its columns
+func init() { //nolint:gochecknoinits // the table is easier to read by columns
 	for size, spellings := range map[time.Duration]string{
 		time.Millisecond: "ms msec msecs millisecond milliseconds",
 		time.Second:      "s sec secs second seconds",
@@ -25,9 +25,9 @@ func init() { //nolint:gochecknoinits // a table by its columns
 	}
 }
 
-// spelledWait reads the wait that text begins with, such as 12s, 1m30.5s, "2 minutes and 5 seconds" or
-// PT30S, and returns the length of what it has read; 0: text begins with no wait. A number
-// alone counts seconds, unless it can only be a point in time.
+// spelledWait reads the wait at the start of text, such as 12s, 1m30.5s, "2 minutes and 5 seconds" or PT30S.
+// It also returns the length of the text that it read, or 0 if there is no wait. A number alone counts as
+// seconds, unless it can only be a point in time.
 func spelledWait(text string) (total time.Duration, n int) {
 	if len(text) > 2 && (text[0] == 'P' || text[0] == 'p') && (text[1] == 'T' || text[1] == 't') {
 		n = 2 // ISO 8601
@@ -58,7 +58,7 @@ func spelledWait(text string) (total time.Duration, n int) {
 	}
 }
 
-// span returns the length of the longest beginning of text whose bytes are all of a class.
+// span returns the length of the longest prefix of text whose bytes are all of a class.
 func span(text string, is func(byte) bool) int {
 	n := 0
 	for n < len(text) && is(text[n]) {

@@ -10,24 +10,24 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A template is a text with placeholders: {path}, or {path|text} with a text to use if
-// the path is empty. Doubled braces stand for single ones.
+// A template is a text with placeholders: {path}, or {path|text} with a text to use if the path is empty.
+// Doubled braces mean single ones.
 type template struct {
 	src   string
 	parts []part
 }
 
-// A part is a literal, or a placeholder where path is set.
+// A part is a literal, or a placeholder if path is set.
 type part struct {
 	literal  string
 	path     *path
 	fallback string
-	optional bool // there is a fallback
+	optional bool // it has a fallback
 }
 
 var errBraces = errors.New("has a brace without its partner")
 
-// compileTemplate reads src; resolve returns what a placeholder addresses.
+// compileTemplate parses src; resolve returns what a placeholder addresses.
 func compileTemplate(src string, resolve func(name string) (*path, error)) (*template, error) {
 	t := &template{src: src}
 	var literal strings.Builder
@@ -77,7 +77,7 @@ func (t *template) constant() bool {
 	return true
 }
 
-// literal returns the text of a template without placeholders.
+// literal returns the text of a template that has no placeholders.
 func (t *template) literal() string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -86,7 +86,7 @@ func (t *template) literal() string {
 	return b.String()
 }
 
-// fixed returns the length of what is not a placeholder.
+// fixed returns the total length of the literals.
 func (t *template) fixed() int {
 	n := 0
 	for _, p := range t.parts {
@@ -95,8 +95,7 @@ func (t *template) fixed() int {
 	return n
 }
 
-// says reports whether t has enough words of its own that a text that matches it is
-// likely to come from it.
+// says reports whether t has enough words of its own that a matching text probably comes from it.
 func (t *template) says() bool {
 	const few = 12
 	return len(t.literal()) > few
@@ -110,7 +109,7 @@ func (t *template) only() *path {
 	return nil
 }
 
-// frames reports whether t puts a text around the sentence.
+// frames reports whether t puts text around the sentence.
 func (t *template) frames() bool { return t.names(memberMessage) || t.names(pathGiven) }
 
 // names reports whether t has a placeholder for that path.
@@ -147,9 +146,8 @@ func (t *template) render(s *subject) (text string, ok bool) {
 	return b.String(), true
 }
 
-// match takes apart a text that t may have written, and calls store with the text of each
-// placeholder. A literal between placeholders is looked for from the left; one at the end
-// must end the text.
+// match parses a text that t may have written, and calls store with the text of each placeholder. A literal
+// between placeholders is searched for from the left; a literal at the end must end the text.
 func (t *template) match(text string, store func(p *path, text string)) bool {
 	type capture struct {
 		path *path
@@ -171,10 +169,10 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 			next := t.parts[i+1]
 			switch {
 			case next.path != nil:
-				return false // two placeholders side by side cannot be told apart
+				return false // two adjacent placeholders cannot be told apart
 			case i+2 == len(t.parts):
 				end = len(text) - len(next.literal)
-			case p.path.isSentence(): // it may hold anything, what follows it as well
+			case p.path.isSentence(): // it can contain anything, including the literal after it
 				end = strings.LastIndex(text, next.literal)
 			default:
 				end = strings.Index(text, next.literal)
@@ -197,7 +195,7 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 	return true
 }
 
-// find returns t's sentence if it stands in text.
+// find returns t's sentence if text contains it.
 func (t *template) find(text string) (sentence string, ok bool) {
 	if len(t.parts) == 0 {
 		return "", false

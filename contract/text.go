@@ -9,12 +9,12 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A codec is the syntax of a failure in a text. It knows neither codes nor kinds.
+// A codec is the syntax of a failure in a text. It knows no codes or kinds.
 type codec interface {
 	// append writes the text of s.
 	append(dst []byte, s *subject) []byte
-	// read takes apart a text that append may have written in the layout l. It reports
-	// whether the text is of this syntax and names a code that c lists or may list.
+	// read parses a text that append may have written in the layout l. It reports whether the text has this
+	// syntax and names a code that c lists or may list.
 	read(c *Contract, l *layout, a *answer, d *draft) bool
 }
 
@@ -28,7 +28,7 @@ type jsonCodec struct{ indent string }
 
 func (j jsonCodec) append(dst []byte, s *subject) []byte {
 	if j.indent == "" {
-		return s.appendShape(slices.Grow(dst, len(s.record()))) // it is hardly longer
+		return s.appendShape(slices.Grow(dst, len(s.record()))) // the text is hardly longer
 	}
 	return j.appendObject(dst, s.appendShape(nil))
 }
@@ -58,8 +58,7 @@ type textCodec struct {
 // A hintList says how hints follow the line. The zero value writes none.
 type hintList struct{ before, between string }
 
-// An envelope is JSON behind a mark, written if the record has details. The zero value
-// writes none.
+// An envelope is JSON after a mark, written if the record has details. The zero value writes none.
 type envelope struct {
 	mark  string // such as " [envelope] "
 	shape *shape
@@ -85,7 +84,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 		}
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
-		dst = append(slices.Grow(dst, len(s.record())), t.envelope.mark...) // all of it is hardly longer
+		dst = append(slices.Grow(dst, len(s.record())), t.envelope.mark...) // the text is hardly longer
 		start := len(dst)
 		dst = t.envelope.shape.append(dst, s, s.base())
 		dst = escapeMark(dst, start, strings.TrimSpace(t.envelope.mark))
@@ -93,14 +92,14 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	return dst
 }
 
-// continued begins every line of a sentence but the first, if hints stand on lines of
-// their own: a text of several lines keeps them, and none of them looks like a hint.
+// continued starts every line of a sentence after the first, if hints are on lines of their own. It keeps the
+// lines apart, and none of them can be mistaken for a hint.
 const continued = "\n  "
 
 // onLines reports whether hints stand on lines of their own.
 func (t textCodec) onLines() bool { return t.hints.before == "\n" }
 
-// fold writes a sentence so that it cannot be taken for the hints that follow it.
+// fold writes a sentence so that it cannot be mistaken for the hints that follow it.
 func (t textCodec) fold(sentence string) string {
 	switch {
 	case t.hints.before == "" || !strings.ContainsAny(sentence, "\r\n"):
@@ -112,7 +111,7 @@ func (t textCodec) fold(sentence string) string {
 	return strings.ReplaceAll(sentence, "\n", continued)
 }
 
-// cut returns the line, unfolded, and what follows it.
+// cut returns the line, unfolded, and the rest.
 func (t textCodec) cut(text string) (line, rest string) {
 	switch {
 	case t.hints.before == "":
@@ -137,7 +136,7 @@ func (t textCodec) cut(text string) (line, rest string) {
 	return strings.ReplaceAll(line, continued, "\n"), rest
 }
 
-// unmark respells the marks that occur in a sentence.
+// unmark escapes the marks that occur in a sentence.
 func (t textCodec) unmark(sentence string) string {
 	for _, mark := range []string{t.hints.before, t.envelope.mark} {
 		if strings.TrimSpace(mark) == "" || !strings.Contains(sentence, mark) {
@@ -152,8 +151,8 @@ func (t textCodec) unmark(sentence string) string {
 	return sentence
 }
 
-// escapeMark escapes the bracket of mark in the JSON that begins at start, so that the
-// mark before it is always the last one.
+// escapeMark escapes the bracket of mark in the JSON that begins at start, so that the mark before that JSON
+// is always the last one.
 func escapeMark(dst []byte, start int, mark string) []byte {
 	if !bytes.Contains(dst[start:], []byte(mark)) {
 		return dst
@@ -187,8 +186,8 @@ func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
 }
 
-// spaced returns the line with the template's space behind the code, where a line break
-// or nothing stands in its place.
+// spaced returns the line with the template's space after the code, if a line break or nothing is there
+// instead.
 func (t textCodec) spaced(line string) string {
 	for i, part := range t.line.parts {
 		if i == 0 || part.path != nil || t.line.parts[i-1].path == nil || !t.line.parts[i-1].path.isCode() {
@@ -204,23 +203,23 @@ func (t textCodec) spaced(line string) string {
 	return line
 }
 
-// namesCode reports whether the line says the code.
+// namesCode reports whether the line contains the code.
 func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.names("code.number") }
 
-// split takes a list of hints apart and drops empty ones.
+// split splits a list of hints and drops empty ones.
 func split(list, between string) []string {
 	return slices.DeleteFunc(strings.SplitN(list, between, maxItems), func(h string) bool { return strings.TrimSpace(h) == "" })
 }
 
-// isCodeWord reports whether a word can stand for a code that is not listed.
+// isCodeWord reports whether a word can be an unlisted code.
 func isCodeWord(word string) bool {
 	return word != "" && len(word) <= 64 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == ""
 }
 
-// identify finds the code whose own sentence stands in text, the longest first. Such a
-// sentence identifies its code, and runtimes put text before and behind it. The sentence
-// of an HTTP answer has to be the whole text; a single word is too little outside of that
-// answer. So is a form around {message}, unless the server is known to keep the contract.
+// identify finds the code whose own sentence is in text, the longest first. Such a sentence identifies its
+// code even if a runtime put text around it. The sentence of an HTTP answer must be the whole text: outside
+// that answer, a single word is not enough. The same goes for a template around {message}, unless the server
+// is known to follow the contract.
 func (c *Contract) identify(text string, d *draft) bool {
 	var best *entry
 	sentence := ""

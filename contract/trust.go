@@ -12,17 +12,15 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// What a server is believed on. That a call was not sent, or was refused, its sender
-// knows from the connection, the HTTP status and the protocol's own codes. Anything else
-// that a server says (a record, a code of its own, a status inside a body, a sentence,
-// and the kind that follows from them) tells what happened and who is to blame, but not
-// whether it is safe to call again. Only a trusted server is believed on that too, and
-// speaks in the voice of whoever reads it.
+// What a server is believed about. Whether a call was not sent, or was refused, the sender knows from the
+// connection, the HTTP status and the protocol's own codes. Anything else that a server says (a record, a
+// code of its own, a status in a body, a sentence, and the kind derived from them) tells what happened and
+// who is to blame, but not whether it is safe to call again. Only a trusted server is believed about that
+// too, and its advice is passed on without attribution.
 
-// believe reduces a record, in place, to what is believed: a bounded wait, known words,
-// and origin and effect of a trusted server. Any server may say that the caller or the
-// provider is at fault, and that something was done or may have been: that makes no call
-// safe to repeat.
+// believe reduces a record, in place, to what is believed: a limited wait, known words, and, from a trusted
+// server, origin and effect. Any server may say that the caller or the provider is at fault, and that
+// something was or may have been done: that never makes a call safe to repeat.
 func (r *Reader) believe(e *recourse.Error) {
 	e.RetryAfter = min(max(e.RetryAfter, 0), recourse.MaxWait)
 	if !slices.Contains(contractform.Retries, string(e.Retry)) {
@@ -42,8 +40,8 @@ func (r *Reader) believe(e *recourse.Error) {
 	}
 }
 
-// weigh reduces what was read to what is believed. refused says that, by the status or a
-// code of the protocol, the call was not carried out.
+// weigh reduces what was read to what is believed. refused says that, according to the status or a protocol
+// code, the call was not carried out.
 func (r *Reader) weigh(reading Reading, refused bool) Reading {
 	e := reading.Error()
 	if e == nil || r.Trusted {
@@ -57,8 +55,8 @@ func (r *Reader) weigh(reading Reading, refused bool) Reading {
 	return reading
 }
 
-// distrust returns e without an untrusted server's word that the call was not carried
-// out, and with its advice marked as the server's.
+// distrust returns e without an untrusted server's claim that the call was not carried out, and with its
+// advice marked as the server's.
 func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	e = e.With(func(c *recourse.Error) {
 		if c.Effect == recourse.EffectNone {
@@ -89,11 +87,10 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	return e
 }
 
-// ServerSays stands before advice that comes from a server that is not trusted: in the
-// record, in texts in which the writer speaks, and where a failure is put into the words
-// of another contract. The advice stands as it came only in a contract whose advice is
-// the server's by definition (a member suggestedAction, say), and only if the server is
-// known to keep that contract and wrote the failure in it.
+// ServerSays precedes advice from an untrusted server: in the record, in texts that speak for the writer, and
+// in failures that are put into another contract's words. Advice is only passed on unmarked in a contract
+// that defines the advice as the server's own (a member suggestedAction, say), and only if the server is
+// known to follow that contract and wrote the failure in its form.
 const ServerSays = "The server says: "
 
 // inForm returns s as the contract's own form shows it.
@@ -111,19 +108,18 @@ func (s *subject) inForm() *subject {
 	return &quoting
 }
 
-// speaksForWriter reports whether advice in this layout is the writer's: the layout shows
-// the record, with all hints in one place.
+// speaksForWriter reports whether advice in this layout is the writer's own: the layout shows the record,
+// with all hints in one place.
 func (l *layout) speaksForWriter() bool { return l.structured && l.shape == nil }
 
 const (
-	// maxAdvice bounds how many hints of a server are kept, maxAdviceText each of them,
-	// in bytes.
+	// maxAdvice limits how many of a server's hints are kept, maxAdviceText the size of each, in bytes.
 	maxAdvice     = 8
 	maxAdviceText = 512
 )
 
-// saidByServer marks a server's hints as such, each on one line, so that no part of a
-// hint can stand on a line of its own.
+// saidByServer marks a server's hints as such. Each is put on one line, so that no part of it can pass for a
+// line of its own.
 func saidByServer(hints []string) []string {
 	var said []string
 	for _, hint := range hints {
@@ -135,8 +131,8 @@ func saidByServer(hints []string) []string {
 	return said
 }
 
-// plainVerify returns the verify call that a server names, if it consists of names and
-// plain values, without sentences. Whether the tool only reads is for others to know.
+// plainVerify returns the verify call that a server names, if it has only names and plain values, without
+// sentences. Whether the tool only reads is checked elsewhere.
 func plainVerify(v *recourse.Verify) *recourse.Verify {
 	if v == nil || !isPlain(v.Tool) {
 		return nil
@@ -157,8 +153,8 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 	return &plain
 }
 
-// refusedCode reports whether a JSON-RPC error says, by a code of the protocol, that the
-// request was not carried out.
+// refusedCode reports whether a JSON-RPC error says, by a protocol code, that the request was not carried
+// out.
 func refusedCode(raw json.Value) bool {
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
 	return err == nil && rpccode.Refused(code)

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A verifyRule makes the call that settles whether a tool's call took effect.
+// A verifyRule makes the call that checks whether a tool's call took effect.
 type verifyRule struct {
 	call   string
 	args   []verifyArg
@@ -21,13 +21,12 @@ type verifyRule struct {
 
 type verifyArg struct {
 	name    string
-	pointer string     // into the failed call's arguments
+	pointer string     // into the arguments of the failed call
 	list    bool       // the value stands in a list
-	value   json.Value // a constant, where pointer is empty
+	value   json.Value // a constant, if pointer is empty
 }
 
-// verifies reads the calls that settle whether others took effect. The tools that they
-// call only read.
+// verifies reads the calls that check whether others took effect. The tools that they call only read.
 func (k *compiler) verifies() {
 	for _, v := range k.file.Verify {
 		k.c.verify[v.Key] = k.verify(v.Value)
@@ -64,9 +63,8 @@ func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 	return rule
 }
 
-// VerifyFor returns the call that settles whether a failed one took effect, filled in
-// from its arguments; nil if the contract names none for the tool. Only Tool, Arguments
-// and Shows of call are used.
+// VerifyFor returns the call that checks whether a failed one took effect, filled in from its arguments; nil
+// if the contract names none for the tool. Only Tool, Arguments and Shows of call are used.
 func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	rule, ok := c.verify[call.Tool]
 	if !ok {
@@ -88,7 +86,7 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	return &v
 }
 
-// argument returns a value of the arguments that may be shown, or nil.
+// argument returns the value of an argument that may be shown, or nil.
 func (call *Call) argument(pointer string) json.Value {
 	value := argument.Shown(call.Arguments, pointer)
 	if value == nil || call.Shows != nil && !call.Shows(value) {
@@ -97,7 +95,7 @@ func (call *Call) argument(pointer string) json.Value {
 	return value
 }
 
-// How values are spelled in calls that texts mention.
+// How values are written in calls that texts mention.
 const (
 	literalsJSON   = "json"
 	literalsPython = "python"
@@ -115,7 +113,7 @@ func (c *Contract) callText(v *recourse.Verify) string {
 	return v.Tool + "(" + strings.Join(args, ", ") + ")"
 }
 
-// literal spells a JSON value.
+// literal formats a JSON value.
 func (c *Contract) literal(raw json.Value) string {
 	if c.literals != literalsPython {
 		return string(raw)

@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// How failures are read that are in no contract's form: by the families of the systems that
-// they come from.
+// Failures in no contract's form are read by families: descriptions of the systems they come from.
 
 // wild reads an answer by the families.
 func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
@@ -19,14 +18,14 @@ func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
 	if found == nil {
 		return nil, "", false
 	}
-	if r.Trusted && a.sure && found.form.family.file.Last { // whose word would count
+	if r.Trusted && a.sure && found.form.family.file.Last { // the server's own word would count
 		found.e.Effect = recourse.EffectUnknown
 	}
 	return &found.e, found.sign(), true
 }
 
-// found returns what the families say of an answer, with what objects of many makers have
-// in common; nil: nothing.
+// found returns what the families make of an answer, completed with the members that the objects of many
+// systems share; nil if nothing.
 func (r *Reader) found(a answer) *finding {
 	if r.ContractsOnly {
 		return nil
@@ -54,8 +53,8 @@ func (r *Reader) found(a answer) *finding {
 
 func (f *finding) sign() string { return "family " + f.form.family.Name }
 
-// inBody adds what the families say of the body of an HTTP answer. What the status says counts
-// for more than a phrase, unless it says little.
+// inBody adds what the families make of the body of an HTTP answer. The status takes precedence over a
+// phrase, unless the status says little.
 func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, sign string, ok bool) {
 	a := answer{text: string(body[:min(len(body), maxSearchedObject)])}
 	if text := strings.TrimSpace(a.text); strings.HasPrefix(text, "{") {
@@ -66,13 +65,13 @@ func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, s
 		return nil, "", false
 	}
 	if a.objects == nil {
-		found.e.Message = said.Message // a page is no sentence
+		found.e.Message = said.Message // a page is not a sentence
 	}
 	return withHTTP(&found.e, said), found.sign(), true
 }
 
-// leastRank returns how sure a finding in the body has to be to say more than the HTTP status, which
-// some services use for anything.
+// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status. Some
+// services use certain statuses for anything.
 func leastRank(status int, object bool) int {
 	switch status {
 	case http.StatusBadRequest:
@@ -94,7 +93,7 @@ func (r *Reader) now() time.Time {
 	return time.Now()
 }
 
-// weakly reads an answer that says it succeeded, by the families that the server's entry names.
+// weakly reads an answer that reports success, by the families in the server's entry.
 func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 	if len(r.Families) == 0 || a.blocks > 1 {
 		return Reading{}, false
@@ -108,14 +107,14 @@ func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 	if len(s.findings) == 0 {
 		return Reading{}, false
 	}
-	found := r.found(a) // with all that the others say
+	found := r.found(a) // the other families add to it
 	if found == nil {
 		return Reading{}, false
 	}
 	return r.plain(&found.e, "weak sign: "+found.sign()), true
 }
 
-// indexes returns those of the user's families, then that of the built-in ones.
+// indexes returns the index of the user's families, then that of the built-in ones.
 func (r *Reader) indexes() []*index {
 	var list []*index
 	for _, f := range r.Families {
@@ -126,8 +125,7 @@ func (r *Reader) indexes() []*index {
 	return append(list, builtinIndex())
 }
 
-// unwrapped returns a text without what a runtime has put before it, and the code that this
-// names.
+// unwrapped returns a text without a runtime's prefix, and the code in that prefix.
 func (r *Reader) unwrapped(text string) (rest, code string, ok bool) {
 	text = strings.TrimSpace(text)
 	for _, f := range r.Families {
@@ -143,10 +141,10 @@ func (r *Reader) unwrapped(text string) (rest, code string, ok bool) {
 	return text, "", false
 }
 
-// maxBeginnings is how many brackets of a text are tried as the beginning of an object.
+// maxBeginnings limits how many brackets in a text are tried as the start of an object.
 const maxBeginnings = 64
 
-// objectIn returns the JSON object or list that stands in a text; nil: there is none.
+// objectIn returns the JSON object or list inside a text, or nil.
 func objectIn(text string) json.Value {
 	if strings.IndexByte(text, '{') < 0 && strings.IndexByte(text, '[') < 0 {
 		return nil
@@ -175,19 +173,19 @@ func objectIn(text string) json.Value {
 		if raw := pythonJSON(text[from : to+1]); json.Valid(raw) {
 			return raw
 		}
-		if text[from] == '{' { // what stands inside is only a part
+		if text[from] == '{' { // anything inside is only a part
 			return nil
 		}
 	}
 	return nil
 }
 
-// pythonLiterals are the words of Python's values, and those of JSON.
+// pythonLiterals maps Python's literals to JSON's.
 var pythonLiterals = map[string]string{
 	"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false",
 }
 
-// pythonJSON returns what Python prints of a value as JSON, if it is one.
+// pythonJSON converts a value as Python prints it to JSON, if possible.
 func pythonJSON(text string) json.Value {
 	if !strings.Contains(text, "'") {
 		return nil

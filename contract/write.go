@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// Write writes e for the call. It is total: every record has a form in every contract. e
-// is not changed.
+// Write writes e for the call. It is total: every record has a form in every contract. e is not changed.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	s := c.bind(e, call)
 	answer := Answer{Record: s.e, Status: http.StatusOK}
@@ -41,8 +40,8 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	return answer
 }
 
-// asResult reports whether a failed tools/call of that kind is a tool result, the only
-// surface that every client passes on with its details.
+// asResult reports whether a failed tools/call of that kind is a tool result, the only surface whose details
+// every client passes on.
 func (c *Contract) asResult(kind recourse.Kind) bool {
 	if kind == recourse.KindUnknownTool {
 		return c.UnknownTool == unknownToolResult
@@ -66,8 +65,8 @@ const methodToolsCall = "tools/call"
 
 const problemType = "application/problem+json"
 
-// data writes the member data of a JSON-RPC error: the record and, for an HTTP error, the
-// members of a problem document beside it (RFC 9457).
+// data writes the member data of a JSON-RPC error: the record and, for an HTTP error, the members of a
+// problem document beside it (RFC 9457).
 func (s *subject) data() json.Value {
 	record := s.record()
 	if s.call.Status < http.StatusBadRequest {
@@ -127,16 +126,15 @@ func (s *subject) result() json.Value {
 	return append(append(dst, record...), "}}"...)
 }
 
-// signWithin is the largest size of a result in which isError stands behind the content,
-// where every SDK writes it. In a larger one it stands first, within the bytes that are
-// always looked at to tell failures from successes.
+// signWithin is the largest size of a result whose isError comes after the content, as in every SDK. In a
+// larger one it comes first, within the bytes that are always searched for a sign of failure.
 const signWithin = 64 << 10
 
 // sizeOf estimates the size of a result in bytes, so that it is allocated once.
 func (l *layout) sizeOf(blocks []block, record []byte) int {
 	const frame = 256
 	size := frame + len(record)
-	if l.structured || l.result != "" { // a shape says about the same as the record
+	if l.structured || l.result != "" { // a shape is about as long as the record
 		size += len(record)
 	}
 	for _, b := range blocks {
@@ -145,18 +143,18 @@ func (l *layout) sizeOf(blocks []block, record []byte) int {
 	return size
 }
 
-// kept is what a result holds beyond the failure that was read from it. It goes into the
-// result that replaces it.
+// kept holds what a result has besides the failure that was read from it. It is copied to the result that
+// replaces it.
 type kept struct {
 	blocks     []json.Value // content after the first text
-	structured json.Value   // structuredContent of the server's own
+	structured json.Value   // the server's own structuredContent
 	members    json.Members
 	meta       json.Members
 }
 
-// keep returns what is left of an original result without the failure: without its first
-// text block, and without everything in the form of the contract in which it was read. If
-// e was cut and no form says the rest, the first text stays.
+// keep returns what remains of an original result without the failure: without its first text block, and
+// without anything in the form of the contract by which it was read. If e was cut and no form has the rest,
+// the first text stays.
 func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
 	all := e.Truncated() && call.OriginalContract == nil
@@ -201,7 +199,7 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	return object.kind() == toolErrorKind
 }
 
-// otherBlocks returns the content blocks that do not tell of the failure, or all of them.
+// otherBlocks returns the content blocks that do not describe the failure, or all of them.
 func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 	var blocks []json.Value
 	if json.UnmarshalLenient(content, &blocks) != nil {
@@ -225,7 +223,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 	return others
 }
 
-// answeredInJSON reports whether the original holds a text that is an object of c.
+// answeredInJSON reports whether the original has a text that is an object of c.
 func (call *Call) answeredInJSON(c *Contract) bool {
 	if call.OriginalContract != c {
 		return false
