@@ -115,7 +115,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 		}
 		switch {
 		case k.c == nil && p.Flow != ClientCredentials:
-			return Credential{}, recourse.NotConnected(p.Title)
+			return Credential{}, p.notConnected()
 		case k.c != nil && k.c.State == ReconnectNeeded && p.Flow != ClientCredentials:
 			return Credential{}, p.reconnect(k.c.Reason)
 		case k.c != nil && k.c.State == Connected && left > refreshBefore:
@@ -126,7 +126,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 			}
 			return p.credential(k), nil
 		case tries == 2:
-			return Credential{}, recourse.Unavailable(p.Title).WithEffect(recourse.EffectNone)
+			return Credential{}, recourse.Unavailable(p.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 		}
 		var version int64
 		if k.c != nil {
@@ -142,15 +142,21 @@ func (p *Provider) credential(k known) Credential {
 	return Credential{Header: p.Header, Value: p.Prefix + k.token.Access, Version: k.c.Version}
 }
 
+// notConnected returns the Error that asks for an account to be connected.
+func (p *Provider) notConnected() *recourse.Error {
+	return recourse.NotConnected(p.Title).WithOrigin(recourse.OriginCaller)
+}
+
 // reconnect returns the Error that asks for an account to be connected again.
 func (p *Provider) reconnect(why string) *recourse.Error {
 	switch why {
 	case Expired:
-		return recourse.TokenExpired(p.Title)
+		return recourse.TokenExpired(p.Title).WithOrigin(recourse.OriginProvider)
 	case Lost:
-		return recourse.TokenExpired(p.Title).WithMessage("The access to %s was lost and has to be renewed.", p.Title)
+		return recourse.TokenExpired(p.Title).WithMessage("The access to %s was lost and has to be renewed.", p.Title).
+			WithOrigin(recourse.OriginGateway)
 	default:
-		return recourse.TokenRevoked(p.Title)
+		return recourse.TokenRevoked(p.Title).WithOrigin(recourse.OriginProvider)
 	}
 }
 
@@ -163,7 +169,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	case err != nil:
 		return err
 	case k.c == nil:
-		return recourse.NotConnected(p.Title)
+		return p.notConnected()
 	case k.c.State == ReconnectNeeded:
 		return p.reconnect(k.c.Reason)
 	case k.c.Version != version:
@@ -179,7 +185,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	}
 	switch {
 	case k.c == nil:
-		return recourse.NotConnected(p.Title)
+		return p.notConnected()
 	case k.c.State != Connected:
 		return p.reconnect(k.c.Reason)
 	}
@@ -280,7 +286,7 @@ func (m *Manager) withClient(ctx context.Context) context.Context {
 
 // closed is the Error of a manager that has ended.
 func closed() *recourse.Error {
-	return recourse.New(recourse.KindUnavailable, "").WithEffect(recourse.EffectNone).CausedBy(errClosed)
+	return recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errClosed)
 }
 
 var errClosed = errors.New("the gateway is closed")

@@ -21,14 +21,15 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 	lapsed := connection.Token{Access: access, Expires: time.Now().Add(-time.Minute)}
 	good := connection.Token{Access: access, Refresh: refresh, Expires: time.Now().Add(time.Hour)}
 	for _, failure := range []struct {
-		kind  recourse.Kind
-		token *connection.Token
-		fault *testkit.Fault
+		kind   recourse.Kind
+		origin recourse.Origin
+		token  *connection.Token
+		fault  *testkit.Fault
 	}{
-		{kind: recourse.KindNotConnected},
-		{kind: recourse.KindTokenExpired, token: &lapsed},
-		{kind: recourse.KindTokenRevoked, token: &good, fault: new(testkit.Unauthorized())},
-		{kind: recourse.KindMissingScope, token: &good, fault: new(testkit.InsufficientScope())},
+		{kind: recourse.KindNotConnected, origin: recourse.OriginCaller},
+		{kind: recourse.KindTokenExpired, origin: recourse.OriginProvider, token: &lapsed},
+		{kind: recourse.KindTokenRevoked, origin: recourse.OriginProvider, token: &good, fault: new(testkit.Unauthorized())},
+		{kind: recourse.KindMissingScope, origin: recourse.OriginProvider, token: &good, fault: new(testkit.InsufficientScope())},
 	} {
 		for _, name := range contract.Builtin().Names() {
 			t.Run(string(failure.kind)+" "+name, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 						t.Fatal(err)
 					}
 					record := recordOf(t, a)
-					if record.Kind != failure.kind || record.Effect != recourse.EffectNone || record.Retry != recourse.RetryAfterAuth {
+					if record.Kind != failure.kind || record.Origin != failure.origin || record.Effect != recourse.EffectNone || record.Retry != recourse.RetryAfterAuth {
 						t.Errorf("%s: %+v", era, record)
 					}
 					if failure.kind == recourse.KindMissingScope && (len(record.MissingScopes) == 0 || slices.Contains(record.MissingScopes, "")) {

@@ -50,7 +50,7 @@ func (a *Account) LookUp(ctx context.Context) {
 // Replace looks for another credential than the one that the server has refused, once in a call.
 func (a *Account) Replace(ctx context.Context) error {
 	if a.renewed {
-		return recourse.TokenRevoked(a.at.Title)
+		return recourse.TokenRevoked(a.at.Title).WithOrigin(recourse.OriginProvider)
 	}
 	a.renewed = true
 	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {
