@@ -108,6 +108,7 @@ func TestFilters(t *testing.T) {
 		`href="/failures?server=farm&amp;since=15m"`,                 // another time
 		`<input type="hidden" name="server" value="farm">`,           // in the form for a time
 		`in the last hour`,
+		`<span class="unit"> sent</span>`, // behind a number, on phones
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)

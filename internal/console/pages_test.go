@@ -149,6 +149,11 @@ func TestConnections(t *testing.T) {
 	if !strings.Contains(list, "the provider has revoked it") || !strings.Contains(list, "connected by carol") || strings.Contains(list, "s3cr3t") {
 		t.Errorf("the list is\n%s", list)
 	}
+	for _, want := range []string{`aria-label="Reconnect bob at deere"`, `aria-label="Disconnect bob from deere"`, "there is none"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %s", want)
+		}
+	}
 	if strings.Index(list, ">bob<") > strings.Index(list, ">ada<") {
 		t.Error("those that are to be connected again do not come first")
 	}
