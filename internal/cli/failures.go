@@ -17,7 +17,6 @@ import (
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/nearest"
-	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/visible"
 )
@@ -59,7 +58,14 @@ func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	defer s.Close()
-	calls, err := journal.Find(ctx, s.Journal(), filter)
+	rows := s.Journal()
+	var next *follower
+	if c.Follow {
+		if next, err = newFollower(ctx, rows, filter); err != nil {
+			return err
+		}
+	}
+	calls, err := journal.Find(ctx, rows, filter)
 	if err != nil {
 		return err
 	}
@@ -70,7 +76,8 @@ func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
 	if err := c.print(env, calls, true); err != nil || !c.Follow {
 		return err
 	}
-	return c.follow(ctx, env, s.Journal(), filter, calls)
+	next.note(calls)
+	return c.follow(ctx, env, next)
 }
 
 // filter returns what the flags choose.
@@ -121,48 +128,6 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 		}}
 	}
 	return at, nil
-}
-
-const (
-	// followEvery is how often new calls are looked for, and late how long after its end a call may still be written.
-	followEvery = 500 * time.Millisecond
-	late        = 2 * time.Minute
-)
-
-// follow lists calls as they are written, each once: what replicas write does not come in the order in which it ended.
-func (c *failuresCommand) follow(
-	ctx context.Context, env *Environment, rows *store.Journal, filter *store.Filter, listed []*journal.Call,
-) error {
-	seen := map[int64]time.Time{}
-	note := func(calls []*journal.Call) {
-		for _, call := range calls {
-			seen[call.Seq] = time.Now()
-		}
-	}
-	note(listed)
-	began := time.Now()
-	for pause.For(ctx, followEvery) {
-		next := *filter
-		next.Since, next.Limit = began, 1000
-		if from := time.Now().Add(-late); from.After(began) {
-			next.Since = from
-		}
-		calls, err := journal.Find(ctx, rows, &next)
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		calls = slices.DeleteFunc(calls, func(call *journal.Call) bool { return !seen[call.Seq].IsZero() })
-		note(calls)
-		for seq, at := range seen {
-			if time.Since(at) > 2*late {
-				delete(seen, seq)
-			}
-		}
-		if err := c.print(env, calls, false); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // print prints calls, a line each.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // safeBuffer may be read while a command writes it.
@@ -41,16 +42,22 @@ func (b *safeBuffer) await(t *testing.T, text string) {
 	}
 }
 
-// journalAt returns an empty journal, and the address of its store.
+// journalAt returns an empty journal in a file, and the address of its store.
 func journalAt(t *testing.T) (*store.Journal, string) {
 	t.Helper()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "recourse.db")
+	return journalIn(t, address), address
+}
+
+// journalIn returns the journal of a store.
+func journalIn(t *testing.T, address string) *store.Journal {
+	t.Helper()
 	s, err := store.Open(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s.Journal(), address
+	return s.Journal()
 }
 
 // keep writes a failed call.
@@ -63,31 +70,79 @@ func keep(t *testing.T, rows *store.Journal, seq int64, id, message string) {
 	}
 }
 
-// With --follow calls are listed as they are written, each once, even if a replica writes them late.
+// following runs `recourse failures --follow` until stop is called, which checks that it ends well.
+func following(t *testing.T, args ...string) (out *safeBuffer, stop func()) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	out = new(safeBuffer)
+	code := make(chan int, 1)
+	go func() {
+		code <- cli.Run(ctx, cli.Environment{Args: append([]string{"failures", "--follow"}, args...), Stdout: out, Stderr: out})
+	}()
+	return out, func() {
+		t.Helper()
+		end()
+		if got := <-code; got != cli.ExitOK {
+			t.Errorf("exit code %d: %s", got, out)
+		}
+	}
+}
+
+// listedOnce checks that the words are in the output, each once.
+func listedOnce(t *testing.T, out *safeBuffer, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if n := strings.Count(out.String(), word); n != 1 {
+			t.Errorf("%s is listed %d times: %s", word, n, out)
+		}
+	}
+}
+
+// With --follow calls are listed as they are written, each once, even if a replica writes them late. Those that --limit leaves out do
+// not come back.
 func TestFailuresFollow(t *testing.T) {
 	t.Parallel()
 	rows, address := journalAt(t)
+	keep(t, rows, rows.Next(), "r-left-out", "No answer.")
+	early := rows.Next()
 	keep(t, rows, rows.Next(), "r-first", "No answer.")
-	ctx, stop := context.WithCancel(t.Context())
-	var out safeBuffer
-	code := make(chan int, 1)
-	go func() {
-		code <- cli.Run(ctx, cli.Environment{Args: []string{"failures", "--follow", "--store", address}, Stdout: &out, Stderr: &out})
-	}()
+	out, stop := following(t, "--store", address, "--limit", "1")
 	out.await(t, "r-first")
 	late := rows.Next()
+	keep(t, rows, early, "r-early", "No answer.")
+	out.await(t, "r-early")
 	keep(t, rows, rows.Next(), "r-second", "No answer.")
 	out.await(t, "r-second")
 	keep(t, rows, late, "r-late", "No answer.")
 	out.await(t, "r-late")
 	stop()
-	if got := <-code; got != cli.ExitOK {
-		t.Errorf("exit code %d: %s", got, &out)
+	listedOnce(t, out, "r-first", "r-early", "r-second", "r-late", "REQUEST")
+	if strings.Contains(out.String(), "r-left-out") {
+		t.Errorf("an older call is listed: %s", out)
 	}
-	for _, id := range []string{"r-first", "r-second", "r-late", "REQUEST"} {
-		if n := strings.Count(out.String(), id); n != 1 {
-			t.Errorf("%s is listed %d times: %s", id, n, &out)
-		}
+}
+
+// A database that restarts is told of, and followed again afterwards.
+func TestFailuresFollowPostgres(t *testing.T) {
+	t.Parallel()
+	database := testkit.NewPostgres(t)
+	rows := journalIn(t, database.URL)
+	keep(t, rows, rows.Next(), "r-first", "No answer.")
+	out, stop := following(t, "--store", database.URL)
+	out.await(t, "r-first")
+	database.Stop()
+	out.await(t, "recourse: cannot read the journal now: ")
+	database.Start(t)
+	out.await(t, "recourse: reading the journal again")
+	keep(t, rows, rows.Next(), "r-second", "No answer.")
+	out.await(t, "r-second")
+	stop()
+	listedOnce(t, out, "r-first", "r-second", "cannot read", "REQUEST")
+
+	var told bytes.Buffer
+	code := cli.Run(t.Context(), cli.Environment{Args: []string{"explain", "r-second", "--store", database.URL}, Stdout: &told, Stderr: &told})
+	if code != cli.ExitOK || !strings.Contains(told.String(), "the tool get_field of farm") {
+		t.Errorf("explain: %d, %s", code, &told)
 	}
 }
 
