@@ -3,10 +3,13 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // bodyTimeout bounds how long a client may take to send its message.
@@ -79,6 +82,66 @@ func (c *call) preflight() {
 	}
 	h.Set("Access-Control-Max-Age", "600")
 	c.reply.empty()
+}
+
+// describe answers a request for the metadata of an endpoint as a protected resource. Without a path they are those of the only
+// endpoint that has any. It reports false where the request is for something else.
+func (c *call) describe() (done bool, err error) {
+	path, ok := strings.CutPrefix(c.req.http.URL.EscapedPath(), access.MetadataPath)
+	if !ok || path != "" && path[0] != '/' {
+		return false, nil
+	}
+	c.req.http.Body = http.NoBody
+	on := c.table.described(path)
+	if on == nil {
+		return false, nil
+	}
+	if path == "" || path == "/" {
+		path = on.Path
+	}
+	h := c.reply.header()
+	h.Set("Access-Control-Allow-Origin", "*") // they are public
+	switch c.req.http.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		h.Set("Access-Control-Allow-Methods", "GET")
+		h.Set("Access-Control-Allow-Headers", "*")
+		c.reply.empty()
+		return true, nil
+	default:
+		h["Allow"] = []string{"GET, OPTIONS"}
+		return true, refuse(http.StatusMethodNotAllowed,
+			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
+	}
+	text, err := on.access.Metadata(c.base()+path, on.Title, on.Grants)
+	if err != nil {
+		return true, err
+	}
+	h["Content-Type"] = []string{wire.TypeJSON}
+	h["Cache-Control"] = []string{"max-age=300"}
+	c.reply.send(http.StatusOK, text)
+	return true, nil
+}
+
+// described returns the endpoint at a path whose tokens have an issuer, or nil.
+func (t *table) described(path string) (found *endpoint) {
+	if path != "" && path != "/" {
+		plain, err := url.PathUnescape(path)
+		on, _, ok := t.find(&url.URL{Path: plain, RawPath: path})
+		if err != nil || !ok || !on.access.HasIssuer() {
+			return nil
+		}
+		return on
+	}
+	for _, on := range t.endpoints {
+		if on.access.HasIssuer() {
+			if found != nil {
+				return nil
+			}
+			found = on
+		}
+	}
+	return found
 }
 
 // sameHost reports whether an origin is that of the gateway itself, whose Host has

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -70,7 +71,7 @@ func (enforcing) answer(c *call, resp *http.Response) error {
 	a := &answer{call: c, resp: resp, stream: wire.IsEvents(resp)}
 	if a.stream && c.req.msg.Method == wire.MethodListen { // a stream without an end of its own
 		c.passStream(resp)
-		if no := c.lapsed(); no != nil {
+		if no := access.Lapsed(c.ctx); no != nil {
 			return c.refuseLapsed(no)
 		}
 		return nil

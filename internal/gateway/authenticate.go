@@ -12,7 +12,9 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/auth"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // A caller is who calls, found out once. Nothing is taken out of credentials that nobody has
@@ -57,7 +59,7 @@ func authenticate(c *call, next next) error {
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
 	if c.who = c.caller(&who); who.Known() {
-		c.recheck.start(c)
+		c.recheck.Start(c.req.http, c.out.began, c.on)
 	}
 	return next(c)
 }
@@ -74,7 +76,7 @@ func (c *call) verify() (authn.Identity, error) {
 				WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait)),
 		})
 	}
-	who, err := c.on.access.who.Authenticate(r)
+	who, err := c.on.access.Authenticate(r)
 	if err == nil {
 		return who, nil
 	}
@@ -103,6 +105,36 @@ func (c *call) refuseAccess(no *auth.Refusal) *failure {
 		c.reply.header()["Retry-After"] = []string{seconds(no.Record.RetryAfter)}
 	}
 	return c.refuseCaller(status, no)
+}
+
+// challenge tells the client what to bring; code is the error of a token that was understood.
+func (c *call) challenge(code string, no *auth.Refusal) {
+	metadata := c.base() + access.MetadataPath + c.req.http.URL.EscapedPath()
+	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, no, metadata))
+}
+
+// Again implements [access.Verifier]. The configuration may have changed since the call has come.
+func (on *endpoint) Again(r *http.Request) *auth.Refusal {
+	g := on.target.g
+	now := g.table.Load().named[on.Name]
+	if now == nil || now.access == nil {
+		return nil
+	}
+	return now.access.Again(r.WithContext(g.life))
+}
+
+// refuseLapsed returns the failure of a call whose caller may not be let in any more. Where nothing can have been done, it is that
+// of the first request with such credentials, which has clients authenticate and call again. A call that may have changed
+// something is not to be made again by itself: its client hears of that with the next one.
+func (c *call) refuseLapsed(no *auth.Refusal) *failure {
+	if !c.reply.started && c.member == nil && (c.out.attempts == 0 || c.rule.nature == retry.Reads) {
+		return c.refuseAccess(no)
+	}
+	e := no.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	if c.out.attempts > 0 && c.rule.nature != retry.Reads {
+		e = e.WithEffect(recourse.EffectUnknown)
+	}
+	return &failure{e: e, at: contract.AtSession}
 }
 
 // refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message

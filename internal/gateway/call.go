@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
@@ -41,7 +42,7 @@ type call struct {
 	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
 	deadline *deadline.Deadline
-	recheck  *recheck // of a caller who was verified
+	recheck  *access.Recheck // of a caller who was verified
 
 	in     inbound // what the server sends: send
 	outer  *outer  // at an endpoint with several servers, the request that nested calls are made for
@@ -136,7 +137,7 @@ const maxKept = 512 << 10
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
-		c = &call{deadline: new(deadline.Deadline), recheck: new(recheck)}
+		c = &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck)}
 	}
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id, c.req.stdio = r, id, stdio
@@ -150,7 +151,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, std
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
-	c.recheck.ends(c.cancel)
+	c.recheck.Ends(c.cancel)
 }
 
 // release ends the call, and keeps its memory.
@@ -159,7 +160,7 @@ func (c *call) release() {
 		c.session.Questions.Drop(c.deadline)
 	}
 	c.deadline.Stop()
-	c.recheck.stop()
+	c.recheck.Stop()
 	if c.cancel != nil {
 		c.cancel(context.Canceled)
 	}

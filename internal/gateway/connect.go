@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -155,11 +154,11 @@ func (g *Gateway) newPages(t *table) (http.Handler, error) {
 }
 
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.
-func (t *table) lettingIn(access string) []authn.Authenticator {
+func (t *table) lettingIn(entry string) []authn.Authenticator {
 	var all []authn.Authenticator
 	for _, on := range t.endpoints {
-		if on.access != nil && slices.Contains(on.access.said.names, access) {
-			all = append(all, on.access.who)
+		if on.access.Accepts(entry) {
+			all = append(all, on.access)
 		}
 	}
 	return all

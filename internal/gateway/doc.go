@@ -40,8 +40,8 @@
 // What is true of a call of a tool whoever carries it out is in internal/toolcall, and what is
 // true of any door in internal/endpoint: package mcptool goes by both as well.
 //
-// What a stage decides by is a package of its own where that needs nothing of a call: account for the accounts of callers at
-// providers. Package observe is what observers are told, and the log; session and
+// What a stage decides by is a package of its own where that needs nothing of a call: access is who may call, and account
+// has the accounts of callers at providers. Package observe is what observers are told, and the log; session and
 // deadline have the sessions of legacy clients, and the time of a call.
 //
 // An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the server that

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/redact"
 )
@@ -31,11 +32,10 @@ type endpoint struct {
 	asked     []string        // headers in which credentials have to be
 	userParam string          // what the path calls the user who has to be in it; "": none has to
 	sessions  *session.Store
-	many      *manyServers // that it offers; nil: it has a single one
-	limits    *limits      // nil: there are none
-	access    *access      // who may call; nil: everybody
-	grants    grant.Grants // what they may do; nil: everything
-	scopes    []string     // that clients may be asked for
+	many      *manyServers   // that it offers; nil: it has a single one
+	limits    *limits        // nil: there are none
+	access    *access.Access // who may call; nil: everybody
+	grants    grant.Grants   // what they may do; nil: everything
 }
 
 // sameReaders reports whether what servers send is read in the same way.
@@ -84,18 +84,17 @@ func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old
 	if on.contract, ok = set.Get(on.Contract); !ok {
 		return nil, fmt.Errorf("there is no contract %s", on.Contract)
 	}
-	var before *access
+	var before *access.Access
 	if old != nil {
 		before = old.access
 	}
 	var err error
-	if on.access, err = g.accessOf(cfg, on.Access, before); err != nil {
+	if on.access, err = access.New(cfg, on.Access, access.Sources{Issuers: g.issuers, Keys: g.reach.Keys}, before); err != nil {
 		return nil, err
 	}
 	if on.grants, err = config.Grants(on.Grants); err != nil {
 		return nil, err
 	}
-	on.scopes = scopesOf(on.access, on.Grants)
 	return newTarget(g, on, set)
 }
 

@@ -96,7 +96,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	}
 	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
-	g.issuers = auth.NewIssuers(g.transport())
+	g.issuers = auth.NewIssuers(transport(reach.Dial))
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
 	t, err := g.newTable(cfg, set, nil)
@@ -108,6 +108,19 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	g.adopt(t)
 	g.table.Store(t)
 	return g, nil
+}
+
+// transport is how issuers are reached.
+func transport(dial upstream.Dial) http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	if dial != nil {
+		t.DialContext = dial
+	}
+	return t
 }
 
 // Drain ends the streams that have no end of their own, so that the calls under

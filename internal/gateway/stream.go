@@ -161,7 +161,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		cancel := c.cancel
 		release := context.AfterFunc(c.to.streams, func() { cancel(nil) })
 		c.cancel = func(cause error) { release(); cancel(cause) }
-		c.recheck.ends(c.cancel)
+		c.recheck.Ends(c.cancel)
 		c.leave()
 		header := c.reply.header()
 		header["Content-Type"] = []string{wire.TypeEventStream}

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
@@ -61,7 +62,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
 	}
-	t.providers, t.logins = account.NewProviders(cfg), g.newLogins(cfg)
+	t.providers, t.logins = account.NewProviders(cfg), access.NewLogins(cfg, g.issuers)
 	var err error
 	if t.counter, err = g.newCounter(cfg, old); err != nil {
 		return nil, err
@@ -93,6 +94,18 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		return nil, err
 	}
 	return t, nil
+}
+
+// lockoutOf returns the lockout of a configuration; old is the one before, which is kept where nothing has changed.
+func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
+	switch {
+	case rule.Failures == 0:
+		return nil
+	case old != nil && old.config.LockoutRule() == rule:
+		return old.lockout
+	default:
+		return door.NewLockout(rule.Failures, rule.Within)
+	}
 }
 
 // add adds an endpoint.

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -78,7 +79,7 @@ func translate(c *call, next next) error {
 	if c.member != nil && c.member.relays && c.isFree(f) {
 		outerOf(c.req.http.Context()).free.Store(true)
 	}
-	lapsed := c.lapsed()
+	lapsed := access.Lapsed(c.ctx)
 	if lapsed != nil && !f.off {
 		f = c.refuseLapsed(lapsed)
 	}
@@ -244,6 +245,9 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 // answersHTTP reports whether the failure can be a whole HTTP answer: not over stdio, and not
 // when the answer has begun.
 func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
+
+// base returns the URL under which clients know the gateway.
+func (c *call) base() string { return door.Base(c.req.http, c.table.config.PublicURL) }
 
 // url returns the URL of the request as the client knows it.
 func (c *call) url() string { return door.URL(c.req.http, c.table.config.PublicURL) }

@@ -1,0 +1,198 @@
+// Package access is who may call an endpoint, by the entries of access control that its entry names.
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// An Access is who may call an endpoint. A nil one lets in everybody. It does not change.
+type Access struct {
+	said said
+	who  authn.Authenticator
+
+	bearer  bool     // Authorization may hold what is asked
+	headers []string // other headers that may
+	issuers []string // of tokens, where clients sign in
+	scopes  []string // that every token needs
+}
+
+// said is all of a configuration that an access depends on.
+type said struct {
+	entries []config.Access
+	names   []string
+	proxies []string
+}
+
+// Sources are where keys are looked up.
+type Sources struct {
+	Issuers *auth.Issuers // of tokens
+	Keys    auth.KeyStore // nil: there are none but those of the configuration
+}
+
+// New returns the access of an entry that names entries of access control; nil: it names none. old is the one of that entry
+// before, which is kept where nothing has changed, with the tokens that it has verified.
+func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Access, error) {
+	if len(names) == 0 {
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	}
+	a := &Access{said: said{names: names, proxies: cfg.TrustedProxies}}
+	var all auth.AnyOf
+	for _, name := range names {
+		if name == config.Loopback {
+			all = append(all, &auth.Loopback{Access: name, Proxies: cfg.Proxies()})
+			a.said.entries = append(a.said.entries, config.Access{})
+			continue
+		}
+		entry, ok := cfg.Access.Get(name)
+		if !ok {
+			return nil, fmt.Errorf("there is no access entry %s", name)
+		}
+		a.said.entries = append(a.said.entries, entry)
+		all = append(all, a.add(sources, name, &entry))
+	}
+	if old != nil && reflect.DeepEqual(old.said, a.said) {
+		return old, nil
+	}
+	if a.who = all; len(all) == 1 {
+		a.who = all[0]
+	}
+	return a, nil
+}
+
+// add makes the authenticator of an entry.
+func (a *Access) add(sources Sources, name string, entry *config.Access) authn.Authenticator {
+	if j := entry.JWT; j != nil {
+		a.bearer = true
+		a.issuers = append(a.issuers, j.Issuer)
+		a.scopes = append(a.scopes, j.Scopes...)
+		set := sources.Issuers.Keys(j.Issuer, j.JWKS)
+		set.Begin()
+		return auth.NewJWT(tokenRule(name, j), set)
+	}
+	var store auth.KeyStore
+	if entry.StoredKeys {
+		store = sources.Keys
+	}
+	keys := auth.NewKeys(name, entry.Fixed(), store)
+	if h := entry.Headers; h != nil {
+		if a.headers = append(a.headers, h.Key); h.ID != "" {
+			a.headers = append(a.headers, h.ID)
+		}
+		return &auth.Headers{Keys: keys, ID: h.ID, Key: h.Key}
+	}
+	a.bearer = true
+	return auth.BearerKeys{Keys: keys}
+}
+
+// tokenRule returns whose tokens an entry accepts.
+func tokenRule(name string, j *config.AccessJWT) auth.TokenRule {
+	rule := auth.TokenRule{
+		Access: name, Issuer: j.Issuer, Audiences: j.Audience, Leeway: j.Leeway, Scopes: j.Scopes,
+		NameClaim: j.Name, OrgClaim: j.Org, RolesClaim: j.Roles,
+	}
+	for _, algorithm := range j.Algorithms {
+		rule.Algorithms = append(rule.Algorithms, string(algorithm))
+	}
+	return rule
+}
+
+// NewLogins returns where the callers of entries of access control sign in on pages.
+func NewLogins(cfg *config.Config, issuers *auth.Issuers) map[string]*auth.Login {
+	logins := map[string]*auth.Login{}
+	for _, entry := range cfg.Access {
+		j := entry.Value.JWT
+		if j == nil || j.Login == nil {
+			continue
+		}
+		client := auth.LoginClient{ID: j.Login.ClientID, Secret: j.Login.ClientSecret, Scopes: j.Login.Scopes}
+		logins[entry.Key] = auth.NewLogin(tokenRule(entry.Key, j), issuers.Keys(j.Issuer, j.JWKS), client)
+	}
+	return logins
+}
+
+// Authenticate implements [authn.Authenticator].
+func (a *Access) Authenticate(r *http.Request) (authn.Identity, error) {
+	return a.who.Authenticate(r) //nolint:wrapcheck // it says all that there is to say
+}
+
+// Accepts reports whether an entry of access control lets callers in.
+func (a *Access) Accepts(entry string) bool { return a != nil && slices.Contains(a.said.names, entry) }
+
+// HasIssuer reports whether clients can sign in somewhere.
+func (a *Access) HasIssuer() bool { return a != nil && len(a.issuers) > 0 }
+
+// Again returns why the caller of a request would not be let in now. That nothing can be found out is no reason.
+func (a *Access) Again(r *http.Request) *auth.Refusal {
+	_, err := a.who.Authenticate(r)
+	if err == nil {
+		return nil
+	}
+	no := auth.RefusalOf(err)
+	switch no.Record.Kind.Class() {
+	case recourse.ClassAuth, recourse.ClassPermission:
+		return no
+	default:
+		return nil
+	}
+}
+
+// Challenge returns the WWW-Authenticate that tells a client what to bring (RFC 6750, section 3; MCP, "Authorization"). code is the
+// error of a token that was understood, and metadata the URL at which the metadata of the endpoint are.
+func (a *Access) Challenge(code string, no *auth.Refusal, metadata string) string {
+	if !a.bearer && len(a.headers) > 0 {
+		return "ApiKey " + door.Param("headers", strings.ToLower(strings.Join(a.headers, " ")))
+	}
+	var params []string
+	if code == "" && no.At == contract.AtCredentialsInvalid {
+		code = "invalid_token"
+	}
+	if code != "" {
+		params = append(params, door.Param("error", code), door.Param("error_description", no.Record.Message))
+	}
+	scopes := no.Scopes
+	if scopes == nil {
+		scopes = a.scopes
+	}
+	if len(scopes) > 0 {
+		params = append(params, door.Param("scope", strings.Join(scopes, " ")))
+	}
+	if len(a.issuers) > 0 {
+		params = append(params, door.Param("resource_metadata", metadata))
+	}
+	return strings.TrimSpace("Bearer " + strings.Join(params, ", "))
+}
+
+// MetadataPath is where the metadata of protected resources are (RFC 9728, section 3), before the path of the resource.
+const MetadataPath = "/.well-known/oauth-protected-resource"
+
+// Metadata returns those of an endpoint as a protected resource (RFC 9728), which name the issuer where clients sign in.
+func (a *Access) Metadata(resource, title string, grants []config.Grant) ([]byte, error) {
+	scopes := slices.Clone(a.scopes)
+	for i := range grants {
+		scopes = append(scopes, grants[i].Scopes...)
+	}
+	slices.Sort(scopes)
+	text, err := json.Marshal(struct {
+		Resource string   `json:"resource"`
+		Issuers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Name     string   `json:"resource_name"`
+	}{resource, a.issuers, slices.Compact(scopes), []string{"header"}, title})
+	if err != nil {
+		return nil, fmt.Errorf("metadata of %s: %w", title, err)
+	}
+	return text, nil
+}

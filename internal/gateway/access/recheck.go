@@ -1,0 +1,105 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
+)
+
+// recheckEvery is how often the credentials behind a long call or an open stream are verified again.
+const recheckEvery = 10 * time.Second
+
+// A Verifier tells why the caller of a request would not be let in now; nil: it would.
+type Verifier interface {
+	Again(r *http.Request) *auth.Refusal
+}
+
+// A Recheck verifies the caller of a call again while the call is under way, and ends the call when its credentials have expired
+// or been revoked. It can be used again when it has been stopped. Like that of a deadline, its timer is set again only when
+// it goes off.
+type Recheck struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	set    bool // the timer is
+	by     Verifier
+	r      *http.Request // nil: nobody is watched
+	since  time.Time
+	cancel context.CancelCauseFunc // ends the call
+}
+
+// Start watches the caller of a request that has come then.
+func (k *Recheck) Start(r *http.Request, since time.Time, by Verifier) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.by, k.r, k.since = by, r, since
+	switch {
+	case k.set:
+	case k.timer == nil:
+		k.timer = time.AfterFunc(recheckEvery, k.look)
+	default:
+		k.timer.Reset(recheckEvery)
+	}
+	k.set = true
+}
+
+// Ends says how the call is ended. It is not for calls that nobody watches.
+func (k *Recheck) Ends(cancel context.CancelCauseFunc) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.r != nil {
+		k.cancel = cancel
+	}
+}
+
+// Stop ends the watch.
+func (k *Recheck) Stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.by, k.r, k.cancel = nil, nil, nil
+}
+
+// look verifies the caller again.
+func (k *Recheck) look() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := k.r
+	if k.set = r != nil; !k.set {
+		return
+	}
+	if early := time.Until(k.since.Add(recheckEvery)); early > 0 {
+		k.timer.Reset(early)
+		return
+	}
+	by, copied := k.by, r.Clone(context.Background()) // r is not ours once the call has ended
+	k.mu.Unlock()
+	no := by.Again(copied)
+	k.mu.Lock()
+	if no != nil && k.r == r && k.cancel != nil {
+		k.cancel(&lapse{no})
+	}
+	k.timer.Reset(recheckEvery)
+}
+
+// A lapse ends a call whose caller may not be let in any more.
+type lapse struct{ no *auth.Refusal }
+
+// Error implements error.
+func (l *lapse) Error() string { return l.no.Error() }
+
+// Unwrap says what it is to everybody who carries the call out: not the server's fault.
+func (*lapse) Unwrap() error { return recourse.Cancelled() }
+
+// Lapsed returns why the caller may not be let in any more, if a recheck has ended the call of that context, which may be nil.
+func Lapsed(ctx context.Context) *auth.Refusal {
+	if ctx == nil || ctx.Err() == nil {
+		return nil
+	}
+	if l, ok := context.Cause(ctx).(*lapse); ok { //nolint:errorlint // it is given as it is
+		return l.no
+	}
+	return nil
+}
