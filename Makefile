@@ -113,8 +113,8 @@ picture: ## Draw docs/demo.svg, the picture in the README, from what the demo sh
 	go test ./internal/demo -run '^TestPictureIsFresh$$' -update
 
 .PHONY: screenshots
-screenshots: ## Take the pictures in docs/console anew, in a real Chromium
-	go test ./internal/console -run '^TestScreenshots$$' -screenshots
+screenshots: ## Take the pictures in docs/console and docs/connections anew, in a real Chromium
+	go test ./internal/console ./internal/connection -run '^TestScreenshots$$' -screenshots
 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md

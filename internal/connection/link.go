@@ -199,8 +199,11 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 	defer cancel()
 	issued, err := p.config(redirect, l.Scopes).Exchange(exchanging, code, oauth2.VerifierOption(begun.Verifier))
 	if err != nil {
-		err = p.failure(err)
-		return p, err
+		e := p.failure(err)
+		if verdict := judge(err); verdict == refused || verdict == lapsed {
+			e = e.WithMessage("%s did not accept the sign-in.", p.Title)
+		}
+		return p, e
 	}
 	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
 }

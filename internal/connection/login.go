@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -126,12 +125,8 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) {
 
 // notSignedIn is the page about a sign-in that has failed.
 func (p *Pages) notSignedIn(r *http.Request, at *auth.Login, link string, err error) *view {
-	cause := safe(err)
-	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Cause() != nil {
-		cause = e.Cause()
-	}
 	p.Log.LogAttrs(r.Context(), slog.LevelWarn, "somebody could not sign in",
-		slog.String("issuer", at.Issuer()), slog.String("cause", cause.Error()))
+		slog.String("issuer", at.Issuer()), slog.String("cause", causeOf(safe(err)).Error()))
 	v := problem(http.StatusBadGateway, "The sign-in at "+at.Host()+" has failed.",
 		"Try again in a moment. If that does not help, tell the gateway's operator: the log says why.")
 	v.Again = p.path(r, link)

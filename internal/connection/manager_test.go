@@ -18,8 +18,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/seal"
@@ -27,7 +25,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 const secret = "a secret for tests, of more than 32 characters"
 
@@ -144,7 +142,9 @@ func open(t *testing.T, dir string) *store.Connections {
 
 func manager(t *testing.T, s connection.Store, i http.RoundTripper) *connection.Manager {
 	t.Helper()
-	m := connection.NewManager(s, seal.New(secret), &http.Client{Transport: i}, slog.New(slog.DiscardHandler))
+	client := connection.NewClient()
+	client.Transport = i
+	m := connection.NewManager(s, seal.New(secret), client, slog.New(slog.DiscardHandler))
 	t.Cleanup(m.Close)
 	return m
 }

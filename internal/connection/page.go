@@ -389,14 +389,22 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 		v.Problem = "The gateway cannot store the account at present. Nothing has changed."
 		v.Hint = "Ask your agent for a new link in a few minutes."
 	case isFailure && e.Origin == recourse.OriginProvider:
-		v.Problem = e.Message
+		v.Problem, v.Hint = e.Message, "Ask your agent for a new link in a few minutes."
 	}
-	attrs := []slog.Attr{slog.String("cause", err.Error())}
+	attrs := []slog.Attr{slog.String("cause", causeOf(err).Error())}
 	if provider != nil {
 		attrs = append(attrs, slog.String("provider", provider.Name))
 	}
 	p.Log.LogAttrs(r.Context(), slog.LevelWarn, notConnected, attrs...)
 	return v
+}
+
+// causeOf returns what an operator has to know of an error: a failure's message is for the person.
+func causeOf(err error) error {
+	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Cause() != nil {
+		return e.Cause()
+	}
+	return err
 }
 
 // styleHash is the style sheet's, which is the only one that the policy allows.

@@ -140,6 +140,7 @@ func (s *stage) browser() browser {
 type page struct {
 	status int
 	url    *url.URL
+	header http.Header
 	text   string
 }
 
@@ -153,7 +154,7 @@ func (b browser) read(resp *http.Response, err error) page {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return page{resp.StatusCode, resp.Request.URL, string(text)}
+	return page{resp.StatusCode, resp.Request.URL, resp.Header, string(text)}
 }
 
 func (b browser) open(at string) page { b.t.Helper(); return b.read(b.Get(at)) }
