@@ -33,12 +33,18 @@ type service struct {
 	Ports       []string          `yaml:"ports"`
 	Environment map[string]string `yaml:"environment"`
 	Volumes     []string          `yaml:"volumes"`
-	DependsOn   []string          `yaml:"depends_on"`
-	ReadOnly    bool              `yaml:"read_only"`
-	Tmpfs       []string          `yaml:"tmpfs"`
-	CapDrop     []string          `yaml:"cap_drop"`
-	Grace       string            `yaml:"stop_grace_period"`
-	Restart     string            `yaml:"restart"`
+	DependsOn   map[string]struct {
+		Condition string `yaml:"condition,required"`
+	} `yaml:"depends_on"`
+	Health struct {
+		Test     []string `yaml:"test,required"`
+		Interval string   `yaml:"interval"`
+	} `yaml:"healthcheck"`
+	ReadOnly bool     `yaml:"read_only"`
+	Tmpfs    []string `yaml:"tmpfs"`
+	CapDrop  []string `yaml:"cap_drop"`
+	Grace    string   `yaml:"stop_grace_period"`
+	Restart  string   `yaml:"restart"`
 }
 
 // inDeploy returns the path of a file that compose.yaml names.
@@ -71,9 +77,10 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s publishes %s to all machines", name, port)
 			}
 		}
-		for _, on := range s.DependsOn {
-			if _, ok := c.Services[on]; !ok {
-				t.Errorf("%s depends on %s", name, on)
+		for on, when := range s.DependsOn {
+			other, ok := c.Services[on]
+			if !ok || when.Condition != "service_started" && (when.Condition != "service_healthy" || other.Health.Test == nil) {
+				t.Errorf("%s depends on %s: %s", name, on, when.Condition)
 			}
 		}
 		for _, volume := range s.Volumes {

@@ -15,25 +15,34 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Each configuration among the recipes has no mistakes.
-func TestRecipes(t *testing.T) {
+// recipes returns the configurations among the recipes.
+func recipes(t *testing.T) []string {
+	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recipes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var all []string
+	for _, found := range regexp.MustCompile("(?s)```yaml\n(# recourse.yaml\n.*?)```").FindAllSubmatch(page, -1) {
+		all = append(all, string(found[1]))
+	}
+	if len(all) != 3 {
+		t.Fatalf("there are %d recipes", len(all))
+	}
+	return all
+}
+
+// Each configuration among the recipes has no mistakes.
+func TestRecipes(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "recourse"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	recipes := regexp.MustCompile("(?s)```yaml\n(# recourse.yaml\n.*?)```").FindAllSubmatch(page, -1)
-	if len(recipes) != 3 {
-		t.Fatalf("there are %d recipes", len(recipes))
-	}
 	certificate := testkit.NewCertificate(t, -time.Hour, 1000*time.Hour)
-	for _, recipe := range recipes {
+	for _, recipe := range recipes(t) {
 		dir := t.TempDir()
-		for name, text := range map[string][]byte{"recourse.yaml": recipe[1], "gateway.pem": certificate.Cert, "gateway.key": certificate.Key} {
+		for name, text := range map[string][]byte{"recourse.yaml": []byte(recipe), "gateway.pem": certificate.Cert, "gateway.key": certificate.Key} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -42,11 +51,11 @@ func TestRecipes(t *testing.T) {
 		code := cli.Run(t.Context(), cli.Environment{
 			Args: []string{"serve", "--check", "-c", filepath.Join(dir, "recourse.yaml")}, Stdout: &stdout, Stderr: &stderr,
 			LookupEnv: func(name string) (string, bool) {
-				return strings.Repeat(name, 4), strings.Contains(string(recipe[1]), "${"+name+"}")
+				return strings.Repeat(name, 4), strings.Contains(recipe, "${"+name+"}")
 			},
 		})
 		if code != cli.ExitOK || stderr.Len() > 0 {
-			t.Errorf("%d %s %s\n%s", code, &stdout, &stderr, recipe[1])
+			t.Errorf("%d %s %s\n%s", code, &stdout, &stderr, recipe)
 		}
 	}
 }
