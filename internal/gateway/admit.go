@@ -12,11 +12,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// bodyTimeout bounds how long a client may take to send its message.
+// bodyTimeout limits how long a client may take to send its message.
 const bodyTimeout = 60 * time.Second
 
-// admit decides whether the request comes to a server at all: its path, its Host and Origin,
-// its method.
+// admit decides whether the request is for a server at all, by its path, its Host and Origin, and its method.
 func admit(c *call, next next) error {
 	c.hurry(c.out.began.Add(bodyTimeout))
 	if !c.enter() {
@@ -52,7 +51,7 @@ func admit(c *call, next next) error {
 
 var allowed = []string{"GET, POST, DELETE"}
 
-// answersTo reports whether the gateway is called that.
+// answersTo reports whether the gateway goes by that host name.
 func (t *table) answersTo(host string) bool {
 	return t.hosts[hostName(host)] || t.hosts[strings.ToLower(host)]
 }
@@ -73,7 +72,7 @@ func (c *call) expose(origin string) {
 		"RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset")
 }
 
-// preflight answers what browsers ask before they call.
+// preflight answers the request that browsers send before a call.
 func (c *call) preflight() {
 	h := c.reply.header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
@@ -144,8 +143,7 @@ func (t *table) described(path string) (found *endpoint) {
 	return found
 }
 
-// sameHost reports whether an origin is that of the gateway itself, whose Host has
-// been found to be one of its own.
+// sameHost reports whether an origin is the gateway itself, whose Host has already been checked.
 func sameHost(origin, host string) bool {
 	_, authority, ok := strings.Cut(origin, "://")
 	return ok && strings.EqualFold(authority, host)

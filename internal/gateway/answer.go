@@ -16,21 +16,21 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// inbound holds the server's answer while it is read.
+// inbound holds the server's answer while it is being read.
 type inbound struct {
 	messages wire.MessageReader
-	scan     wire.Scanner // of other texts
-	signs    *wire.Signs  // of the message in hand
-	text     []byte       // the beginning of an answer that is JSON
-	id       wire.ID      // that the request had at the server; nil: the client's own
-	cut      string       // the bound that what was read was cut at; "": it is whole
+	scan     wire.Scanner // shared by other texts
+	signs    *wire.Signs  // of the current message
+	text     []byte       // the beginning of a JSON answer
+	id       wire.ID      // the request's id at the server; nil: the client's own
+	cut      string       // the limit at which the input was cut; "": it is complete
 
-	asks    bool           // the server has asked the client something
-	rest    *http.Response // whose stream goes on behind the answer
-	release func()         // gives back the room of a large failure
+	asks    bool           // the server has asked the client a question
+	rest    *http.Response // whose stream continues after the answer
+	release func()         // releases the room held for a large failure
 }
 
-// next returns the next message of the server's, or piece of one.
+// next returns the next message, or piece of one, from the server.
 func (in *inbound) next() (*wire.Part, error) {
 	part, err := in.messages.Next()
 	if part != nil {
@@ -47,17 +47,17 @@ func (in *inbound) rescan(text []byte) error {
 	return cmp.Or(err, in.scan.Close())
 }
 
-// An answer is the server's on its way to the client: a JSON text or an event stream.
-// Progress, logs and questions to the client go out as they come. The message that answers is
-// read up to the decision window: if it ends there, it is passed on, or found to be a
-// failure. A larger one flows through and is checked as it passes.
+// An answer is the server's answer on its way to the client: a JSON text or an event stream. Progress, logs
+// and questions for the client are forwarded as they arrive. The final message is read up to the decision
+// window: if it ends there, it is either passed on or found to be a failure. A larger one is streamed and
+// checked as it passes.
 type answer struct {
 	*call
 
 	resp      *http.Response
 	stream    bool
-	wrong     error // what was wrong with a message that was dropped
-	resumable bool  // the client may come back for the rest: events have ids, or the server has said when
+	wrong     error // why a message was dropped
+	resumable bool  // the client may resume: events have ids, or the server has said when
 	strip     *wire.Rewriter
 }
 
@@ -80,13 +80,13 @@ func (enforcing) answer(c *call, resp *http.Response) error {
 	return a.pass()
 }
 
-// open begins to read what the server says.
+// open prepares to read the server's answer.
 func (c *call) open(resp *http.Response) {
 	c.in.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, int(c.table.config.DecideWithin))
 	c.in.text = nil
 }
 
-// pass passes the answer on up to its end, or returns the failure that it is.
+// pass forwards the answer to its end, or returns the failure in it.
 func (a *answer) pass() error {
 	for {
 		part, err := a.in.next()
@@ -103,7 +103,7 @@ func (a *answer) pass() error {
 	}
 }
 
-// take deals with a message, or the first piece of one, and reports whether it ends the answer.
+// take handles a message, or the first piece of one, and reports whether it ends the answer.
 func (a *answer) take(part *wire.Part) (done bool, err error) {
 	switch {
 	case part.Other:
@@ -117,7 +117,7 @@ func (a *answer) take(part *wire.Part) (done bool, err error) {
 	return a.takeWhole(&part.Event)
 }
 
-// takeWhole deals with a message that has come as a whole.
+// takeWhole handles a message that arrived complete.
 func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 	switch signs := a.in.signs; {
 	case a.stream && signs.Message() != wire.Response:
@@ -125,7 +125,7 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 		a.forward(a.resp, a.spoken(event, event.Raw))
 		return false, nil
 	case a.stream && !signs.ID.Equal(a.sentID()):
-		a.wrong = errWrongID // and not the client's: it is dropped
+		a.wrong = errWrongID // nor the client's: it is dropped
 		return false, nil
 	case !isWhole(signs):
 		return true, a.bad(a.resp, errNoMessage)
@@ -155,10 +155,9 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 	return true, nil
 }
 
-// takeLarge deals with a message that does not fit into the window, or with an event that the
-// stream breaks off. Once it flows, its faults can no longer be reported: a message that turns
-// out to be no answer, or somebody else's, is broken off, so that no client takes it for its
-// own, and a failure is only logged.
+// takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
+// it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
+// be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
 func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	if a.stream && a.unspeakable() {
 		return a.dropRest()
@@ -167,7 +166,7 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 		return true, a.collect(first)
 	}
 	isAnswer, size, second := true, max(int64(len(first.Data)), a.resp.ContentLength), (*wire.Part)(nil)
-	if a.stream { // which may end here: then nothing of it goes out
+	if a.stream { // it may end here: then nothing of it is sent
 		isAnswer, size = a.in.signs.MethodAt.IsZero(), int64(len(first.Data))
 		kept := *first
 		kept.Raw, kept.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
@@ -190,7 +189,7 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
 }
 
-// flow passes a large message on from its second piece, with total bytes of it before that.
+// flow forwards a large message from its second piece on; total is the number of bytes before that.
 func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 	for ; ; piece = nil {
 		if piece == nil {
@@ -223,7 +222,7 @@ func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 	}
 }
 
-// put sends a piece of a large message on.
+// put forwards a piece of a large message.
 func (a *answer) put(piece *wire.Event) {
 	switch {
 	case a.stream && a.strip != nil:
@@ -231,7 +230,7 @@ func (a *answer) put(piece *wire.Event) {
 	case a.stream:
 		a.forward(a.resp, piece.Raw)
 	default:
-		if !a.reply.started && a.strip != nil { // which changes the length
+		if !a.reply.started && a.strip != nil { // it changes the length
 			a.head(a.resp)
 		} else if !a.reply.started {
 			a.begin(a.resp)
@@ -240,7 +239,7 @@ func (a *answer) put(piece *wire.Event) {
 	}
 }
 
-// check looks at what has been read of a message that is being passed on.
+// check examines what has been read so far of a message that is being streamed.
 func (a *answer) check(piece *wire.Part, total int64) error {
 	switch signs := a.in.signs; {
 	case a.tooMuch(total):
@@ -254,7 +253,7 @@ func (a *answer) check(piece *wire.Part, total int64) error {
 	}
 }
 
-// dropRest reads an event to its end and passes nothing of it on.
+// dropRest reads an event to its end and forwards nothing.
 func (a *answer) dropRest() (done bool, err error) {
 	for {
 		part, err := a.in.next()
@@ -267,8 +266,8 @@ func (a *answer) dropRest() (done bool, err error) {
 	}
 }
 
-// ended deals with an answer that ends before the message that was asked for. A legacy server
-// may close a stream on purpose: its client resumes it with a GET.
+// ended handles an answer that ends before the final message. A legacy server may close a stream on purpose:
+// its client resumes it with a GET.
 func (a *answer) ended(err error) error {
 	clean := errors.Is(err, io.EOF)
 	switch {
@@ -276,7 +275,7 @@ func (a *answer) ended(err error) error {
 		return a.to.broken(a.ctx, err)
 	case a.wrong != nil:
 		return a.bad(a.resp, a.wrong)
-	case clean && a.resumable && a.req.era == wire.Legacy && a.in.id == nil: // else the client would not know the answer
+	case clean && a.resumable && a.req.era == wire.Legacy && a.in.id == nil: // otherwise the client would not know about the answer
 		a.startEvents(a.resp)
 		return nil
 	default:
@@ -290,19 +289,19 @@ var (
 	errTooLarge  = errors.New("the answer is larger than max_result allows")
 )
 
-// bad is the failure of an answer that breaks the protocol.
+// bad is the failure for an answer that breaks the protocol.
 func (c *call) bad(resp *http.Response, err error) *recourse.Error {
 	text := observe.Beginning(string(c.in.text))
 	return c.to.badResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
 		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)})
 }
 
-// isWhole reports whether a message is a response that no client can take for anything else.
+// isWhole reports whether a message is a response that no client can mistake for anything else.
 func isWhole(signs *wire.Signs) bool {
 	return signs.Message() == wire.Response && signs.JSONRPC && strings.Count(signs.Duplicate, "/") != 1
 }
 
-// tooMuch reports whether an answer of size bytes is larger than is allowed.
+// tooMuch reports whether an answer of size bytes exceeds the limit.
 func (c *call) tooMuch(size int64) bool {
 	limit := int64(c.table.config.MaxResult)
 	return limit > 0 && size > limit
@@ -313,7 +312,7 @@ func (c *call) tooLarge(resp *http.Response) *recourse.Error {
 		WithMessage("%s sent an answer larger than the %s allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
-// flaw returns why a message that has been read to its end is no answer to the request.
+// flaw returns why a message that has been read to its end does not answer the request.
 func (c *call) flaw(last *wire.Part) error {
 	switch signs := c.in.signs; {
 	case last.Err != nil:
@@ -327,15 +326,15 @@ func (c *call) flaw(last *wire.Part) error {
 	}
 }
 
-// passed returns the message in hand as it goes on: with its id as the client has spelled
-// it, and without a record that is not ours.
+// passed returns the current message in the form that is forwarded: with its id as the client wrote it, and
+// without a record that is not ours.
 func (c *call) passed(text []byte) []byte {
 	signs := c.in.signs
 	var edits []wire.Edit
 	if string(signs.ID) != string(c.req.msg.ID) {
 		edits = append(edits, wire.Edit{At: signs.IDAt, With: c.req.msg.ID})
 	}
-	if !signs.Error.IsZero() && !c.to.Trusted { // it asks the client for something
+	if !signs.Error.IsZero() && !c.to.Trusted { // it asks the client a question
 		raw := json.Value(signs.Error.Of(text))
 		if own := withoutForgery(raw); len(own) != len(raw) {
 			edits = append(edits, wire.Edit{At: signs.Error, With: own})
@@ -354,8 +353,8 @@ func (c *call) passed(text []byte) []byte {
 	return c.question(text)
 }
 
-// closeAnswer ends what is left of the server's answer when the client has its own: the end
-// of a stream, or a second answer, which is dropped.
+// closeAnswer handles the rest of the server's answer after the client has received its own: the end of a
+// stream, or a second answer, which is dropped.
 func (c *call) closeAnswer() {
 	if c.in.release != nil {
 		c.in.release()

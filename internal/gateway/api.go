@@ -17,8 +17,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// provided reads again what the provider of an HTTP API has answered, by all that the gateway knows
-// of its words. Any other error stays as it is.
+// provided reads the answer of an HTTP API's provider again, with everything that the gateway knows about its
+// errors. Any other error is returned unchanged.
 func (c *call) provided(e *recourse.Error) *recourse.Error {
 	refusal, ok := errors.AsType[*api.RefusedError](e.Cause())
 	if !ok {
@@ -41,7 +41,7 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 		reader.Contracts = []*contract.Contract{c.to.weak}
 	}
 	read := reader.HTTP(refusal.Status, refusal.Header, refusal.Body).Error()
-	if read == nil { // a question, which nobody can answer here
+	if read == nil { // a question that nobody here can answer
 		return e
 	}
 	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(c.to.Title).With(func(r *recourse.Error) {
@@ -56,15 +56,15 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 }
 
 const (
-	maxTold     = 5   // violations that stand in a sentence
-	maxToldText = 300 // bytes of each
+	maxTold     = 5   // how many violations a sentence lists
+	maxToldText = 300 // size of each in bytes
 )
 
-// withViolations adds to the sentence what the provider has against which argument, unless it says so itself: a model acts on the
-// text alone.
+// withViolations adds the provider's objections to each argument to the sentence, unless the sentence has
+// them: a model acts on the text alone.
 func withViolations(e *recourse.Error) *recourse.Error {
 	said := strings.TrimSuffix(e.Message, ".") + ". "
-	if strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[{") { // the whole body, since it has no sentence
+	if strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[{") { // the whole body, since there is no sentence
 		said = ""
 	}
 	var told []string
@@ -79,17 +79,18 @@ func withViolations(e *recourse.Error) *recourse.Error {
 	return e.WithMessage("%s%s", said, strings.Join(told, "; "))
 }
 
-// refuses reports whether a status may say that nothing was done: what a 5xx says in its body does
-// not.
+// refuses reports whether a status may mean that nothing was done: what the body of a 5xx says does not
+// count.
 func refuses(status int) bool {
 	return status < http.StatusInternalServerError && status != http.StatusRequestTimeout || status == http.StatusNotImplemented
 }
 
-// keyMembers are the members of _meta in which a client names the key of a call, the likeliest first.
+// keyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely
+// first.
 var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
 
-// addKey names the call to an HTTP API, the same in each of its repetitions. A key of the client's
-// own is told from those of other callers and tools.
+// addKey gives an HTTP API the call's idempotency key, the same for every repetition. A client's own key is
+// kept apart from those of other callers and tools.
 func (c *call) addKey(header http.Header) {
 	if c.to.API == nil || !c.req.isCall() {
 		return

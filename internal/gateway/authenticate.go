@@ -17,27 +17,26 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A caller is who calls, found out once. Nothing is taken out of credentials that nobody has
+// A caller is who calls. It is determined once. Nothing is taken from credentials that have not been
 // verified.
 type caller struct {
-	user string // that the path names
-	// verified is the caller as access control found it: zero if the endpoint has none.
+	user string // named by the path
+	// verified is the caller that access control found, or zero if the endpoint has none.
 	verified authn.Identity
-	// id tells callers apart by what goes on to the server: the credentials that they send, and the
-	// user. Callers of whom nothing goes on are one.
+	// id tells callers apart by what is forwarded to the server: their credentials, and the user. Callers of
+	// whom nothing is forwarded share one id.
 	id upstream.Caller
-	// server is the caller as the server is to tell it from others. A program sees no credentials, but its
-	// clients may have to be kept apart all the same; the host of a wrapper needs none,
-	// since there is one.
+	// server tells the caller apart from others at the server. A program sees no credentials, but its clients
+	// may have to be kept apart all the same; a wrapper's host needs no id, since there is only one.
 	server upstream.Caller
-	// owner is whose the session is. A verified caller stays the same with other credentials, such as a token that was
-	// refreshed.
+	// owner is whose session it is. A verified caller remains the same with new credentials, such as a
+	// refreshed token.
 	owner upstream.Caller
 }
 
-// authenticate finds out who calls, before anything in the request is read: who the credentials say, that the headers which go
-// on are there, then that the user is, then that it can be one. Whether what goes on is valid is the server's to say; see
-// [call.at].
+// authenticate finds out who calls, before anything in the request is read. It checks the credentials, then
+// that the forwarded headers are there, then that the user is there and valid. Whether the forwarded values
+// are valid is for the server to say; see [call.at].
 func authenticate(c *call, next next) error {
 	var who authn.Identity
 	if c.on.access != nil {
@@ -64,7 +63,7 @@ func authenticate(c *call, next next) error {
 	return next(c)
 }
 
-// verify finds out who calls by the endpoint's access, or refuses the request.
+// verify finds out who calls according to the endpoint's access, or refuses the request.
 func (c *call) verify() (authn.Identity, error) {
 	r, now := c.req.http, time.Now()
 	address := c.table.proxies.Client(r)
@@ -88,8 +87,8 @@ func (c *call) verify() (authn.Identity, error) {
 	return authn.Identity{}, c.refuseAccess(no)
 }
 
-// refuseAccess returns the failure of a request whose credentials do not let it in, with the challenge that tells the client what
-// to bring.
+// refuseAccess returns the failure for a request whose credentials are not accepted, with the challenge that
+// tells the client what is needed.
 func (c *call) refuseAccess(no *auth.Refusal) *failure {
 	status := door.Status(no.At)
 	switch {
@@ -137,8 +136,8 @@ func (c *call) refuseLapsed(no *auth.Refusal) *failure {
 	return &failure{e: e, at: contract.AtSession}
 }
 
-// refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message
-// is, where it stands at the beginning, since some clients give up their session over a 4xx without one.
+// refuseCaller returns the failure for a request whose caller is not let in. The body is not read, except for
+// the message's id if it is near the beginning, since some clients end their session after a 4xx without one.
 func (c *call) refuseCaller(status int, no *auth.Refusal) *failure {
 	if c.req.http.Method == http.MethodPost && c.req.body == nil {
 		c.req.msg.ID = door.FirstID(c.readFirst())
@@ -146,14 +145,14 @@ func (c *call) refuseCaller(status int, no *auth.Refusal) *failure {
 	return &failure{e: no.Record, refusal: true, at: no.At, status: status, ofCaller: true}
 }
 
-// caller finds out who calls; who is what access control has found out.
+// caller finds out who calls; who is the caller that access control found.
 func (c *call) caller(who *authn.Identity) caller {
 	var user, sent []string
 	if c.req.user != "" {
 		user = []string{"user", c.req.user}
 	}
 	verified := wordsOf(who)
-	proved := false // what goes on is what the caller has proved to be
+	proved := false // only verified facts are forwarded
 	for _, name := range c.on.forward {
 		if slices.Contains(who.Headers, name) {
 			proved = true
@@ -184,7 +183,7 @@ func (c *call) caller(who *authn.Identity) caller {
 	return found
 }
 
-// wordsOf returns what tells a verified caller from others; nil of nobody.
+// wordsOf returns what tells a verified caller from others, or nil if there is none.
 func wordsOf(who *authn.Identity) []string {
 	if !who.Known() {
 		return nil
@@ -192,8 +191,7 @@ func wordsOf(who *authn.Identity) []string {
 	return []string{"verified", who.Access, who.Method, who.Name, who.Org}
 }
 
-// isUser reports whether a segment of a path can be the id of a user, and the value
-// of a header.
+// isUser reports whether a segment of a path is valid as a user's id and as the value of a header.
 func isUser(s string) bool {
 	const most = 128
 	return len(s) <= most && s != "." && s != ".." && strings.IndexFunc(s, func(r rune) bool {

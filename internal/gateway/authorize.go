@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// authorize refuses what no grant of the endpoint lets the caller do.
+// authorize refuses what none of the endpoint's grants allow.
 func authorize(c *call, next next) error {
 	if c.on.grants == nil || !c.req.asks() {
 		return next(c)
@@ -45,13 +45,14 @@ func authorize(c *call, next next) error {
 	return settled(e.CausedBy(d.Cause))
 }
 
-// forbidden returns the failure of a caller who may not do something.
+// forbidden returns the failure for a caller who lacks permission.
 func (c *call) forbidden(what string) *recourse.Error {
 	return recourse.PermissionDenied().WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
 		WithMessage("%s may not %s.", c.who.verified.Name, what)
 }
 
-// use returns what the request asks for. Nothing is needed for what opens a session, lists tools or keeps a connection.
+// use returns what the request needs permission for. Opening a session, listing tools and keeping a
+// connection alive need none.
 func (c *call) use() (use grant.Use, needed bool) {
 	switch c.req.msg.Method {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel, wire.MethodListen:
@@ -67,13 +68,13 @@ func (c *call) use() (use grant.Use, needed bool) {
 	case "completion/complete":
 		return grant.Use{Prompts: true, Resources: true}, true
 	case "tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update":
-		return use, false // a task is known to who has begun it
+		return use, false // only whoever started a task knows its id
 	default:
 		return grant.Use{Resources: true}, true
 	}
 }
 
-// mayCall reports whether the caller may call a tool with any arguments at all.
+// mayCall reports whether the caller may call a tool with at least some arguments.
 func (c *call) mayCall(tool string, readOnly bool) bool {
 	return c.on.grants.Decide(&c.who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
 }
@@ -89,7 +90,8 @@ func union(a, b []string) []string {
 	return all
 }
 
-// unlisted returns why a tool that the server does not list cannot be called. It names no tool that the caller does not see.
+// unlisted returns why a tool that the server does not list cannot be called. It names no tool that the
+// caller may not see.
 func (c *call) unlisted() *recourse.Error {
 	name, list := c.req.msg.Name, &c.rule.list.List
 	if c.on.grants != nil && !c.mayCall(name, false) {
@@ -116,11 +118,11 @@ func (c *call) sees(t *toolcall.Tool) bool {
 	return c.mayCall(t.Name, c.on.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
 }
 
-// filters reports whether the answer is a list of which the caller may not see all.
+// filters reports whether the answer is a list that the caller may only see in part.
 func (c *call) filters() bool { return c.on.grants != nil && c.req.msg.Method == wire.MethodToolsList }
 
-// granted returns a message with those tools only that the caller may call, if it is the answer to tools/list. It is then for
-// nobody else.
+// granted returns a message with only the tools that the caller may call, if it answers tools/list. Caches
+// must not share it.
 func (c *call) granted(text []byte) []byte {
 	list := json.Lookup(text, "/result/tools")
 	if list.Kind() != '[' {

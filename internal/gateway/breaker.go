@@ -12,11 +12,12 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// errHeldBack is the cause of a failure that says that the gateway did not send the call, for the server's sake.
+// errHeldBack is the cause in a failure that says that the gateway did not send the call, to protect the
+// server.
 var errHeldBack = errors.New("the gateway holds calls back")
 
-// holdBack refuses an attempt while the breaker is open, and tells the breaker what becomes of the others. Where failures
-// are only observed, nothing is refused.
+// holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
+// breaker. In observe mode nothing is refused.
 func holdBack(c *call, next next) error {
 	b := c.to.breaker
 	if b == nil || !c.isBounded() {
@@ -36,25 +37,25 @@ func holdBack(c *call, next next) error {
 	}
 	told := c.toldOf(err)
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
-		told.outcome = breaker.Untold // it may have been answered from memory, as initialize of a shared program is, or a list
+		told.outcome = breaker.Untold // it may have been answered from memory, as a list or a shared program's initialize is
 	}
 	c.tellBreaker(pass, told)
 	return err
 }
 
-// tellBreaker tells the breaker what has become of an attempt.
+// tellBreaker reports the result of an attempt to the breaker.
 func (c *call) tellBreaker(pass breaker.Pass, v verdict) {
 	for _, change := range c.to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
 		c.logCircuit(&change)
 	}
 }
 
-// isBounded reports whether the request is one that ends with its answer: not a subscription, which lasts, nor a message
-// without an answer.
+// isBounded reports whether the request ends with its answer, unlike a subscription, which lasts, or a
+// message without an answer.
 func (c *call) isBounded() bool { return c.req.asks() && c.req.msg.Method != wire.MethodListen }
 
-// lane returns the tool that is called; "" where the server does not list it, or has no list and the name is too long to be
-// one, since a client may write any name.
+// lane returns the tool that is called. It is "" if the server does not list the tool, or has no list and the
+// name is too long to be one, since clients can write any name.
 func (c *call) lane() string {
 	const longest = 128
 	switch name := c.req.msg.Name; {
@@ -67,7 +68,7 @@ func (c *call) lane() string {
 	}
 }
 
-// isHeldBack says why the breaker would refuse the call now; nil: it would not.
+// isHeldBack returns why the breaker would refuse the call now, or nil.
 func (c *call) isHeldBack() *recourse.Error {
 	if c.to.breaker == nil {
 		return nil
@@ -87,22 +88,22 @@ func (c *call) heldBack(r *breaker.Refusal) *recourse.Error {
 	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", c.to.Title)
 }
 
-// unsent is the failure of a call that the gateway holds back.
+// unsent is the failure for a call that the gateway holds back.
 func (c *call) unsent(wait time.Duration) *recourse.Error {
 	return recourse.Unavailable(c.to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }
 
-// A verdict is what an attempt tells of the server.
+// A verdict is what an attempt shows about the server.
 type verdict struct {
 	outcome breaker.Outcome
-	stated  time.Duration // how long the server has asked to be left alone
+	stated  time.Duration // how long the server asked to be left alone
 }
 
-// toldOf returns what the last attempt tells of the server, which ended with err.
+// toldOf returns what the last attempt, which ended with err, shows about the server.
 func (c *call) toldOf(err error) verdict {
-	e, _ := err.(*recourse.Error)             //nolint:errorlint // a stage returns it as it is
-	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // a stage returns it as it is
+	e, _ := err.(*recourse.Error)             //nolint:errorlint // stages return it unwrapped
+	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // stages return it unwrapped
 		e = f.e
 	}
 	v := c.verdictOf(c.out.last.Status, e)
@@ -112,10 +113,10 @@ func (c *call) toldOf(err error) verdict {
 	return v
 }
 
-// verdictOf returns what an attempt tells of the server that ended with a status, 0 if there was none, and an error, nil if there was
-// none. Only what happened to the transport counts: what the server has answered is an answer.
+// verdictOf returns what an attempt shows about the server; status is 0 and err nil if there was none. Only
+// the transport counts: anything that the server answered is an answer.
 func (c *call) verdictOf(status int, e *recourse.Error) verdict {
-	if c.req.http.Context().Err() != nil { // it was ended for its client's sake
+	if c.req.http.Context().Err() != nil { // it was ended on the client's behalf
 		return verdict{}
 	}
 	switch status {

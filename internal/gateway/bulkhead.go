@@ -9,13 +9,13 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// inBulkhead holds an attempt back while too many calls of the tool, or to the server, are under way. Where failures are
-// only observed, it holds nothing back.
+// inBulkhead holds an attempt back while too many calls to the tool or the server are in progress. In observe
+// mode it holds nothing back.
 func inBulkhead(c *call, next next) error {
 	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || c.on.Mode == config.ModeObserve {
 		return next(c)
 	}
-	if rule := c.rule.Concurrency; rule != nil { // before the server's: whoever waits for the tool takes nobody's place
+	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
 		b := c.to.toolBulkheads[rule]
 		if e := c.takePlace(b, rule); e != nil {
 			return e
@@ -31,18 +31,18 @@ func inBulkhead(c *call, next next) error {
 	return next(c)
 }
 
-// takePlace waits for the call's turn, or returns why it does not come.
+// takePlace waits for a place, or returns why the call does not get one.
 func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
 	if b.Try() {
 		return nil
 	}
-	if e := c.isHeldBack(); e != nil { // those in front wait for what does not answer
+	if e := c.isHeldBack(); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
 	began := time.Now()
-	c.deadline.Suspend() // the wait has a bound of its own
+	c.deadline.Suspend() // the wait has a limit of its own
 	err := b.Enter(c.ctx, rule.Wait)
-	c.deadline.Alive() // the server has all of its time
+	c.deadline.Alive() // the full timeout is for the server
 	c.out.queued += time.Since(began)
 	switch {
 	case err == nil:

@@ -21,56 +21,55 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A call is one request of a client on its way through the stages. It holds what they tell
-// each other, each part with the stage that fills it in; what else a stage has to remember
-// is its own.
+// A call is one client request on its way through the stages. It holds the values that the stages share, each
+// with the stage that sets it. Anything else that a stage remembers is private to the stage.
 type call struct {
 	g     *Gateway
-	table *table // the configuration, as it was when the request came
+	table *table // the configuration when the request arrived
 
-	req     request          // what the client has sent: admit and receive
-	on      *endpoint        // where: admit
-	to      *target          // the server behind that, which is held: admit
+	req     request          // the client's message: admit and receive
+	on      *endpoint        // the endpoint: admit
+	to      *target          // the server behind it, held open: admit
 	who     caller           // authenticate
-	session *session.Session // of a legacy client: session
+	session *session.Session // for legacy clients: session
 	account account.Account  // connect
 	rule    rule             // route
 	trace   spanContext      // trace
-	reply   reply            // the only way to the client
-	out     outcome          // how the call goes, and how it has ended
+	reply   reply            // the only way back to the client
+	out     outcome          // how the call is going, and how it ended
 
-	ctx      context.Context //nolint:containedctx // of the work for the client: route
+	ctx      context.Context //nolint:containedctx // for work done on the client's behalf: route
 	cancel   context.CancelCauseFunc
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
 	in     inbound // what the server sends: send
-	outer  *outer  // at an endpoint with several servers, the request that nested calls are made for
-	member *member // in a nested call, which server it is for
+	outer  *outer  // at an endpoint with several servers, for nested calls
+	member *member // for a nested call, its server
 
-	told observe.Outcome // that observers are given
-	mask *redact.Masker  // made for the first failure, see [call.masker]
-	held bool            // the target is
+	told observe.Outcome // passed to observers
+	mask *redact.Masker  // created for the first failure, see [call.masker]
+	held bool            // the target is held
 }
 
-// A request is what a client has sent. It does not change after receive.
+// A request is what a client sent. It does not change after receive.
 type request struct {
 	http *http.Request
-	id   string // which every log and answer on its way names
-	user string // that the path names, as it was sent
-	// stdio says that it came over stdio, without headers of its own.
+	id   string // every log entry and answer carries it
+	user string // from the path, as it was sent
+	// stdio says that the request came over stdio, without headers of its own.
 	stdio bool
 
 	era   wire.Era
 	msg   wire.Message
 	body  []byte // a connection may read it even after the call
-	bytes int64  // of it that are counted as in flight
+	bytes int64  // its bytes that count as in flight
 }
 
 // isCall reports whether the request calls a tool.
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 
-// change gives the request other params.
+// change replaces the request's params.
 func (r *request) change(params json.Value) *recourse.Error {
 	r.body = wire.Splice(nil, r.body, wire.Edit{At: r.msg.ParamsAt, With: params})
 	if err := wire.Parse(r.body, &r.msg); err != nil {
@@ -79,10 +78,10 @@ func (r *request) change(params json.Value) *recourse.Error {
 	return nil
 }
 
-// asks reports whether the client waits for an answer: whether its message is a JSON-RPC request.
+// asks reports whether the client expects an answer, that is, whether its message is a JSON-RPC request.
 func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }
 
-// sentID returns the id of the request as the server knows it.
+// sentID returns the request's id at the server.
 func (c *call) sentID() wire.ID {
 	if c.in.id != nil {
 		return c.in.id
@@ -90,31 +89,30 @@ func (c *call) sentID() wire.ID {
 	return c.req.msg.ID
 }
 
-// A rule is what holds for the call of a tool, or for another request.
+// A rule is what applies to the call of a tool, or to another request.
 type rule struct {
 	config.Tool
 
 	nature retry.Nature
-	list   *toolList       // nil: it is not known
-	listed toolcall.Listed // what it says of the tool
+	list   *toolList       // nil: not known
+	listed toolcall.Listed // what the list says about the tool
 }
 
-// A stage passes a call on to the next one, or ends it. It returns nil when the client has its
-// answer, a [*recourse.Error] when the call may be sent again, and a [*failure] when it is
-// settled.
+// A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer, a
+// [*recourse.Error] if the call may be sent again, and a [*failure] if it is settled.
 type stage func(c *call, next next) error
 
-// next is the rest of the way.
+// next is the rest of the stages.
 type next func(c *call) error
 
-// The way of a call: what surrounds it, what lets it in, and what carries it out. once belongs behind
-// throttle.
+// The stages of a call: those around it, those that let it in, and those that carry it out. once belongs
+// after throttle.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, inSession}
 	work     = []stage{connect, route, authorize, validate, connected, throttle, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
-	nested   = slices.Concat(around, work) // of a call that another endpoint has let in
+	nested   = slices.Concat(around, work) // for a call that another endpoint has let in
 )
 
 // chain joins stages.
@@ -127,11 +125,11 @@ func chain(stages []stage) next {
 	return rest
 }
 
-// calls keeps the memory of past calls: windows, parsers and timers. It is a gateway's own,
-// since timers belong to where time passes.
+// calls keeps the memory of past calls: windows, parsers and timers. Each gateway has its own, since timers
+// belong to the clock in use.
 type calls struct{ sync.Pool }
 
-// maxKept bounds the memory that an idle call keeps.
+// maxKept limits the memory that an idle call keeps.
 const maxKept = 512 << 10
 
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
@@ -146,15 +144,14 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, std
 	return c
 }
 
-// within bounds the time of the call: it ends when it has shown no sign of life for quiet,
-// and at the latest after most.
+// within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.Ends(c.cancel)
 }
 
-// release ends the call, and keeps its memory.
+// release ends the call, and keeps its memory for another one.
 func (c *call) release() {
 	if c.in.asks {
 		c.session.Questions.Drop(c.deadline)
@@ -174,7 +171,7 @@ func (c *call) release() {
 	g.calls.Put(c)
 }
 
-// forget makes c ready for another request: it keeps its memory, and nothing else.
+// forget resets c for another request: only its memory is kept.
 func (c *call) forget() {
 	clear(c.out.tries)
 	clear(c.told.Attempts)
@@ -191,8 +188,8 @@ func (c *call) forget() {
 	c.in.messages.Reset(nil, false, 0, 0)
 }
 
-// enter finds the endpoint that the request is for, and holds its target until the call is
-// over. It reports false when there is none.
+// enter finds the endpoint that the request is for, and holds its target open until the call has ended. It
+// reports false if there is none.
 func (c *call) enter() bool {
 	for {
 		on, user, ok := c.table.find(c.req.http.URL)
@@ -203,11 +200,12 @@ func (c *call) enter() bool {
 			c.req.user = user
 			return true
 		}
-		c.table = c.g.table.Load() // the target was closed after its table had been replaced
+		c.table = c.g.table.Load() // the target was closed because its table was replaced
 	}
 }
 
-// hold makes the call one at that endpoint, whose target it holds. It reports false when that is closed already.
+// hold gives the call that endpoint and holds its target open. It reports false if the target is already
+// closed.
 func (c *call) hold(on *endpoint) bool {
 	if !on.target.hold() {
 		return false
@@ -217,8 +215,7 @@ func (c *call) hold(on *endpoint) bool {
 	return true
 }
 
-// leave ends the hold of the target, once: with the call, or when it becomes a stream
-// without an end of its own.
+// leave releases the target, once: when the call ends, or when it becomes a stream without an end of its own.
 func (c *call) leave() {
 	if c.held {
 		c.held = false

@@ -16,8 +16,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// connect looks up the caller's account at the provider that the server goes by. A call of a tool fails without one, when its
-// arguments have been checked; see [connected]. Lists are asked for all the same: many servers give them to anybody.
+// connect looks up the caller's account at the server's provider. Without one, the call of a tool fails after
+// its arguments have been checked; see [connected]. Lists are requested all the same: many servers give them
+// to anybody.
 func connect(c *call, next next) error {
 	p := c.table.providers[c.on.Connection]
 	if p == nil {
@@ -41,7 +42,7 @@ func connect(c *call, next next) error {
 	return next(c)
 }
 
-// withAccount tells the caller from those with other accounts: at the server they have nothing in common.
+// withAccount keeps the caller apart from those with other accounts: they share nothing at the server.
 func (who *caller) withAccount(owner string) {
 	with := func(id upstream.Caller) upstream.Caller { return upstream.CallerOf(string(id[:]), "account", owner) }
 	who.id, who.server = with(who.id), with(who.server)
@@ -63,14 +64,14 @@ func connected(c *call, next next) error {
 	return next(c)
 }
 
-// invite adds the link under which a person connects the account, for failures that this mends.
+// invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
 	c.mask = nil // what the person needs is not masked
 	return c.account.Invite(c.req.http.Context(), c.base(), err, scopes)
 }
 
-// rejected deals with a server's refusal of the credential. It reports true if there is another one now, with which the call can
-// be made again: a refusal is the server's word that it did nothing.
+// rejected handles a server's refusal of the credential. It reports true if there is a new one, so that the
+// call can be sent again: by refusing, the server says that it did nothing.
 func (c *call) rejected() (again bool, e *recourse.Error) {
 	err := c.account.Replace(c.ctx)
 	switch {
@@ -84,8 +85,8 @@ func (c *call) rejected() (again bool, e *recourse.Error) {
 	return true, nil
 }
 
-// aboutAccount deals with a tool's failure that may be about the caller's account: its server gives the credential on to the
-// provider, and says in the result what the provider thinks of it.
+// aboutAccount handles a tool's failure that may be about the caller's account: a server that passes the
+// credential on to the provider reports the provider's objection in its result.
 func (c *call) aboutAccount(f *failure) error {
 	e := f.e
 	if !c.req.isCall() || !c.account.Concerns(e) {
@@ -98,8 +99,8 @@ func (c *call) aboutAccount(f *failure) error {
 	return e
 }
 
-// refusesAccount reports whether a server refuses the caller's credential, or what it may do: then the failure says which scopes
-// are missing.
+// refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
+// failure says which scopes are missing.
 func (c *call) refusesAccount(status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
 	if c.account.Header == "" {
 		return false, nil
@@ -115,7 +116,7 @@ func (c *call) refusesAccount(status int, header http.Header) (refuses bool, nar
 	return false, nil
 }
 
-// showsLinks reports whether the client can show its person a link.
+// showsLinks reports whether the client can show a link to its user.
 func (c *call) showsLinks() bool {
 	var declared json.Value
 	switch {
@@ -128,7 +129,7 @@ func (c *call) showsLinks() bool {
 	return declared.Kind() == '{'
 }
 
-// showLink ends a call for which an account has to be connected by asking the client to show the link.
+// showLink ends a call that needs a connected account by asking the client to show the link.
 func (c *call) showLink(e *recourse.Error) {
 	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record.CausedBy(e.Cause())
 	c.record(record, "the client is asked to show its person the link")
@@ -147,7 +148,7 @@ func (c *call) showLink(e *recourse.Error) {
 	c.reply.message(http.StatusOK, text)
 }
 
-// newPages returns the pages on which accounts are connected; nil: there is nothing to connect.
+// newPages returns the pages for connecting accounts, or nil if there is nothing to connect.
 func (g *Gateway) newPages(t *table) (http.Handler, error) {
 	callers := account.Callers{Config: t.config, Lockout: t.lockout, Logins: t.logins, By: t.lettingIn}
 	return account.NewPages(t.providers, g.reach.Connections, callers, g.log)
@@ -164,8 +165,9 @@ func (t *table) lettingIn(entry string) []authn.Authenticator {
 	return all
 }
 
-// ConnectLink returns the link under which the owner of an account can connect it again, as [connection.Manager.NewLink] makes it.
-// It also returns [store.ErrConflict] if the configuration has no such provider.
+// ConnectLink returns the link with which the owner of an account can reconnect it, as
+// [connection.Manager.NewLink] makes it. It also returns [store.ErrConflict] if the configuration has no such
+// provider.
 func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (link string, err error) {
 	t := g.table.Load()
 	p := t.providers[providerName]
@@ -174,7 +176,7 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 	}
 	path, err := g.reach.Connections.NewLink(ctx, &p.Provider, owner)
 	if err != nil {
-		return "", err //nolint:wrapcheck // it is told apart by who asks
+		return "", err //nolint:wrapcheck // the caller distinguishes it
 	}
 	return strings.TrimSuffix(cmp.Or(t.config.PublicURL, "http://"+t.config.Listen), "/") + path, nil
 }

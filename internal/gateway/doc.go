@@ -1,10 +1,10 @@
-// Package gateway stands in front of MCP servers over Streamable HTTP and sees to
-// it that every failure reaches the client in the form of a contract.
+// Package gateway stands in front of MCP servers over Streamable HTTP and makes sure that every failure
+// reaches the client in the form of a contract.
 //
 // # The way of a call
 //
-// A request becomes a [call], which is handed from stage to stage, a file each. A stage
-// passes it on or returns why it failed; what stages tell each other stands in the call.
+// A request becomes a [call], which is handed from stage to stage, a file each. A stage passes it on or
+// returns why it failed; values that the stages share are fields of the call.
 //
 //	client
 //	  |  ^
@@ -33,22 +33,22 @@
 //	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)
 //	server
 //
-// An endpoint is where clients reach a server: a path, its contract, masking and sessions. A
-// target is the server behind it: its connection, tools and budget, which outlive a reload
-// that leaves them as they are. A table has all endpoints of one configuration.
+// An endpoint is where clients reach a server: a path, its contract, masking and sessions. A target is the
+// server behind it: its connection, tools and budget, which survive a reload that does not change them. A
+// table holds all endpoints of one configuration.
 //
-// What is true of a call of a tool whoever carries it out is in internal/toolcall, and what is
-// true of any door in internal/endpoint: package mcptool goes by both as well.
+// What is true of every call of a tool, whoever carries it out, is in internal/toolcall; what is true of
+// every way in is in internal/endpoint. Package mcptool uses both as well.
 //
-// What a stage decides by is a package of its own where that needs nothing of a call: access is who may call, and account
-// has the accounts of callers at providers. Package observe is what observers are told, and the log; session and
-// deadline have the sessions of legacy clients, and the time of a call.
+// The decisions of a stage are in a package of their own if they need nothing of the call: access says who may call,
+// account has the accounts of callers at providers, observe what observers are told, and the log, session the sessions
+// of legacy clients, and deadline the time of a call.
 //
-// An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the server that
-// a request is for. There the request becomes a call of its own (nested.go), which takes the server's own way from
-// route on; its answer comes back over a [many.Hop] and passes as it is.
+// An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the
+// server for a request. There the request becomes a call of its own (nested.go), which takes that server's
+// own stages from route on; its answer comes back over a [many.Hop] and is passed on unchanged.
 //
-// A success is forwarded byte for byte and never decoded; only the spelling of its id is the
-// client's own. Notifications, questions of the server's to its client, methods and members
-// that are not known pass in both directions as they are.
+// A success is forwarded byte for byte and never decoded; only its id is written as the client wrote it.
+// Notifications, a server's questions to its client, and unknown methods and members pass unchanged in both
+// directions.
 package gateway

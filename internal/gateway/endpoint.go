@@ -17,8 +17,8 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// An endpoint is where clients reach a server: a path, with the contract, the masking and
-// the sessions that hold there. It does not change.
+// An endpoint is where clients reach a server: a path, with its contract, masking and sessions. It does not
+// change.
 type endpoint struct {
 	*config.Server
 
@@ -27,10 +27,10 @@ type endpoint struct {
 	contract  *contract.Contract
 	manner    manner
 	redact    redact.Mode
-	secrets   func() []string // of the entry: headers, URL, command, environment
-	forward   []string        // canonical names of the client's headers that go on
-	asked     []string        // headers in which credentials have to be
-	userParam string          // what the path calls the user who has to be in it; "": none has to
+	secrets   func() []string // from the entry: headers, URL, command, environment
+	forward   []string        // canonical names of the client's headers that are forwarded
+	asked     []string        // headers that must hold credentials
+	userParam string          // the path's placeholder for the user; "": none
 	sessions  *session.Store
 	many      *manyServers   // that it offers; nil: it has a single one
 	limits    *limits        // nil: there are none
@@ -38,14 +38,14 @@ type endpoint struct {
 	grants    grant.Grants   // what they may do; nil: everything
 }
 
-// sameReaders reports whether what servers send is read in the same way.
+// sameReaders reports whether both read the server's answers in the same way.
 func sameReaders(a, b *contract.Reader) bool {
 	return slices.EqualFunc(a.Contracts, b.Contracts, (*contract.Contract).Same) &&
 		slices.EqualFunc(a.Families, b.Families, (*contract.Family).Same)
 }
 
-// newEndpoint returns the endpoint of an entry; old is the one of that name before, or nil,
-// and is returned itself where nothing has changed.
+// newEndpoint returns an entry's endpoint. old is the endpoint of that name from before the reload, or nil,
+// and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
 	on := &endpoint{Server: entry, manner: enforcing{}}
 	to, err := on.begin(g, cfg, set, old)
@@ -76,8 +76,8 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 	return on, nil
 }
 
-// begin finds out what any endpoint has to know: its contract, who may call it, and what. It returns the target, which is not
-// connected yet.
+// begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
+// target, which is not connected yet.
 func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old *endpoint) (*target, error) {
 	on.forward = canonical(on.Forward)
 	var ok bool
@@ -98,8 +98,8 @@ func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old
 	return newTarget(g, on, set)
 }
 
-// ask finds out what has to be in a request: a user in its path, and headers with credentials. If access asks for credentials
-// of its own, those that the contract asks for have to be there only if they go on.
+// ask sets what a request must contain: a user in its path, and headers with credentials. If access asks for
+// credentials of its own, the contract's are only required if they are forwarded.
 func (on *endpoint) ask() {
 	path, _ := door.NewUserPath(on.Path)
 	on.userParam, on.asked = path.Param, on.contract.Session.Credentials
@@ -108,7 +108,7 @@ func (on *endpoint) ask() {
 	}
 }
 
-// canonical returns the names of headers as net/http keeps them.
+// canonical returns header names as net/http stores them.
 func canonical(names []string) []string {
 	keys := make([]string, len(names))
 	for i, name := range names {
@@ -117,15 +117,15 @@ func canonical(names []string) []string {
 	return keys
 }
 
-// forwards reports whether the client's own header goes to the server.
+// forwards reports whether the client's own header is sent to the server.
 func (on *endpoint) forwards(header string) bool { return slices.Contains(on.forward, header) }
 
-// find returns the endpoint at the path of a URL, and the user that the path names. A path
-// that begins like an endpoint's and goes on otherwise is that endpoint's as well: its
-// contract has words for a user that is none.
+// find returns the endpoint at the path of a URL, and the user in the path. A path that begins like an
+// endpoint's but continues differently belongs to that endpoint as well: its contract says what to answer if
+// the user is invalid.
 func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 	escaped := u.EscapedPath()
-	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // an escaped slash divides nothing
+	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // an escaped slash is not a separator
 	if on, ok = t.endpoints[u.Path]; ok && plain {
 		return on, "", true
 	}

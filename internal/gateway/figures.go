@@ -10,27 +10,27 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// Figures are how much there is of what a gateway holds now.
+// Figures are counts of what a gateway holds at the moment.
 type Figures struct {
-	Requests     int64     // under way, and the streams that clients hold open
-	RequestBytes int64     // that the requests under way hold
+	Requests     int64     // in progress, and the streams that clients hold open
+	RequestBytes int64     // held by the requests in progress
 	Expires      time.Time // of the certificate; zero: there is none
 	Servers      []ServerFigures
 }
 
-// ServerFigures are those of one server.
+// ServerFigures are the figures of one server.
 type ServerFigures struct {
 	Server    string
 	Title     string
-	Contract  string              // in which failures reach the client
+	Contract  string              // the contract in which failures reach the client
 	Target    string              // what is behind it, without secrets
 	Limits    []*config.Limit     // of its callers
 	Sessions  int                 // of clients of the legacy era
-	Budget    float64             // repetitions that may be made at once
-	Processes *upstream.Processes // of its program; nil: it has none
+	Budget    float64             // repetitions available at once
+	Processes *upstream.Processes // its process; nil: none
 }
 
-// Figures returns the figures of the gateway, and of its servers in the order of the file.
+// Figures returns the figures of the gateway, and of its servers in the file's order.
 func (g *Gateway) Figures() Figures {
 	t := g.table.Load()
 	f := Figures{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
@@ -53,7 +53,8 @@ func (g *Gateway) Figures() Figures {
 	return f
 }
 
-// whereabouts says what is behind a server: an address without what may be secret of it, or a program without its arguments.
+// whereabouts describes what is behind a server: an address without possible secrets, or a program without
+// its arguments.
 func whereabouts(entry *config.Server) string {
 	if entry.API != nil {
 		return entry.Describe()
@@ -68,8 +69,8 @@ func whereabouts(entry *config.Server) string {
 	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
 }
 
-// Config returns the configuration by which the gateway serves now. Nobody changes it.
+// Config returns the configuration in use. It must not be changed.
 func (g *Gateway) Config() *config.Config { return g.table.Load().config }
 
-// Contracts returns those of the configuration, to which nothing is added.
+// Contracts returns the contracts of that configuration. Nothing may be added to them.
 func (g *Gateway) Contracts() *contract.Set { return g.table.Load().contracts }

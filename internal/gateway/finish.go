@@ -8,49 +8,49 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
-// An outcome is how a call goes, and how it has ended. Every call has one.
+// An outcome is how a call is going, and how it ended. Every call has one.
 type outcome struct {
 	began time.Time
 	took  time.Duration
-	end   string // in a word of package observe
+	end   string // as package observe names it
 
-	attempts int               // that the server may have acted on
-	sent     int               // attempts of any sort
-	last     attempt           // the last one that was sent
+	attempts int               // attempts that the server may have acted on
+	sent     int               // attempts of any kind
+	last     attempt           // the last one sent
 	tries    []observe.Attempt // all of them, or the first maxTries
-	wait     time.Duration     // before the next one
-	queued   time.Duration     // for its turn
-	renewed  bool              // the session was made anew for it
-	reason   string            // why the call was not sent again
-	key      string            // by which the provider of an HTTP API knows its repetitions
+	wait     time.Duration     // before the next attempt
+	queued   time.Duration     // for a place
+	renewed  bool              // the session was renewed for it
+	reason   string            // why the call was not repeated
+	key      string            // the key by which an HTTP API's provider recognises repetitions
 
-	form      string    // in which the client was told of the failure: see [observe.Outcome]
+	form      string    // the form in which the client got the failure: see [observe.Outcome]
 	allowance allowance // what the call takes of the limits
 
-	record *recourse.Error   // of a failure, as the client was told, with its effect; nil: there was none
-	told   []observe.Failure // all that there is to tell of failures
+	record *recourse.Error   // the failure with its effect, as the client got it; nil: none
+	told   []observe.Failure // all that is known about the failure
 }
 
-// maxTries bounds the attempts that an outcome tells: a stream that is held open makes more.
+// maxTries limits the attempts in an outcome: a stream that is held open makes more.
 const maxTries = 16
 
-// An attempt is one request to the server, with what only the stages have to know of it.
+// An attempt is one request to the server, with details that only the stages need.
 type attempt struct {
 	observe.Attempt
 
-	session    string // that it named at the server
-	generation int    // which one of the client's session that was
+	session    string // the session's id at the server
+	generation int    // the generation of the client's session
 
 	answered bool // the server has begun to answer in full
 	lost     bool // the server does not know the session
-	refused  bool // the server refuses the caller's account
+	refused  bool // the server rejects the caller's account
 
-	outlived verdict // of the other one of two, which had failed before
+	outlived verdict // about the other of two attempts, which failed first
 }
 
-// finish tells every observer of the one outcome.
+// finish tells every observer the outcome, once.
 func finish(c *call, next next) error {
-	c.out.end = observe.Failed // of the gateway itself, should a stage panic
+	c.out.end = observe.Failed // about the gateway itself, if a stage panics
 	defer func() {
 		c.out.took = time.Since(c.out.began)
 		if c.relayed() {
@@ -77,7 +77,7 @@ func finish(c *call, next next) error {
 	return err
 }
 
-// attempt begins another attempt.
+// attempt starts another attempt.
 func (o *outcome) attempt() {
 	o.attempts++
 	o.sent++
@@ -96,7 +96,7 @@ func (o *outcome) ended(e *recourse.Error) {
 	}
 }
 
-// decided takes down why the call is sent again after the last attempt, and after which wait, or why it is not.
+// decided records why the call is sent again after the last attempt, and after what wait, or why it is not.
 func (o *outcome) decided(reason string, wait time.Duration) {
 	o.wait = wait
 	if o.sent > 0 && o.sent == len(o.tries) {
@@ -104,7 +104,7 @@ func (o *outcome) decided(reason string, wait time.Duration) {
 	}
 }
 
-// record takes down the failure of the call. note says what is special about it.
+// record stores the failure of the call. note says what is special about it.
 func (c *call) record(e *recourse.Error, note string) {
 	c.out.record = e
 	c.out.told = append(c.out.told, c.failureOf(e, note))
@@ -116,10 +116,10 @@ func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
 	}
 }
 
-// Observe has o told of every call. It comes before the first one.
+// Observe makes o an observer of every call. It must be called before the first one.
 func (g *Gateway) Observe(o observe.Observer) { g.observers, g.observed = append(g.observers, o), true }
 
-// outcome returns how the call has ended, for observers, in the call's own memory.
+// outcome returns how the call ended, for observers. It is in the call's own memory.
 func (c *call) outcome() *observe.Outcome {
 	o := &c.told
 	*o = observe.Outcome{

@@ -28,14 +28,14 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Gateway serves the MCP servers of a configuration. It is an http.Handler and
-// safe for concurrent use. Make one with [New] and end it with [Gateway.Close].
+// Gateway serves the MCP servers of a configuration. It is an http.Handler and safe for concurrent use.
+// Create one with [New] and end it with [Gateway.Close].
 type Gateway struct {
 	log   *slog.Logger
 	reach Reach
-	table atomic.Pointer[table] // what is served now
+	table atomic.Pointer[table] // the table in use
 
-	// life ends when the gateway is closed; streams ends already when it drains.
+	// life ends when the gateway is closed; streams already ends when it drains.
 	life    context.Context //nolint:containedctx // the life of the background work, not of a call
 	end     context.CancelFunc
 	streams context.Context //nolint:containedctx // the life of the streams that have no end of their own
@@ -46,47 +46,47 @@ type Gateway struct {
 	observed  bool               // there are others
 	calls     calls
 	inFlight  inFlight
-	states    *seal.Sealer // of what servers hand to clients, where there are no keys for sessions
+	states    *seal.Sealer // seals what servers hand to clients, if there are no keys for sessions
 	counting  counting
 
 	http    front.HTTP
 	issuers *auth.Issuers // of callers' tokens
 
-	large   chan struct{} // holds a token for each failure over the decision window
+	large   chan struct{} // holds a token for each failure larger than the decision window
 	notices account.Notices
 
 	mu       sync.Mutex
 	closed   bool
-	backends map[*backend]bool // those of the table, and older ones with calls under way
+	backends map[*backend]bool // those of the table, and older ones with calls in progress
 }
 
 var _ http.Handler = (*Gateway)(nil)
 
-// The defaults of [Reach].
+// Defaults of [Reach].
 const (
 	defaultPause = 100 * time.Millisecond
 	defaultRedis = 100 * time.Millisecond
 )
 
-// A Reach is how a gateway reaches its servers. What is 0 takes its default, which
-// nothing but a test has a reason to change.
+// A Reach is how a gateway reaches its servers. Zero values mean the defaults, which only tests have a reason
+// to change.
 type Reach struct {
 	Dial     upstream.Dial     // opens connections; the default is the operating system's
 	Patience upstream.Patience // with programs
-	Pause    time.Duration     // before a call is repeated the first time; 100 ms
-	Redis    time.Duration     // until Redis has to have answered; 100 ms
-	Keys     auth.KeyStore     // of callers; nil: there are none but those of the configuration
+	Pause    time.Duration     // before the first repetition of a call; 100 ms
+	Redis    time.Duration     // for an answer from Redis; 100 ms
+	Keys     auth.KeyStore     // of callers; nil: only those in the configuration
 	// Connections are the accounts of callers at providers; nil: there are none.
 	Connections *connection.Manager
 }
 
-// New returns the gateway for a configuration, whose contracts are in set, to which
-// nothing is added any more. Its failures are logged to log.
+// New returns the gateway for a configuration whose contracts are in set. Nothing may be added to set
+// afterwards. Failures are logged to log.
 func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
 	return NewReaching(Reach{}, cfg, set, log)
 }
 
-// NewReaching is [New] for a gateway that reaches its servers in its own way.
+// NewReaching is [New] for a gateway with its own way of reaching servers.
 func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
 	g := &Gateway{
@@ -123,33 +123,30 @@ func transport(dial upstream.Dial) http.RoundTripper {
 	return t
 }
 
-// Drain ends the streams that have no end of their own, so that the calls under
-// way are all that is left. New requests are still served: stopping them is the
-// listener's part.
+// Drain ends the streams that have no end of their own, so that only the calls in progress remain. New
+// requests are still served: stopping them is up to the listener.
 func (g *Gateway) Drain() { g.drain() }
 
-// Close ends everything that the gateway still does and waits for the end.
+// Close ends all work of the gateway and waits until it has ended.
 func (g *Gateway) Close() {
 	g.end()
 	g.issuers.Close()
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
-	g.work.Wait() // from now on nobody else touches the backends
+	g.work.Wait() // from here on only this function uses the backends
 	for b := range g.backends {
 		b.close()
 	}
 	g.counting.close(g.log)
 }
 
-// Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay; then it takes no new ones, ends the
-// streams, and gives the calls under way up to grace to end. It closes ln, but not
-// the gateway. The error is nil after a ctx that has ended, unless calls had to be
-// broken off.
+// Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay after that. It then
+// accepts no new ones, ends the streams, and gives the calls in progress up to grace to finish. It closes ln,
+// but not the gateway. After the end of ctx, the error is nil unless calls had to be aborted.
 //
-// There is no limit on the time of an answer: each call has its own deadline. But a
-// client has to read what it is sent: one that takes nothing of it for a minute is
-// hung up on, and after 5 s when ctx has ended.
+// There is no time limit for an answer: each call has its own deadline. But clients must read: one that takes
+// nothing for a minute is disconnected, or after 5 s once ctx has ended.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	in := g.http
 	cfg := g.table.Load().config
@@ -161,7 +158,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	return in.Serve(ctx, ln, grace)
 }
 
-// certificate returns the certificate of the configuration as it is now.
+// certificate returns the configuration's current certificate.
 func (g *Gateway) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if t := g.table.Load().config.TLS; t != nil {
 		return t.Certificate, nil
@@ -179,8 +176,8 @@ func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out
 	return front.Stdio{Handler: g, Path: path, Limit: int(t.config.MaxRequest), Log: g.log}.Serve(ctx, in, out)
 }
 
-// ServeHTTP answers one request of a client. How long a client may take to read the
-// answer is up to the server that calls it: see [Gateway.Serve].
+// ServeHTTP answers one client request. How long a client may take to read the answer is up to the HTTP
+// server that calls it: see [Gateway.Serve].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t := g.table.Load(); t.pages != nil && strings.HasPrefix(r.URL.Path, connection.PathPrefix) && t.answersTo(r.Host) {
 		t.pages.ServeHTTP(w, r)
@@ -192,14 +189,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()[wire.HeaderRequestID] = []string{id}
 	c := g.newCall(w, r, id, front.IsStdio(w))
 	defer c.release()
-	_ = c.table.serve(c) // the client has been told
+	_ = c.table.serve(c) // the client has its answer
 	if c.reply.broken {
-		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break a connection off
+		panic(http.ErrAbortHandler) //nolint:forbidigo // how net/http aborts a connection
 	}
 }
 
-// background runs f as work that Close waits for. Its context ends with the gateway. Once that
-// is closed, f has a context that has ended, and only those wait for it who have asked.
+// background runs f as work that Close waits for. Its context ends with the gateway. Once the gateway is
+// closed, f runs with an ended context, and only its caller waits for it.
 func (g *Gateway) background(timeout time.Duration, f func(ctx context.Context)) {
 	run := func() {
 		ctx, cancel := context.WithTimeout(g.life, timeout)

@@ -17,14 +17,14 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A runner is one of two attempts of a call, of which the first that is answered counts.
+// A runner is one of a call's two attempts. The first to be answered counts.
 type runner struct {
-	id     wire.ID // toward the server: a session has no two requests with one id
+	id     wire.ID // toward the server: ids in a session must differ
 	header http.Header
 	tried  attempt
 	cancel context.CancelCauseFunc
 
-	// When it has ended, or its answer has begun:
+	// Set once it has ended, or its answer has begun:
 	resp *http.Response
 	err  error
 	good bool // an answer has begun
@@ -32,13 +32,13 @@ type runner struct {
 
 var errOutrun = errors.New("the other attempt was answered first")
 
-// hedges reports whether the call is one that may be sent twice.
+// hedges reports whether the call may be sent twice.
 func (c *call) hedges() bool {
 	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.Mode == config.ModeEnforce
 }
 
-// hedge sends a call that only reads, and sends it once more where its answer does not begin in time. Both attempts may outlast
-// the call: what they use is theirs.
+// hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts
+// may outlive the call, so they share nothing with it.
 func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	raw, spare := r.Message.Raw, r.Clone()
 	done := make(chan *runner, 2)
@@ -70,7 +70,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	if winner.good {
 		c.out.tries = append(c.out.tries, loser.ended(true))
 		c.outrun(loser, done, leave)
-	} else { // the other one is all that is left
+	} else { // only the other one is left
 		winner, loser = loser, winner
 		c.out.tries = append(c.out.tries, loser.ended(false))
 		winner.tried.outlived = c.verdictOf(c.endOf(loser))
@@ -82,14 +82,14 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	return winner.resp, winner.err
 }
 
-// start makes an attempt, which tells done when it is over, or when its answer has begun.
+// start makes an attempt, and signals done when it is over or its answer has begun.
 func (c *call) start(ctx context.Context, r *upstream.Request, message []byte, id wire.ID, done chan<- *runner) *runner {
 	ctx, cancel := context.WithCancelCause(ctx)
 	run := &runner{id: id, header: r.Header.Clone(), tried: c.out.last, cancel: cancel}
 	r.Message, r.Body = nil, message
 	up := c.to.up
 	go func() {
-		if run.resp, run.err = up.Do(ctx, r); run.err == nil { //nolint:bodyclose // by whoever is told
+		if run.resp, run.err = up.Do(ctx, r); run.err == nil { //nolint:bodyclose // by the receiver of done
 			run.good = run.resp.StatusCode == http.StatusOK && begins(run.resp)
 		}
 		done <- run
@@ -97,8 +97,8 @@ func (c *call) start(ctx context.Context, r *upstream.Request, message []byte, i
 	return run
 }
 
-// begins waits for the first byte of an answer, which goes on to whoever reads it: a server that streams sends the head at once,
-// whatever its tool does.
+// begins waits for the first byte of an answer, which whoever reads it still gets: a server that streams
+// sends the head at once, whatever its tool does.
 func begins(resp *http.Response) bool {
 	var first [1]byte
 	n, err := resp.Body.Read(first[:])
@@ -109,7 +109,7 @@ func begins(resp *http.Response) bool {
 	return n > 0
 }
 
-// begun is an answer whose first byte, or an error, was read.
+// begun is an answer whose first byte, or an error, has been read.
 type begun struct {
 	io.ReadCloser
 
@@ -130,8 +130,8 @@ func (b *begun) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// mayHedge reports whether there is room for another attempt: a place in each bulkhead, which leave gives back, a closed breaker,
-// and a repetition within the budget.
+// mayHedge reports whether another attempt is possible: a place in each bulkhead, which leave gives back, a
+// closed breaker, and a repetition left in the budget.
 func (c *call) mayHedge() (leave func(), ok bool) {
 	if c.to.breaker != nil && !c.to.breaker.Closed(c.lane()) {
 		return nil, false
@@ -159,11 +159,11 @@ func (c *call) mayHedge() (leave func(), ok bool) {
 	return leave, true
 }
 
-// cancelTime bounds what it takes to tell a server that an attempt is not wanted any more.
+// cancelTime limits the time for telling a server that an attempt is no longer wanted.
 const cancelTime = 5 * time.Second
 
-// outrun ends the attempt that was not answered first. In the legacy era a server has to be told so (MCP 2025-11-25,
-// basic/utilities/cancellation); in the modern one it sees that nobody listens.
+// outrun ends the attempt that was not answered first. A legacy server has to be told (MCP 2025-11-25,
+// basic/utilities/cancellation); a modern one notices that nobody is listening.
 func (c *call) outrun(loser *runner, done <-chan *runner, leave func()) {
 	loser.cancel(errOutrun)
 	up, caller, legacy := c.to.up, c.who.server, c.req.era == wire.Legacy
@@ -190,7 +190,8 @@ func (r *runner) drop() {
 	r.cancel(errOutrun)
 }
 
-// endOf returns what an attempt has ended with whose answer has not begun: the status, 0 if there was none, and the error.
+// endOf returns how an attempt ended whose answer has not begun: the status, 0 if there was none, and the
+// error.
 func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
 	if r.err != nil {
 		return 0, recourse.From(r.err)
@@ -204,7 +205,7 @@ func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
 	return status, e
 }
 
-// ended returns what there is to tell of an attempt that does not count, because it was outrun or has failed.
+// ended returns the record of an attempt that does not count, because it was outrun or has failed.
 func (r *runner) ended(outrun bool) observe.Attempt {
 	tried := r.tried.Attempt
 	tried.Took = time.Since(tried.Began)

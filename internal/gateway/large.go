@@ -9,12 +9,12 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// largeFailures is how many failures over the decision window are held in memory at a
-// time. Who comes next waits for its turn, within its deadline.
+// largeFailures is how many failures larger than the decision window are held in memory at a time. The next
+// one waits for its turn, within its deadline.
 const largeFailures = 8
 
-// beginsFailed reports whether an answer is a failure by its beginning. Such an answer is
-// translated; any other flows through.
+// beginsFailed reports whether the beginning of an answer shows that it is a failure. Such an answer is
+// translated; any other is streamed.
 func (c *call) beginsFailed(text []byte) bool {
 	begun := json.Complete(text)
 	var scan wire.Scanner
@@ -31,8 +31,8 @@ func (c *call) beginsFailed(text []byte) bool {
 	return ok && reading.Error() != nil
 }
 
-// collect reads on in a failure that begins with first, up to max_failure, and has it
-// translated: whole, or what has come of it.
+// collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
+// or as much of it as was read.
 func (a *answer) collect(first *wire.Part) error {
 	release, err := a.g.holdLarge(a.ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *call) maxFailure() strictyaml.Size {
 	return max(c.table.config.MaxFailure, c.table.config.DecideWithin)
 }
 
-// cutOff deals with a failure over max_failure that begins with text.
+// cutOff handles a failure larger than max_failure that begins with text.
 func (a *answer) cutOff(text []byte) error {
 	if a.tooMuch(max(int64(len(text)), a.resp.ContentLength)) {
 		return a.tooLarge(a.resp)
@@ -84,11 +84,11 @@ func (a *answer) cutOff(text []byte) error {
 	if f := a.judge(text); f != nil {
 		return f
 	}
-	return a.bad(a.resp, errNoMessage) // what came behind the beginning has made something else of it
+	return a.bad(a.resp, errNoMessage) // the rest turned it into something else
 }
 
-// wholeWords returns a JSON text that breaks off without its last word: half of a credential
-// would not be known for one.
+// wholeWords returns a truncated JSON text without its last word: half a credential would not be recognised
+// as one.
 func wholeWords(text []byte) []byte {
 	const longest = 16 << 10 // of a word
 	from := max(0, len(text)-longest)
@@ -98,7 +98,7 @@ func wholeWords(text []byte) []byte {
 	return text[:from]
 }
 
-// holdLarge waits until another large failure may be held.
+// holdLarge waits until another large failure may be held in memory.
 func (g *Gateway) holdLarge(ctx context.Context) (release func(), err error) {
 	select {
 	case g.large <- struct{}{}:

@@ -10,18 +10,18 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// An allowance is what a call takes of the limits of its endpoint.
+// An allowance is what a call takes of its endpoint's limits.
 type allowance struct {
 	charges []limit.Charge // one for each of rates
 	rates   []*rate
-	inside  []admission // the gates that the call has come through
+	inside  []admission // the gates that the call has passed
 
 	at      time.Time // when they were charged
 	given   bool      // they have been given back
 	refused string    // the name of the limit that refused the call
 }
 
-// clear makes a ready for another call: it keeps its memory.
+// clear resets a for another call: only its memory is kept.
 func (a *allowance) clear() {
 	clear(a.charges)
 	clear(a.rates)
@@ -29,17 +29,17 @@ func (a *allowance) clear() {
 	*a = allowance{charges: a.charges[:0], rates: a.rates[:0], inside: a.inside[:0]}
 }
 
-// An admission is a call's right to be under way.
+// An admission is a call's right to be in progress.
 type admission struct {
 	gate *gate
 	key  limit.Key
 }
 
-// throttle lets the call of a tool pass if none of the endpoint's limits is against it. The server sees nothing of a call that
-// is refused, and no limit counts it.
+// throttle lets the call of a tool pass unless one of the endpoint's limits is exceeded. The server never
+// sees a call that is refused, and no limit counts it.
 //
-// A call that has passed counts in all windows, whatever becomes of it, with two exceptions: one that was never sent, and one
-// that ended because the caller had got it wrong.
+// A call that has passed counts in all windows, whatever becomes of it, with two exceptions: a call that was
+// never sent, and one that failed through the caller's own mistake.
 func throttle(c *call, next next) error {
 	l := c.on.limits
 	if l == nil || !c.req.isCall() || !c.req.asks() {
@@ -72,7 +72,7 @@ func throttle(c *call, next next) error {
 	return err
 }
 
-// enterGates waits until the call may be under way.
+// enterGates waits until the call may proceed.
 func (c *call) enterGates(l *limits) *recourse.Error {
 	if c.on.Mode == config.ModeObserve { // nothing waits there
 		return nil
@@ -84,9 +84,9 @@ func (c *call) enterGates(l *limits) *recourse.Error {
 			continue
 		}
 		key, began := c.limitKey(g.Limit), time.Now()
-		c.deadline.Suspend() // the wait has a bound of its own
+		c.deadline.Suspend() // the wait has a limit of its own
 		err := c.g.counting.gate.Enter(c.ctx, &g.bound, key)
-		c.deadline.Alive() // the server has all of its time
+		c.deadline.Alive() // the full timeout is for the server
 		c.out.queued += time.Since(began)
 		if err != nil {
 			a.refused = g.Name
@@ -119,7 +119,7 @@ func (c *call) crowded(g *gate, err error) *recourse.Error {
 		}).CausedBy(err)
 }
 
-// charge counts the call in all windows, or says why it cannot pass.
+// charge counts the call in all windows, or says why it may not pass.
 func (c *call) charge(l *limits, now time.Time) *recourse.Error {
 	a := &c.out.allowance
 	for i := range l.rates {
@@ -143,7 +143,8 @@ func (c *call) charge(l *limits, now time.Time) *recourse.Error {
 	return c.exceeded(now)
 }
 
-// exceeded returns the refusal of a call for which a window has no room. The window that has room last binds.
+// exceeded returns the refusal of a call for which a window has no room. The window that has room last is the
+// binding one.
 func (c *call) exceeded(now time.Time) *recourse.Error {
 	a := &c.out.allowance
 	binding := -1
@@ -167,7 +168,7 @@ func (c *call) exceeded(now time.Time) *recourse.Error {
 	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithMessage("The limit of %s in %s has been reached.", callsOf(w.Calls), recourse.FormatWait(w.Length)).
 		With(func(r *recourse.Error) {
-			// Whole seconds, so that all spellings of the wait say the same.
+			// Whole seconds, so that every form of the wait says the same.
 			r.Quotas, r.RetryAfter = quotas, (quotas[0].ResetAt.Sub(now) + time.Second - 1).Truncate(time.Second)
 		})
 }
@@ -183,8 +184,8 @@ func (c *call) quota(i int, now time.Time) recourse.Quota {
 	}
 }
 
-// isFree reports whether a call that has ended with err counts nowhere. The server is believed when it says that the caller
-// was wrong: it is the one whom limits spare.
+// isFree reports whether a call that ended with err is not counted. The server is believed if it says that
+// the caller made a mistake: limits protect the server itself.
 func (c *call) isFree(err error) bool {
 	var e *recourse.Error
 	if !errors.As(err, &e) {

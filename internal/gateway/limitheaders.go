@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// The headers that tell of limits, as net/http writes them: the IETF's structured fields
-// (draft-ietf-httpapi-ratelimit-headers-10), and what is widespread.
+// Headers about limits, as net/http writes them: the IETF's structured fields
+// (draft-ietf-httpapi-ratelimit-headers-10), and the widespread ones.
 const (
 	headerRateLimit       = "Ratelimit"
 	headerRateLimitPolicy = "Ratelimit-Policy"
@@ -22,19 +22,20 @@ const (
 	headerRetryAfter      = "Retry-After"
 )
 
-// tellsLimits reports whether a header of an answer is about limits.
+// tellsLimits reports whether a header is about limits.
 func tellsLimits(name string) bool {
 	return strings.HasPrefix(name, headerRateLimit) || strings.HasPrefix(name, "X-"+headerRateLimit)
 }
 
-// tellRefusal says in headers what the record of a refusal says.
+// tellRefusal repeats the record of a refusal in headers.
 func (c *call) tellRefusal(e *recourse.Error, now time.Time) {
 	h := c.reply.header()
 	h[headerRetryAfter] = []string{seconds(e.RetryAfter)}
 	tell(h, slices.Clone(e.Quotas), 0, now.Add(e.RetryAfter), now)
 }
 
-// tellRemaining says in headers what remains to a call that has passed. The single values are those of the shortest window.
+// tellRemaining says in headers what a call that has passed leaves. The single values are those of the
+// shortest window.
 func (c *call) tellRemaining(now time.Time) {
 	charges := c.out.allowance.charges
 	quotas, shortest := make([]recourse.Quota, len(charges)), 0
@@ -47,8 +48,8 @@ func (c *call) tellRemaining(now time.Time) {
 	c.reply.limits = true
 }
 
-// tell writes quotas into headers; the single values are those of one of them. Reset is when there is more of what states no
-// time itself.
+// tell writes quotas into headers; the single values are those of one of them. Reset is when more is
+// available of quotas that state no time themselves.
 func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time) {
 	if len(quotas) == 0 {
 		return

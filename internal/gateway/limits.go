@@ -15,28 +15,28 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// limits are those of an endpoint. They do not change.
+// limits are the limits of an endpoint. They do not change.
 type limits struct {
 	rates   []rate
 	gates   []gate
-	headers bool // successes tell what remains
+	headers bool // successes report what remains
 }
 
-// A rate bounds the calls in a window of time.
+// A rate limits the calls in a window of time.
 type rate struct {
 	*config.Limit
 
 	window limit.Window
 }
 
-// A gate bounds the calls that are under way at once.
+// A gate limits the calls that are in progress at once.
 type gate struct {
 	*config.Limit
 
 	bound limit.Bound
 }
 
-// newLimits returns the limits of an entry; nil: it has none.
+// newLimits returns an entry's limits, or nil.
 func newLimits(entry *config.Server) *limits {
 	if len(entry.Limits) == 0 {
 		return nil
@@ -53,14 +53,15 @@ func newLimits(entry *config.Server) *limits {
 	return l
 }
 
-// counting is what limits are counted with. It outlives reloads, so that they begin nothing anew.
+// counting is what limits are counted with. It survives reloads, so that counts do not start over.
 type counting struct {
 	memory *limit.Memory
 	gate   limit.Gate
 	redis  map[string]*limit.Redis // by URL
 }
 
-// newCounter returns what the limits of a configuration are counted with; that of the table before, where nothing has changed.
+// newCounter returns the counters for a configuration's limits: those of the previous table if nothing has
+// changed.
 func (g *Gateway) newCounter(cfg *config.Config, old *table) (limit.Counter, error) {
 	switch {
 	case cfg.Redis == "":
@@ -83,7 +84,7 @@ func (g *Gateway) newCounter(cfg *config.Config, old *table) (limit.Counter, err
 	return limit.NewShared(inRedis, memory, g.log), nil
 }
 
-// keepCounts forgets what no limit of the table counts.
+// keepCounts drops what no limit of the table counts.
 func (g *Gateway) keepCounts(t *table) {
 	var windows []*limit.Window
 	for _, on := range t.named {
@@ -106,13 +107,13 @@ func (n *counting) close(log *slog.Logger) {
 	}
 }
 
-// LimitStats are the state of what limits are counted with.
+// LimitStats is the state of the counters.
 type LimitStats struct {
 	Waiting       int   // calls that wait for others of the same caller to end
-	RedisFailures int64 // times that Redis has failed
+	RedisFailures int64 // how often Redis has failed
 }
 
-// Limits returns the state of what limits are counted with.
+// Limits returns the state of the counters.
 func (g *Gateway) Limits() LimitStats {
 	stats := LimitStats{Waiting: g.counting.gate.Waiting()}
 	if shared := g.table.Load().redis; shared != nil {
@@ -121,8 +122,8 @@ func (g *Gateway) Limits() LimitStats {
 	return stats
 }
 
-// CheckRedis returns why limits cannot be counted in Redis, if they are to be; it is [limit.ErrUncounted] if calls that have limits are
-// refused meanwhile.
+// CheckRedis returns why limits that should be counted in Redis cannot be. It is [limit.ErrUncounted] if
+// calls with limits are refused meanwhile.
 func (g *Gateway) CheckRedis(ctx context.Context) error {
 	if shared := g.table.Load().redis; shared != nil {
 		return shared.Check(ctx)
@@ -130,10 +131,10 @@ func (g *Gateway) CheckRedis(ctx context.Context) error {
 	return nil
 }
 
-// limitKey returns whose calls a limit counts together with this one.
+// limitKey returns the key of the calls that a limit counts together with this one.
 //
-// A caller who was not verified is the credentials that go on to the server, which has to know them, and otherwise the
-// address: what nobody looks at would cost nothing to change with each call.
+// A caller who was not verified is identified by the forwarded credentials, which the server checks, and
+// otherwise by the address: anything that nobody checks could be changed with each call for free.
 func (c *call) limitKey(l *config.Limit) limit.Key {
 	var key limit.Key
 	for _, by := range l.By {
@@ -154,7 +155,7 @@ func (c *call) limitKey(l *config.Limit) limit.Key {
 	return key
 }
 
-// address returns the client's address, as far as it is counted.
+// address returns the part of the client's address that limits count by.
 func (c *call) address() netip.Addr { return door.Counted(c.table.proxies.Client(c.req.http)) }
 
 func (c *call) setCaller(key *limit.Key) {
@@ -177,10 +178,10 @@ func (c *call) setCaller(key *limit.Key) {
 	}
 }
 
-// isCredential reports whether a header says who the client is.
+// isCredential reports whether a header identifies the client.
 func isCredential(name string) bool { return name == "Cookie" || secret.Name(name) }
 
-// partition names whose allowance a limit is, as far as that is known.
+// partition says whose allowance a limit is, as far as that is known.
 func (c *call) partition(l *config.Limit) string {
 	key := c.limitKey(l)
 	var parts []string

@@ -96,7 +96,8 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	return t, nil
 }
 
-// lockoutOf returns the lockout of a configuration; old is the one before, which is kept where nothing has changed.
+// lockoutOf returns a configuration's lockout. old is the one from before the reload, and is kept if nothing
+// has changed.
 func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
 	switch {
 	case rule.Failures == 0:

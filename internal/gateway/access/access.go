@@ -22,10 +22,10 @@ type Access struct {
 	said said
 	who  authn.Authenticator
 
-	bearer  bool     // Authorization may hold what is asked
-	headers []string // other headers that may
-	issuers []string // of tokens, where clients sign in
-	scopes  []string // that every token needs
+	bearer  bool     // Authorization may hold a credential
+	headers []string // other headers that may hold one
+	issuers []string // of the tokens, if clients sign in
+	scopes  []string // required of every token
 }
 
 // said is all of a configuration that an access depends on.
@@ -71,7 +71,7 @@ func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Acc
 	return a, nil
 }
 
-// add makes the authenticator of an entry.
+// add makes an entry's authenticator.
 func (a *Access) add(sources Sources, name string, entry *config.Access) authn.Authenticator {
 	if j := entry.JWT; j != nil {
 		a.bearer = true
@@ -96,7 +96,7 @@ func (a *Access) add(sources Sources, name string, entry *config.Access) authn.A
 	return auth.BearerKeys{Keys: keys}
 }
 
-// tokenRule returns whose tokens an entry accepts.
+// tokenRule returns which tokens an entry accepts.
 func tokenRule(name string, j *config.AccessJWT) auth.TokenRule {
 	rule := auth.TokenRule{
 		Access: name, Issuer: j.Issuer, Audiences: j.Audience, Leeway: j.Leeway, Scopes: j.Scopes,
