@@ -100,12 +100,13 @@ func (s *Shared) ask(ctx context.Context, now time.Time, do func() error) error 
 	if !s.asks(now) {
 		return errResting
 	}
+	began := time.Now()
 	err := do()
 	switch {
 	case err == nil:
 		s.answered()
 	case ctx.Err() == nil: // else it says nothing about Redis
-		s.failed(now, err)
+		s.failed(now.Add(time.Since(began)), err)
 	}
 	return err
 }
