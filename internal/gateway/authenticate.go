@@ -122,9 +122,10 @@ func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 	return now.access.Again(r.WithContext(g.life))
 }
 
-// refuseLapsed returns the failure of a call whose caller may not be let in any more. Where nothing can have been done, it is that
-// of the first request with such credentials, which has clients authenticate and call again. A call that may have changed
-// something is not to be made again by itself: its client hears of that with the next one.
+// refuseLapsed returns the failure for a call whose caller is no longer let in. If nothing can have been
+// done, it is the failure of a first request with such credentials, after which clients authenticate and call
+// again. A call that may have changed something must not be repeated automatically: its client learns about
+// the credentials with the next call.
 func (c *call) refuseLapsed(no *auth.Refusal) *failure {
 	if !c.reply.started && c.member == nil && (c.out.attempts == 0 || c.rule.nature == retry.Reads) {
 		return c.refuseAccess(no)

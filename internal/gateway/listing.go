@@ -20,7 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// listTools fetches the pages of the list as the caller of c would, as far as it is read.
+// listTools fetches the pages of the list as c's caller, up to the limits.
 func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	l := &toolList{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
 	budget, flawed := args.NewBudget(), to.tools.noteOnce(to.Name)
@@ -65,7 +65,7 @@ func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	return l, nil
 }
 
-// ttlOf returns how long a list may be used by its own word.
+// ttlOf returns how long the server says that a list may be used.
 func ttlOf(result json.Value) time.Duration {
 	ttl := json.Lookup(result, "/ttlMs")
 	ms, err := strconv.ParseFloat(string(ttl), 64)
@@ -75,10 +75,10 @@ func ttlOf(result json.Value) time.Duration {
 	return max(time.Duration(ms)*time.Millisecond, listLeast)
 }
 
-// maxToolName bounds the names that are kept of tools; others are not known.
+// maxToolName limits the length of tool names; a tool with a longer one is ignored.
 const maxToolName = 1 << 10
 
-// readTool reads what a list says of a tool; nil where it has no name.
+// readTool reads a tool in a list, or returns nil if it has no name.
 func readTool(raw json.Value) *toolcall.Tool {
 	var tool struct {
 		Name         string     `json:"name"`
@@ -89,7 +89,7 @@ func readTool(raw json.Value) *toolcall.Tool {
 			Idempotent bool `json:"idempotentHint"`
 		} `json:"annotations"`
 	}
-	_ = json.UnmarshalLenient(raw, &tool) // what cannot be read of a tool is not known of it
+	_ = json.UnmarshalLenient(raw, &tool) // what cannot be read is left out
 	if tool.Name == "" || len(tool.Name) > maxToolName {
 		return nil
 	}
@@ -101,22 +101,22 @@ func readTool(raw json.Value) *toolcall.Tool {
 	}
 }
 
-// sizeOfTool returns how many bytes a tool is counted for.
+// sizeOfTool returns the number of bytes that a tool counts for.
 func sizeOfTool(t *toolcall.Tool) int {
-	const overhead = 512 // about what it takes beside its schema
+	const overhead = 512 // roughly what it takes besides its schema
 	raw, _ := t.InputSchema()
 	return len(raw) + overhead
 }
 
-// maxNoted bounds how many tools are remembered whose schema was complained of, and
-// maxReason the reason that is remembered, in bytes.
+// maxNoted limits how many tools are remembered whose schema had a problem, and maxReason the size of the
+// reason in bytes.
 const (
 	maxNoted  = 10_000
 	maxReason = 500
 )
 
-// noteOnce returns what logs why a tool's arguments are not checked in full: once, until the
-// reason is another.
+// noteOnce returns a function that logs why a tool's arguments are not checked in full: once, until the
+// reason changes.
 func (t *toolLists) noteOnce(server string) func(tool *toolcall.Tool, err error) {
 	return func(tool *toolcall.Tool, err error) {
 		reason := err.Error()
@@ -145,7 +145,7 @@ func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.V
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
 	if c.req.era == wire.Modern {
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
-		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for the progress of a list
+		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for a list's progress
 	}
 	generation := c.addSession(header)
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}`, id, params.AppendTo(nil))

@@ -24,18 +24,20 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// manyListTimeout is how long a server has for a list in the background: then it is asked anew by the next who wants it.
+// manyListTimeout limits how long a server may take to answer a list in the background. After that, the next
+// request asks again.
 const manyListTimeout = 30 * time.Second
 
-// A manyServers is what an endpoint with several servers has of them.
+// A manyServers holds what an endpoint with several servers needs.
 type manyServers struct {
 	options *many.Options
 	of      []*endpoint      // the servers' own
-	members []*config.Member // what the endpoint's entry says of them
+	members []*config.Member // settings from the endpoint's entry
 }
 
-// newManyEndpoint returns the endpoint of an entry that offers several servers, whose own endpoints are in named;
-// old is the one of that name before, or nil, and is returned itself where nothing has changed.
+// newManyEndpoint returns the endpoint for an entry that offers several servers, whose own endpoints are in
+// named. old is the endpoint of that name from before the reload, or nil, and is returned itself if nothing
+// has changed.
 func newManyEndpoint(
 	g *Gateway, cfg *config.Config, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint,
 ) (*endpoint, error) {
@@ -76,7 +78,7 @@ func (to *target) connectMany(g *Gateway, e *config.Endpoint, on *endpoint) {
 	to.many, to.up = conn, to.bridged
 }
 
-// newManyServers returns the servers of an endpoint. One that is as it was before in old is the same.
+// newManyServers returns the servers of an endpoint. An unchanged one is taken from old.
 func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, old *endpoint) *manyServers {
 	all := &manyServers{options: &many.Options{Title: e.Title, Version: version(), Deadline: e.Deadline, Time: manyListTimeout}}
 	for i := range e.Servers {
@@ -105,7 +107,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 	return all
 }
 
-// manyServer returns the server of an endpoint that is still as it was; nil: there is none.
+// manyServer returns the endpoint's server if it has not changed, or nil.
 func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server {
 	if on == nil || on.many == nil {
 		return nil
@@ -120,13 +122,13 @@ func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server 
 	return nil
 }
 
-// placeOf tells where an endpoint's server is, without saying it.
+// placeOf identifies where an endpoint's server is, without revealing it.
 func placeOf(on *endpoint) string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{on.URL, on.Cwd}, on.Command...), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// version returns that of this program.
+// version returns the version of this program.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -134,8 +136,8 @@ func version() string {
 	return "unknown"
 }
 
-// routeMany is route at an endpoint with several servers: which one the request is for is found out there, and the
-// server's own stages see to the rest.
+// routeMany is route for an endpoint with several servers: it finds the server for the request, and leaves
+// the rest to that server's own stages.
 func (c *call) routeMany(next next) error {
 	o := &outer{
 		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
@@ -170,7 +172,8 @@ func (c *call) routeMany(next next) error {
 	return next(c)
 }
 
-// memberReads reports whether a tool that clients call offered only reads, by what is known of all servers that may have it.
+// memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
+// that may have it.
 func (c *call) memberReads(offered string) bool {
 	known, r := false, c.who.request(c.upstreamHeader(), nil)
 	if r.Message = (&wire.Message{Meta: c.req.msg.Meta}); c.req.era == wire.Legacy {
@@ -195,8 +198,8 @@ func (c *call) memberReads(offered string) bool {
 	return known
 }
 
-// relaying passes on what a server's own stages have answered. What is not theirs is dealt with as from any other
-// server.
+// relaying passes on the answer of a server's own stages. Anything else is handled like an answer from any
+// other server.
 type relaying struct{ enforcing }
 
 func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }

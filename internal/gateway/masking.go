@@ -16,9 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// masker returns what masks the failures of this call, within one budget for all of them. What
-// stands in the call's own arguments or in the server's entry may be shown, but for the
-// secrets among it.
+// masker returns what masks this call's failures, within one budget for all of them. Anything in the call's
+// own arguments or in the server's entry may be shown, except for secrets.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s, toPerson := c.on, c.account.Shown()
@@ -29,8 +28,8 @@ func (c *call) masker() *redact.Masker {
 	return c.mask
 }
 
-// secrets returns what finds the secrets of the server's entry and of the call. It may be
-// asked after the call has ended.
+// secrets returns what finds the secrets in the server's entry and in the call. It may be called after the
+// call has ended.
 func (c *call) secrets() func() []string { return c.private().Secrets }
 
 // private returns what it takes to mask what is told of the call.
@@ -42,8 +41,8 @@ func (c *call) private() observe.Private {
 	return p
 }
 
-// masked returns an answer of the contract's with its texts masked once more: pieces that
-// showed nothing alone may show something where they are joined.
+// masked returns an answer in the contract's form with its texts masked again: pieces that reveal nothing
+// alone may do so once they are joined.
 func (c *call) masked(answer contract.Answer) contract.Answer {
 	if c.on == nil {
 		return answer
@@ -76,7 +75,7 @@ func maskHeader(m *redact.Masker, header http.Header) http.Header {
 	return masked
 }
 
-// maskBody masks the body of an HTTP answer, whatever it is.
+// maskBody masks the body of any HTTP answer.
 func maskBody(m *redact.Masker, body []byte) []byte {
 	if len(body) == 0 {
 		return body
@@ -87,8 +86,8 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 	return []byte(m.String(string(body)))
 }
 
-// question masks an answer that asks the client something: of credentials only, since it may
-// well ask about addresses and paths. Any other answer stays as it is.
+// question masks an answer that asks the client something: only credentials, since a question may well be
+// about addresses and paths. Any other answer is unchanged.
 func (c *call) question(text []byte) []byte {
 	signs := c.in.signs
 	asks := string(signs.ResultType) == wire.InputRequired || bytes.Contains(text, []byte(`needsInput:v1`)) ||
@@ -99,8 +98,8 @@ func (c *call) question(text []byte) []byte {
 	return c.masker().As(redact.Secrets).Message(c.bindState(text))
 }
 
-// spoken masks an event that is no answer: logs of errors like failures, all else like a
-// question. Comments lose their text. raw is the event as it would go on otherwise.
+// spoken masks an event that is not an answer: error logs like failures, everything else like a question.
+// Comments lose their text. raw is the event as it would otherwise be sent.
 func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	if c.on.redact == redact.Off || !event.Complete || !event.First {
 		return raw
@@ -111,7 +110,7 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 		return raw
 	}
 	m := c.masker()
-	if answers || json.Lookup(event.Data, "/error") != nil { // a failure that the client resumes its stream for
+	if answers || json.Lookup(event.Data, "/error") != nil { // a failure for which the client resumes its stream
 		return wire.AppendEvent(nil, string(event.ID), string(event.Type), m.JSON(event.Data))
 	}
 	if level := string(json.Lookup(event.Data, "/params/level")); !slices.Contains(grave, level) {
@@ -120,7 +119,7 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	var masked []byte
 	if kind := json.Value(event.Data).Kind(); kind == '{' || kind == '[' {
 		masked = m.Message(event.Data)
-	} else { // of a type of the server's own, which need not be a message
+	} else { // of a type of the server's own: it need not be a message
 		masked = []byte(m.String(string(event.Data)))
 	}
 	if bytes.Equal(masked, event.Data) {
@@ -133,8 +132,8 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	return wire.AppendEvent(out, string(event.ID), string(event.Type), masked)
 }
 
-// unspeakable reports whether the message in hand, which is longer than decide_within, is a
-// notification: it cannot be masked, and nobody waits for it.
+// unspeakable reports whether the current message, which is larger than decide_within, is a notification: it
+// cannot be masked, and nobody waits for it.
 func (c *call) unspeakable() bool {
 	signs := c.in.signs
 	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
@@ -146,11 +145,11 @@ func (c *call) unspeakable() bool {
 	return true
 }
 
-// grave are the levels of logs that tell of failures, in JSON (MCP 2025-11-25, logging).
+// grave are the log levels for failures, in JSON (MCP 2025-11-25, logging).
 var grave = []string{`"error"`, `"critical"`, `"alert"`, `"emergency"`}
 
-// withoutComments empties the comments in a part of an event stream that begins with a line:
-// clients pass over them, but people see them.
+// withoutComments empties the comments in a part of an event stream that starts at a line: clients ignore
+// them, but people see them.
 func withoutComments(raw []byte) []byte {
 	if !bytes.HasPrefix(raw, []byte(":")) && !bytes.Contains(raw, []byte("\n:")) && !bytes.Contains(raw, []byte("\r:")) {
 		return raw
@@ -173,10 +172,10 @@ func withoutComments(raw []byte) []byte {
 	return out
 }
 
-// A record under our key is the gateway's word to its client. One that a server writes which
-// is not trusted is left out of whatever is passed on.
+// A record under our key is the gateway's statement to its client. Records written by an untrusted server are
+// removed from everything that is passed on.
 
-// forged reports whether the message in hand has such a record, as far as it has come.
+// forged reports whether the current message has such a record, as far as it has arrived.
 func (c *call) forged() bool {
 	return c.in.signs.Record && !c.to.Trusted
 }
@@ -187,8 +186,8 @@ func recordPruner() *wire.Rewriter {
 	return p
 }
 
-// rewriter returns what turns a large answer into the client's as it passes: without a forged record, and with the id that the
-// request has at the client. It is nil where nothing changes.
+// rewriter returns a function that converts a large answer for the client as it passes: it removes a forged
+// record and restores the request's id. It is nil if nothing changes.
 func (c *call) rewriter() *wire.Rewriter {
 	if c.in.id == nil && !c.forged() {
 		return nil
@@ -198,7 +197,7 @@ func (c *call) rewriter() *wire.Rewriter {
 	return p
 }
 
-// stripped returns what a rewriter leaves of a piece; nil leaves all.
+// stripped returns what a rewriter keeps of a piece; a nil rewriter keeps all of it.
 func stripped(p *wire.Rewriter, piece []byte) []byte {
 	if p == nil {
 		return piece
@@ -206,8 +205,7 @@ func stripped(p *wire.Rewriter, piece []byte) []byte {
 	return p.Append(make([]byte, 0, len(piece)), piece)
 }
 
-// strippedEvent returns an event, or a piece of one, that holds a message without its
-// record.
+// strippedEvent returns an event, or a piece of one, with the record removed from its message.
 func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	var raw []byte
 	if event.First {
@@ -226,7 +224,7 @@ func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	return raw
 }
 
-// strippedMessage returns an event of a stream of the server's own without a forged record.
+// strippedMessage returns an event of a server's own stream without a forged record.
 func (c *call) strippedMessage(event *wire.Event) []byte {
 	if !event.Complete || !event.First || c.in.signs == nil || !c.forged() {
 		return event.Raw
@@ -234,8 +232,8 @@ func (c *call) strippedMessage(event *wire.Event) []byte {
 	return strippedEvent(recordPruner(), event)
 }
 
-// withoutForgery returns a JSON-RPC error without a record in its data. Of data that is a
-// record itself, only what the protocol wants there is left (MCP 2026-07-28, "Errors").
+// withoutForgery returns a JSON-RPC error without a record in its data. If the data itself is a record, only
+// the members that the protocol defines remain (MCP 2026-07-28, "Errors").
 func withoutForgery(raw json.Value) json.Value {
 	data := json.Lookup(raw, "/data")
 	all, record := json.MembersOf(data), isRecord(data)
@@ -252,7 +250,7 @@ func withoutForgery(raw json.Value) json.Value {
 	}
 }
 
-// protocolData are the members that the protocol has in the data of an error.
+// protocolData are the members that the protocol defines for an error's data.
 var protocolData = []string{"supported", "requested", "requiredCapabilities"}
 
 // isRecord reports whether an object is read as a record.
@@ -260,7 +258,7 @@ func isRecord(object json.Value) bool {
 	return json.Lookup(object, "/v").Kind() == '0' && json.Lookup(object, "/kind").Kind() == '"'
 }
 
-// withData returns a JSON-RPC error with other data; nil: with none.
+// withData returns a JSON-RPC error with other data, or without data if data is nil.
 func withData(raw, data json.Value) json.Value {
 	e := json.Members{
 		{Name: "code", Value: json.Lookup(raw, "/code")},

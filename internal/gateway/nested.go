@@ -22,8 +22,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An outer is a request at an endpoint with several servers, as the calls know it that are made for it at the
-// servers. It travels in a context, and may outlast its own call.
+// An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
+// servers. It travels in a context, and may outlive its own call.
 type outer struct {
 	who     caller
 	request http.Request // without headers
@@ -31,22 +31,22 @@ type outer struct {
 	name    string // of the endpoint
 	stdio   bool
 	trace   spanContext
-	apart   []string // what tells the client from others at a program that it does not share
+	apart   []string // tells the client apart at a program that is not shared
 
 	relayed atomic.Bool // a server answers it
-	free    atomic.Bool // its answer is one that limits do not charge
-	spanned atomic.Bool // a nested call is told of as its span
+	free    atomic.Bool // limits do not charge for its answer
+	spanned atomic.Bool // a nested call is reported as its span
 }
 
 type outerKey struct{}
 
-// outerOf returns the request for which a nested call is made; nil: none.
+// outerOf returns the request for which a nested call is made, or nil.
 func outerOf(ctx context.Context) *outer {
 	o, _ := ctx.Value(outerKey{}).(*outer)
 	return o
 }
 
-// within returns a context that tells of the request.
+// within returns a context that carries the request.
 func (o *outer) within(ctx context.Context) context.Context {
 	if o == nil {
 		return ctx
@@ -54,20 +54,20 @@ func (o *outer) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, outerKey{}, o)
 }
 
-// A member is one server of an endpoint with several, as a connection: a request takes the server's own way
-// through the gateway, from the stages on that carry it out.
+// A member is one server of an endpoint with several, as a connection: a request takes that server's own
+// stages through the gateway, from route on.
 type member struct {
 	on     *endpoint
 	names  *config.Member
-	relays bool // the answers are the client's; otherwise they are read
+	relays bool // the answers are for the client; otherwise the gateway reads them
 }
 
 var _ upstream.Connection = (*member)(nil)
 
-// Name returns what people call the server.
+// Name returns the server's display name.
 func (m *member) Name() string { return m.on.Title }
 
-// Close does nothing: the server has another owner.
+// Close does nothing: someone else owns the server.
 func (*member) Close() {}
 
 var errNotNested = errors.New("a request at an endpoint with several servers comes from nowhere")
@@ -98,7 +98,7 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	return resp, nil
 }
 
-// serveNested has a nested call take its way.
+// serveNested runs a nested call through its stages.
 func (c *call) serveNested() (broken bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -109,11 +109,11 @@ func (c *call) serveNested() (broken bool) {
 			c.release()
 		}
 	}()
-	_ = c.table.nested(c) // the client has been told
+	_ = c.table.nested(c) // the client has its answer
 	return c.reply.broken
 }
 
-// call returns the call of a request that another endpoint has let in.
+// call returns the call for a request that another endpoint has let in.
 func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
@@ -131,7 +131,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	return c, nil
 }
 
-// enterMember holds the target of the server, as enter does for a request at an endpoint of its own.
+// enterMember holds the server's target open, as enter does for a request at an endpoint of its own.
 func (c *call) enterMember() bool {
 	on := c.member.on
 	for {
@@ -146,8 +146,8 @@ func (c *call) enterMember() bool {
 	}
 }
 
-// traced returns where a nested call stands in the trace. The first one that is relayed stands for the request, which is
-// not told of otherwise.
+// traced returns where a nested call is in the trace. The first one that is relayed stands in for the
+// request, which has no span of its own.
 func (o *outer) traced(relays bool) spanContext {
 	t := o.trace
 	if t.Own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
@@ -156,10 +156,10 @@ func (o *outer) traced(relays bool) spanContext {
 	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
 }
 
-// at returns the caller as the server of a nested call knows it.
+// at returns the caller as the server of a nested call sees it.
 func (o *outer) at(c *call) caller {
 	verified := o.who.verified
-	verified.Headers = nil // so that what goes on to the server tells callers apart there
+	verified.Headers = nil // so that forwarded headers tell callers apart there
 	who := c.caller(&verified)
 	if len(c.to.Command) > 0 {
 		words := slices.Clone(o.apart)
@@ -171,10 +171,10 @@ func (o *outer) at(c *call) caller {
 	return who
 }
 
-// relayed reports whether a server's own call has ended this one, and has been told of.
+// relayed reports whether a server's own call has ended this one, and has been reported.
 func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.record == nil }
 
-// offered tells the contract under which names the client of a nested call knows the server's tools.
+// offered tells the contract the names by which the client of a nested call knows the server's tools.
 func (c *call) offered(call *contract.Call) {
 	if c.member == nil {
 		return
@@ -194,12 +194,13 @@ func (c *call) offered(call *contract.Call) {
 		if has(tool) {
 			return names.Allows(tool)
 		}
-		local, ok := names.Local(tool) // it may be named as the client knows it already
+		local, ok := names.Local(tool) // the text may already use the client's name
 		return ok && has(local)
 	}
 }
 
-// offeredName returns the name under which the client knows a tool of the server's, and whether it is offered at all.
+// offeredName returns the client's name for a tool of the server, and whether the client is offered that
+// tool.
 func (c *call) offeredName(tool string) (name string, ok bool) {
 	if c.member == nil {
 		return tool, true
@@ -207,7 +208,7 @@ func (c *call) offeredName(tool string) (name string, ok bool) {
 	return c.member.names.Offered(tool)
 }
 
-// bindState binds the state in a question of the server's to what it was asked for.
+// bindState ties the state in a server's question to the request that it belongs to.
 func (c *call) bindState(text []byte) []byte {
 	if c.member == nil || string(c.in.signs.ResultType) != wire.InputRequired {
 		return text
@@ -216,7 +217,7 @@ func (c *call) bindState(text []byte) []byte {
 	return wire.Splice(nil, text, wire.Edit{At: at, With: many.BindState(at.Of(text), c.sealer(), c.statePurpose())})
 }
 
-// ownState puts the server's own state into a request that brings one back.
+// ownState restores the server's own state in a request that returns one.
 func (c *call) ownState() *recourse.Error {
 	if c.member == nil || json.Lookup(c.req.msg.Params, "/"+wire.RequestState) == nil {
 		return nil
@@ -230,8 +231,8 @@ func (c *call) ownState() *recourse.Error {
 	return c.req.change(params)
 }
 
-// refuseState returns the failure of a request whose state is not the server's. It is for the client's program, not for
-// its model, so that it is a JSON-RPC error whatever the contract says.
+// refuseState returns the failure for a request whose state is not from the server. It is meant for the
+// client's program, not for its model, so it is a JSON-RPC error whatever the contract says.
 func (c *call) refuseState(e *recourse.Error) error {
 	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeInvalidParams, e.Sentence(), nil)
 	if c.in.rescan(text) != nil {
@@ -240,7 +241,8 @@ func (c *call) refuseState(e *recourse.Error) error {
 	return c.rpcFailure(http.StatusOK, text, e)
 }
 
-// sealer seals states: with the keys of sessions, so that any replica can open them, else with one of this process.
+// sealer seals states: with the keys for sessions, so that any replica can open them, or else with a key of
+// this process.
 func (c *call) sealer() *seal.Sealer {
 	if c.table.sealer != nil {
 		return c.table.sealer

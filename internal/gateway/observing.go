@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// observing passes everything on as it came, and tells what enforcing would have done.
+// observing passes everything on unchanged, and reports what enforcing would have done.
 type observing struct{}
 
 func (observing) object(c *call, e *recourse.Error) error {
@@ -21,8 +21,8 @@ func (observing) object(c *call, e *recourse.Error) error {
 
 func (observing) final(*call) string { return "failures are only observed" }
 
-// keptBack are the headers of an answer that are of the connection, of the server's own
-// session and cookies, or that the gateway writes itself.
+// keptBack are headers of an answer that belong to the connection or to the server's own session and cookies,
+// or that the gateway writes itself.
 var keptBack = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
@@ -58,7 +58,7 @@ func (observing) answer(c *call, resp *http.Response) error {
 
 // watchRefusal passes on an answer whose status is not 200.
 func (c *call) watchRefusal(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // a broken body says no more than the status
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
@@ -67,7 +67,7 @@ func (c *call) watchRefusal(resp *http.Response) error {
 	return nil
 }
 
-// passWith passes on an answer of whose body the beginning has been read.
+// passWith passes on an answer whose beginning has already been read.
 func (c *call) passWith(resp *http.Response, body []byte) {
 	c.begin(resp)
 	c.reply.pour(io.MultiReader(bytes.NewReader(body), resp.Body), copied, func() {})
@@ -108,7 +108,7 @@ func (c *call) watchAnswer(resp *http.Response) error {
 	}
 }
 
-// show sends a part of an answer as it is.
+// show sends a part of an answer unchanged.
 func (c *call) show(resp *http.Response, raw []byte, stream bool) {
 	if stream {
 		c.forward(resp, raw)
@@ -120,7 +120,7 @@ func (c *call) show(resp *http.Response, raw []byte, stream bool) {
 	_ = c.reply.put(raw) // the reply knows
 }
 
-// watchedAll deals with the end of an answer that was passed on.
+// watchedAll handles the end of an answer that was passed on.
 func (c *call) watchedAll(resp *http.Response, err error, answered, resumable bool) error {
 	clean := errors.Is(err, io.EOF)
 	if wire.IsEvents(resp) {
@@ -138,8 +138,7 @@ func (c *call) watchedAll(resp *http.Response, err error, answered, resumable bo
 	return nil
 }
 
-// observe takes down a failure that was passed on as it came: what the client got, and what
-// it would have got.
+// observe records a failure that was passed on unchanged: what the client got, and what it would have got.
 func (c *call) observe(e *recourse.Error) {
 	if e == nil {
 		return
@@ -168,7 +167,7 @@ func (c *call) watch(part *wire.Part) {
 	}
 }
 
-// watchLarge does so behind the last piece of a large answer.
+// watchLarge does so after the last piece of a large answer.
 func (c *call) watchLarge(part *wire.Part) {
 	if err := c.flaw(part); err != nil {
 		c.observe(c.to.badResponse(err))

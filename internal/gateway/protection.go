@@ -8,14 +8,14 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// A guard is what stands between the calls and one server. It outlives a reload as the backend does.
+// A guard stands between the calls and one server. Like the backend, it survives a reload.
 type guard struct {
 	breaker       *breaker.Breaker                           // nil: there is none
 	bulkhead      *bulkhead.Bulkhead                         // nil: there is none
 	toolBulkheads map[*config.Concurrency]*bulkhead.Bulkhead // by the entry of a tool or pattern
 }
 
-// newGuard returns the guard of an entry, with the state of the one before, nil if there was none.
+// newGuard returns an entry's guard. It takes over the state of the previous one, which may be nil.
 func newGuard(entry, oldEntry *config.Server, old *guard) guard {
 	var g guard
 	if entry.Breaker != nil {
@@ -55,7 +55,7 @@ func newGuard(entry, oldEntry *config.Server, old *guard) guard {
 	return g
 }
 
-// apply has what the guard shares with the one before go by the rules of the entry.
+// apply makes what the guard shares with the previous one follow the entry's rules.
 func (g *guard) apply(entry *config.Server) {
 	if g.breaker != nil {
 		g.breaker.Set(breakerRule(entry.Breaker))
@@ -68,21 +68,21 @@ func (g *guard) apply(entry *config.Server) {
 	}
 }
 
-// A Protection is what holds calls back from a server, as it is now.
+// A Protection is the current state of what holds calls back from a server.
 type Protection struct {
 	Server    string
-	Circuits  []breaker.State // the server's own, and then its tools'; none without a breaker
+	Circuits  []breaker.State // the server's own, then its tools'; empty without a breaker
 	Bulkheads []Bulkhead
 }
 
-// A Bulkhead is the state of one that bounds the calls of a server, or of its tools.
+// A Bulkhead is the state of a bulkhead for a server or some of its tools.
 type Bulkhead struct {
 	bulkhead.State
 
-	Tools string // the name or pattern in the entry; "": all
+	Tools string // the name or pattern in the entry; "": all tools
 }
 
-// Protections returns what holds calls back from each server that has a breaker or bounds, in the order of the file.
+// Protections returns the state for each server that has a breaker or bulkheads, in the file's order.
 func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection

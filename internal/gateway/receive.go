@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// receive reads the message, and checks it and the headers that belong to it.
+// receive reads the message, and checks it against its headers.
 func receive(c *call, next next) error {
 	h := c.req.http.Header
 	if c.req.http.Method != http.MethodPost {
@@ -38,7 +38,7 @@ func receive(c *call, next next) error {
 		return err
 	}
 	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
-		c.req.msg.ID = nil // nothing in a message that is none is taken at its word
+		c.req.msg.ID = nil // a message that is not one is not believed about anything
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	var err error
@@ -48,12 +48,12 @@ func receive(c *call, next next) error {
 	return next(c)
 }
 
-// readBody reads the body, but never more than limit bytes of it.
+// readBody reads the body, up to limit bytes.
 func (c *call) readBody() error {
 	limit := int64(c.table.config.MaxRequest)
 	if len(c.req.http.TransferEncoding) > 0 {
-		// It may have had a Content-Length as well, which net/http does not tell: then the
-		// connection has to end (RFC 9112, section 6.1).
+		// It may have had a Content-Length as well, but net/http does not say so: the connection has to be
+		// closed (RFC 9112, section 6.1).
 		c.reply.header().Set("Connection", "close")
 	}
 	if c.req.http.ContentLength > limit {
@@ -74,43 +74,43 @@ func (c *call) readBody() error {
 	}
 }
 
-// unread refuses a request whose body is not read to its end. Its id is told where it stands at the beginning: the Go SDK ends
-// its session over a 4xx without one.
+// unread refuses a request without reading its whole body. The answer has the message's id if that is near
+// the beginning: the Go SDK ends its session after a 4xx without one.
 func (c *call) unread(status int, e *recourse.Error) error {
 	c.req.msg.ID = door.FirstID(c.req.body[:min(len(c.req.body), firstPart)])
 	c.reply.header().Set("Connection", "close")
 	return refuse(status, e)
 }
 
-// hurry bounds the time in which a body has to be received. The bound stays when the
-// body is not read: net/http still waits for what is left of it.
+// hurry limits the time for receiving a body. The limit stays even if the body is not read: net/http still
+// waits for the rest of it.
 func (c *call) hurry(until time.Time) {
 	if c.req.http.ContentLength != 0 {
 		_ = http.NewResponseController(c.reply.w).SetReadDeadline(until) // not every writer has one
 	}
 }
 
-// Of a message that is too large only the beginning is read, if it comes at once.
+// Only the beginning of a message that is too large is read, if it comes at once.
 const (
 	firstPart    = 1 << 10
 	firstTimeout = 100 * time.Millisecond
 )
 
-// readFirst reads the beginning of a body of which no more is wanted.
+// readFirst reads the beginning of a body when the rest is not needed.
 func (c *call) readFirst() []byte {
 	if c.req.http.ContentLength == 0 || c.req.http.Header.Get("Expect") != "" { // the body has not been sent yet
 		return nil
 	}
 	c.hurry(time.Now().Add(firstTimeout))
 	text := make([]byte, firstPart)
-	n, _ := io.ReadFull(c.req.http.Body, text) // what there is, is enough
+	n, _ := io.ReadFull(c.req.http.Body, text) // what has arrived is enough
 	return text[:n]
 }
 
 var errOverLimit = errors.New("more than the limit")
 
-// readAll reads the body to its end, up to limit bytes. What is set aside for it counts as in flight before anything of it has
-// come, and grows with what comes: a client that announces much need not send it.
+// readAll reads the body to its end, up to limit bytes. The memory for it counts as in flight before any of
+// it arrives, and grows with what arrives: a client that announces a large body does not have to send it.
 func (c *call) readAll(limit int64) error {
 	const first = 16 << 10
 	body := c.req.http.Body
@@ -118,7 +118,7 @@ func (c *call) readAll(limit int64) error {
 		have := len(c.req.body)
 		if have == cap(c.req.body) {
 			more := max(have, first)
-			if rest := c.req.http.ContentLength + 1 - int64(have); rest > 0 { // and a byte, to see the end
+			if rest := c.req.http.ContentLength + 1 - int64(have); rest > 0 { // one more byte, to see the end
 				more = int(min(int64(more), rest))
 			}
 			if !c.g.inFlight.take(c.req.bytes, int64(more), c.table.maxInFlight()) {
@@ -141,21 +141,21 @@ func (c *call) readAll(limit int64) error {
 }
 
 const (
-	// One part in smallShare of the memory is left to requests of up to smallRequest, so that
-	// they get through when large ones hold the rest.
+	// One part in smallShare of the memory is reserved for requests of up to smallRequest, so that they get
+	// through when large ones use the rest.
 	smallRequest = 64 << 10
 	smallShare   = 4
-	// busyWait is how long a client is told to wait that was refused for want of room.
+	// busyWait is how long a client is told to wait if it was refused for lack of memory.
 	busyWait = time.Second
 )
 
-// inFlight counts the requests under way, and the bytes that they hold.
+// inFlight counts the requests in progress, and the bytes that they hold.
 type inFlight struct{ requests, bytes atomic.Int64 }
 
-// take counts n more bytes of a request that holds have, and reports whether all requests
-// together stay within most.
+// take counts n more bytes for a request that holds have, and reports whether all requests together stay
+// within most.
 func (f *inFlight) take(have, n, most int64) bool {
-	if have+n > smallRequest+1 { // of which the last one is never read
+	if have+n > smallRequest+1 { // of these, the last one is never read
 		most -= most / smallShare
 	}
 	if f.bytes.Add(n) > most {
@@ -165,14 +165,14 @@ func (f *inFlight) take(have, n, most int64) bool {
 	return true
 }
 
-// maxInFlight returns how many bytes requests may hold together.
+// maxInFlight returns how many bytes all requests may hold together.
 func (t *table) maxInFlight() int64 {
 	return max(int64(t.config.MaxInFlight), 2*int64(t.config.MaxRequest)) // else the largest would never have room
 }
 
 var errBusy = errors.New("the requests under way use all the memory they are allowed")
 
-// busy returns the refusal of a request for which there is no room.
+// busy returns the refusal of a request for which there is no memory.
 func (c *call) busy() (status int, e *recourse.Error) {
 	wait := recourse.FormatWait(busyWait)
 	c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}

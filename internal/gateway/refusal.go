@@ -17,10 +17,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxErrorBody bounds how much of an answer with a status of 400 or more is read.
+// maxErrorBody limits how much is read of an answer with a status of 400 or more.
 const maxErrorBody = 64 << 10
 
-// refusal deals with an answer whose HTTP status is not 200.
+// refusal handles an answer whose HTTP status is not 200.
 func (c *call) refusal(resp *http.Response) error {
 	refused, narrowed := c.refusesAccount(resp.StatusCode, resp.Header)
 	if narrowed != nil {
@@ -31,7 +31,7 @@ func (c *call) refusal(resp *http.Response) error {
 		return &failure{e: e, text: body, resp: resp}
 	}
 	within := c.table.config.DecideWithin
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // a broken body says no more than the status
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // if reading fails, the status still counts
 	if err := c.ctx.Err(); err != nil {
 		return c.to.broken(c.ctx, err)
 	}
@@ -56,28 +56,27 @@ func (c *call) refusal(resp *http.Response) error {
 	return e
 }
 
-// passesAuth reports whether a refusal is between the client and the server: the client's own
-// credentials went on.
+// passesAuth reports whether a refusal is between the client and the server: the client's own credentials
+// were forwarded.
 func (c *call) passesAuth(status int) bool {
 	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.on.forwards("Authorization")
 }
 
 const notedAuth = "passed on under its own status"
 
-// refusedCredentials reads the refusal of the client's own credentials, which goes on as it
-// is, challenge and all.
+// refusedCredentials reads the refusal of the client's own credentials, which is passed on unchanged,
+// including the challenge.
 func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse.Error) {
 	c.out.reason = "the server refused the client's own credentials"
-	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 	if e = c.to.reader().HTTP(resp.StatusCode, resp.Header, body).Error(); e == nil {
 		e = recourse.FromStatus(c.to.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
 	}
 	return body, e
 }
 
-// refusedFor tells what is wrong with a message where e says no more than that the server did
-// not take it. The gateway has seen to its form and headers before: what is left is the
-// method, or params that are missing.
+// refusedFor finds out what is wrong with a message if e only says that the server did not accept it. The
+// gateway has already checked its form and headers: what remains is the method, or missing params.
 func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
 	status := e.Upstream.Status
 	if e.Kind != recourse.KindClientError || isRPCError(json.Lookup(body, "/error")) {
@@ -106,8 +105,7 @@ func (c *call) isRefusal(body []byte) bool {
 	return isWhole(signs) && signs.ID.Equal(c.sentID()) && isRPCError(signs.Error.Of(body))
 }
 
-// readHTTP reads an answer with another status than 200; cut is that of a
-// [contract.Reader].
+// readHTTP reads an answer whose status is not 200; cut is as in [contract.Reader].
 func (to *target) readHTTP(status int, header http.Header, body []byte, cut string) contract.Reading {
 	switch {
 	case status == http.StatusUnauthorized && !to.passesCredentials:
@@ -128,7 +126,7 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !to.passesCredentials:
 		reading.Failure = to.misconfigured(status, body)
 	case reading.Contract == nil && aboutThings(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
-		// The status is the endpoint's, and says nothing of what the tool was asked for.
+		// The status comes from the endpoint, and says nothing about what the tool was asked to do.
 		refused := recourse.ClientError(to.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
 		reading.Failure = refused
@@ -136,13 +134,12 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 	return reading
 }
 
-// errOwnCredentials is in the cause of a failure that says that the server refused what
-// the gateway brings to it.
+// errOwnCredentials is in the cause of a failure that says that the server refused the gateway's own
+// credentials.
 var errOwnCredentials = errors.New("the server refused the credentials in the entry's headers")
 
-// misconfigured returns the failure of a call that the server refused for the gateway's
-// own credentials. It is not of class auth and has no status, since no client can do
-// anything about it by authorizing itself.
+// misconfigured returns the failure for a call that the server refused because of the gateway's own
+// credentials. It is not of class auth and has no status, since no client can fix this by authorizing.
 func (to *target) misconfigured(status int, body []byte) *recourse.Error {
 	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
 		"The operator of the gateway has to renew them.", to.Title)
@@ -150,8 +147,8 @@ func (to *target) misconfigured(status int, body []byte) *recourse.Error {
 		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, observe.Beginning(string(body))))
 }
 
-// aboutThings reports whether a kind would be about things and values. The status of an MCP
-// endpoint is about the endpoint.
+// aboutThings reports whether a kind is about things and values. The status of an MCP endpoint is about the
+// endpoint.
 func aboutThings(kind recourse.Kind) bool {
 	switch kind {
 	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
@@ -161,15 +158,15 @@ func aboutThings(kind recourse.Kind) bool {
 	}
 }
 
-// isProtocol reports whether e is about the message itself, so that the client's
-// program has to see the server's answer as it was written.
+// isProtocol reports whether e is about the message itself, so that the client's program has to see the
+// server's original answer.
 func isProtocol(e *recourse.Error) bool {
 	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
 }
 
-// lostSession reports whether the server does not know the session that it was sent, and so
-// did nothing. A 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The
-// words of a 400 prove nothing alone: the server is asked whether the session is gone.
+// lostSession reports whether the server does not know the session that it was sent, and so did nothing. A
+// 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The words of a 400 alone prove
+// nothing: the server is asked whether the session is gone.
 func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	switch {
 	case c.session == nil || sent == "":
@@ -181,10 +178,10 @@ func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	}
 }
 
-// pingTimeout bounds what a server may take to answer a ping.
+// pingTimeout limits how long a server may take to answer a ping.
 const pingTimeout = 5 * time.Second
 
-// isGone asks the server whether it knows a session, by a request that does nothing.
+// isGone asks the server, with a request that does nothing, whether it has lost a session.
 func (c *call) isGone(session string) bool {
 	const maxPong = 64 << 10
 	header := c.upstreamHeader()
@@ -197,7 +194,7 @@ func (c *call) isGone(session string) bool {
 	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
 }
 
-// at returns where the call stood when it failed.
+// at returns how far the call had come when it failed.
 func (c *call) at(e *recourse.Error) contract.At {
 	switch status := e.Upstream.Status; {
 	case errors.Is(e.Cause(), errHeldBack) && c.req.isCall():

@@ -11,30 +11,30 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A reply is the only way to the client.
+// A reply is the only way to answer the client.
 type reply struct {
 	w      http.ResponseWriter
 	manner manner
 
-	limits  bool // its headers say what remains of the limits
-	started bool // something of the answer has gone out
-	events  bool // and it is an event stream
-	broken  bool // and it breaks off
-	gone    bool // the client does not take it
+	limits  bool // its headers report what remains of the limits
+	started bool // part of the answer has been sent
+	events  bool // the answer is an event stream
+	broken  bool // which was aborted
+	gone    bool // the client does not read it
 	status  int
 	bytes   int64
 }
 
-// A manner is how an endpoint replies: by its contract, or by observing only.
+// A manner is how an endpoint replies: in its contract's form, or only observing.
 type manner interface {
-	// answer deals with what the server has answered.
+	// answer handles the server's answer.
 	answer(c *call, resp *http.Response) error
-	// object deals with what the gateway itself finds wrong with a call. The call goes on
-	// where there is no error.
+	// object handles what the gateway itself finds wrong with a call. If it returns no error, the call
+	// continues.
 	object(c *call, e *recourse.Error) error
-	// final says why a call is not sent again; "": it may be.
+	// final says why a call is not repeated; "" means that it may be.
 	final(c *call) string
-	// passes reports whether a header of the server's answer goes on.
+	// passes reports whether a header of the server's answer is passed on.
 	passes(name string) bool
 	// holds reports whether a stream is held open while the server is away.
 	holds() bool
@@ -43,7 +43,7 @@ type manner interface {
 // header returns the headers of the answer.
 func (r *reply) header() http.Header { return r.w.Header() }
 
-// send sends a whole answer.
+// send sends a complete answer.
 func (r *reply) send(status int, body []byte) {
 	r.header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	r.begin(status)
@@ -53,8 +53,7 @@ func (r *reply) send(status int, body []byte) {
 // empty sends an answer without content.
 func (r *reply) empty() { r.begin(http.StatusNoContent) }
 
-// message sends a JSON-RPC message of the gateway's own, as the event that ends the stream
-// where one has begun.
+// message sends a JSON-RPC message from the gateway, as the last event if a stream has begun.
 func (r *reply) message(status int, message []byte) {
 	if r.events {
 		_ = r.put(wire.AppendEvent(nil, "", "message", message))
@@ -65,13 +64,13 @@ func (r *reply) message(status int, message []byte) {
 	r.send(status, message)
 }
 
-// begin sends the head of an answer.
+// begin sends the status and headers.
 func (r *reply) begin(status int) {
 	r.started, r.status = true, status
 	r.w.WriteHeader(status)
 }
 
-// put sends a piece of an answer. After an error the client has gone.
+// put sends a piece of an answer. An error means that the client has gone.
 func (r *reply) put(p []byte) error {
 	n, err := r.w.Write(p)
 	r.bytes += int64(n)
@@ -79,7 +78,7 @@ func (r *reply) put(p []byte) error {
 	return err
 }
 
-// tell sends an event of the gateway's own at once.
+// tell sends an event from the gateway at once.
 func (r *reply) tell(event []byte) error {
 	if err := r.put(event); err != nil {
 		return err
@@ -88,11 +87,11 @@ func (r *reply) tell(event []byte) error {
 	return nil
 }
 
-// flush sends what has been put at once.
-func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer has to
+// flush sends buffered data at once.
+func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer supports it
 
-// pour sends all that a server has to say, in pieces of up to size bytes, and breaks the answer off where the server does.
-// each is called for each piece.
+// pour sends everything that a server sends, in pieces of up to size bytes, and aborts the answer if the
+// server does. each is called for every piece.
 func (r *reply) pour(from io.Reader, size int, each func()) {
 	buffer := make([]byte, size)
 	for {
@@ -116,17 +115,17 @@ func (r *reply) pour(from io.Reader, size int, each func()) {
 	}
 }
 
-// copied is how much of an answer is passed on at a time, in bytes.
+// copied is how much of an answer is copied at a time, in bytes.
 const copied = 4 << 10
 
-// abort breaks the answer off, so that the client sees that it is not whole. What has come
-// is passed on.
+// abort breaks the answer off, so that the client notices that it is incomplete. Everything received so far
+// is sent first.
 func (r *reply) abort() {
 	r.flush()
 	r.broken = true
 }
 
-// copyHeader passes the headers of a server's answer on.
+// copyHeader copies the server's headers that are passed on.
 func (r *reply) copyHeader(from http.Header) {
 	to := r.header()
 	for name, values := range from {
@@ -136,9 +135,8 @@ func (r *reply) copyHeader(from http.Header) {
 	}
 }
 
-// passedBack are the headers of an answer that say something to a client: of HTTP's
-// content, caching and authentication (RFC 9110, 9111), of the protocol and of limits. All
-// others are the server's own affair.
+// passedBack are headers of an answer that matter to clients: HTTP's content, caching and authentication
+// headers (RFC 9110, 9111), the protocol's, and those about limits. All others are the server's own business.
 var passedBack = map[string]bool{
 	"Content-Type": true, "Content-Encoding": true, "Content-Language": true, "Cache-Control": true, "Expires": true,
 	"Pragma": true, "Age": true, "Etag": true, "Last-Modified": true, "Allow": true, "Www-Authenticate": true,
@@ -146,7 +144,7 @@ var passedBack = map[string]bool{
 	"X-Accel-Buffering": true,
 }
 
-// enforcing writes failures as the contract says.
+// enforcing writes failures in the contract's form.
 type enforcing struct{}
 
 func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }

@@ -11,18 +11,18 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// repeat has a request sent again where that is safe and of use. Only what happens to the
-// transport is a reason: a failure that a tool has answered with is the caller's to judge.
+// repeat sends a request again if that is safe and useful. Only transport failures are a reason: a failure
+// that a tool returned is for the caller to judge.
 func repeat(c *call, next next) error {
 	if !c.req.asks() {
 		return c.deliver(next)
 	}
 	c.to.budget.Call()
 	renewed := false
-	var before *recourse.Error // what the attempt before has ended with
+	var before *recourse.Error // how the previous attempt ended
 	for {
 		err := next(c)
-		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
+		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
 		switch {
 		case !again:
 			return err
@@ -35,21 +35,21 @@ func repeat(c *call, next next) error {
 			if !again {
 				return settled(refusal.WithEffect(c.effect(e)))
 			}
-			c.out.attempts-- // the server has done nothing with it
+			c.out.attempts-- // the server did nothing
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
 		}
 		if c.out.last.lost && !c.reply.started {
 			if e = c.regain(e, renewed); e == nil {
 				renewed = true
-				c.out.attempts-- // the server has done nothing with it
+				c.out.attempts-- // the server did nothing
 				c.out.decided("the server had lost the session, and did nothing with the call", 0)
 				continue
 			}
 		}
 		e = e.WithEffect(c.effect(e))
 		if before != nil && before.Effect == recourse.EffectUnknown && e.Effect == recourse.EffectNone {
-			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but one before it may have
+			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but an earlier one may have
 		}
 		before = e
 		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.Left())
@@ -65,14 +65,14 @@ func repeat(c *call, next next) error {
 			c.out.reason = "the call ended before the wait did"
 			return settled(e)
 		}
-		// A session that has died with its program may be made anew once more.
+		// A session that died with its program may be renewed once more.
 		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.Status != 0)
 	}
 }
 
 const reasonHeldBack = "the gateway holds calls back from the server"
 
-// final says why a call that could be sent again is not; "": it is.
+// final says why a call that could be repeated is not; "" means that it is.
 func (c *call) final(e *recourse.Error) string {
 	if reason := c.reply.manner.final(c); reason != "" {
 		return reason
@@ -84,7 +84,7 @@ func (c *call) final(e *recourse.Error) string {
 		return reasonHeldBack
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return "cannot start the program"
-	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has been decided on
+	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
 	case !c.to.budget.Take():
 		return "the retry budget is used up"
@@ -93,15 +93,15 @@ func (c *call) final(e *recourse.Error) string {
 	}
 }
 
-// mayRepeat reports whether a call that had no effect may be made again: it was not sent,
-// or the HTTP status itself says that it is a matter of time. That a server says so in
-// words is enough where nothing is written, or where the server is trusted.
+// mayRepeat reports whether a call that had no effect may be repeated: it was not sent, or the HTTP status
+// itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
+// the server is trusted.
 func (c *call) mayRepeat() bool {
 	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
 }
 
-// regain makes the session anew that the server has lost. Its 404 is its word that
-// it did nothing, so that the call can be sent again, writes included; but once.
+// regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so
+// that the call can be repeated, writes included; but only once.
 func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	switch {
 	case before && lost.Kind == recourse.KindUnknownSession:
@@ -111,14 +111,14 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 		return lost
 	}
 	if err := c.renewSession(c.ctx, c.out.last.generation); err != nil {
-		c.out.last.Status = 0 // of the call there is no answer
+		c.out.last.Status = 0 // the call has no answer
 		return recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return nil
 }
 
-// deliver sends a message that has no answer of its own. It is sent again only when its
-// session had to be made anew, or to open a stream that is held open meanwhile.
+// deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
+// to open a stream that is held open meanwhile.
 func (c *call) deliver(next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
@@ -135,7 +135,7 @@ func (c *call) deliver(next next) error {
 		} else {
 			err = next(c)
 		}
-		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
+		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
 		if !again {
 			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
 				c.removeSession()
@@ -143,7 +143,7 @@ func (c *call) deliver(next next) error {
 			return err
 		}
 		if c.out.last.lost {
-			if ends { // it is over at the server as well
+			if ends { // it has ended at the server as well
 				return c.endSession()
 			}
 			if !c.out.renewed {
@@ -165,7 +165,7 @@ func (c *call) deliver(next next) error {
 	}
 }
 
-// endSession answers the end of a session that the server does not know.
+// endSession answers a request to end a session that the server does not know.
 func (c *call) endSession() error {
 	c.removeSession()
 	c.reply.empty()
@@ -177,9 +177,9 @@ func (c *call) removeSession() {
 	scope.Remove(c.ctx, c.session)
 }
 
-// statusOf returns the HTTP status that says that a message could not be delivered: the
-// server's own, but for what is between gateway and server. A notification that the server
-// refuses counts as that: a 4xx would end the whole session of a client that uses the Go SDK.
+// statusOf returns the HTTP status for a message that could not be delivered: the server's own, unless it is
+// about the way between gateway and server. A notification that the server refuses counts as delivered: a 4xx
+// would end the whole session of a client that uses the Go SDK.
 func statusOf(method string, e *recourse.Error) int {
 	switch status := e.Upstream.Status; {
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// route finds out what the request asks of the server, and for how long.
+// route finds out what the request wants from the server, and how long it may take.
 func route(c *call, next next) error {
 	c.rule.Timeout = c.to.Timeout
 	if c.on.many != nil {
@@ -51,8 +51,8 @@ func route(c *call, next next) error {
 	return next(c)
 }
 
-// unasked is route for a message without an answer of its own: a notification, the client's
-// answer to a question of the server's, the opening of a stream or the end of a session.
+// unasked is route for a message without an answer of its own: a notification, the client's answer to a
+// server's question, the opening of a stream or the end of a session.
 func (c *call) unasked() {
 	most := c.to.Timeout
 	if c.req.http.Method == http.MethodGet {
@@ -61,11 +61,11 @@ func (c *call) unasked() {
 	if c.req.msg.Kind == wire.Response && c.session != nil {
 		c.session.Questions.Answer(c.req.msg.ID)
 	}
-	c.req.msg.ID = nil // of a response: it is that of the server's question
+	c.req.msg.ID = nil // of a response: the id of the server's question
 	c.within(most, most)
 }
 
-// natureOfMethod returns what a method other than tools/call does to the world.
+// natureOfMethod returns the nature of a method other than tools/call.
 func natureOfMethod(method string) retry.Nature {
 	switch {
 	case wire.ReadsOnly(method):
@@ -77,8 +77,8 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
-// natureOf returns what a tool does to the world; entry is what the configuration says of it,
-// and listed what the server does, or nil.
+// natureOf returns the nature of a tool; entry is the tool's entry in the configuration, and listed its
+// description in the server's list, or nil.
 func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
 	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
 	if *on.TrustAnnotations {
@@ -87,9 +87,9 @@ func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.To
 	return said.Nature()
 }
 
-// reads reports whether a tool only reads by the contract that clients see. The contract in
-// `reads` tells how failures are written, on a server that may have other tools: that a tool
-// reads is not believed of it, but that one writes is.
+// reads reports whether a tool only reads according to the contract that clients see. The contract in `reads`
+// says how failures are written, on a server that may have other tools: it is not believed when it says that
+// a tool reads, only when it says that one writes.
 func (on *endpoint) reads(tool string) bool {
 	weak := on.target.weak
 	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))

@@ -13,16 +13,15 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// send sends the message once and deals with the answer. A failure of the transport, or of a
-// server that does not take the message, is a [*recourse.Error]; what the server answers
-// otherwise is settled.
+// send sends the message once and handles the answer. A transport failure, or a server that does not accept
+// the message, is a [*recourse.Error]; any other answer settles the call.
 func send(c *call, _ next) error {
 	method, header := c.req.http.Method, c.upstreamHeader()
 	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
 		}
-		if c.out.renewed { // the events were those of the session that is lost
+		if c.out.renewed { // the events belonged to the lost session
 			delete(header, wire.HeaderLastEventID)
 		}
 	}
@@ -34,7 +33,7 @@ func send(c *call, _ next) error {
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
-	case c.req.msg.Kind == wire.Response: // whose id unasked has taken away
+	case c.req.msg.Kind == wire.Response: // whose id unasked has removed
 		r.Body = c.req.body
 	default:
 		r.Message = c.continueTrace(header)
@@ -54,9 +53,9 @@ func send(c *call, _ next) error {
 	c.out.last.answered, c.out.last.Status = resp.StatusCode == http.StatusOK, resp.StatusCode
 	err = c.reply.manner.answer(c, resp)
 	if c.in.rest == nil {
-		_ = resp.Body.Close() // what it has said is known
+		_ = resp.Body.Close() // its answer is known
 	}
-	e, again := err.(*recourse.Error) //nolint:errorlint // it is returned as it is
+	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped
 	if again {
 		c.closeAnswer()
 	}
@@ -64,12 +63,12 @@ func send(c *call, _ next) error {
 	return err
 }
 
-// request returns a request of the caller's to the server.
+// request returns a request to the server for the caller.
 func (who *caller) request(header http.Header, body []byte) *upstream.Request {
 	return &upstream.Request{Header: header, Body: body, Caller: who.server}
 }
 
-// upstreamHeader returns the headers with which the client's message goes on.
+// upstreamHeader returns the headers that are sent with the client's message.
 func (c *call) upstreamHeader() http.Header {
 	from := c.req.http.Header
 	h := make(http.Header)
@@ -103,8 +102,7 @@ func (c *call) upstreamHeader() http.Header {
 	return h
 }
 
-// forwarded returns what of a header of the client's goes on to the server, where the entry
-// says that it does.
+// forwarded returns the value of a client's header for the server, if the entry forwards it.
 func (c *call) forwarded(name string) []string {
 	values := c.req.http.Header[name]
 	if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && c.member == nil {
@@ -113,8 +111,8 @@ func (c *call) forwarded(name string) []string {
 	return values
 }
 
-// addUser tells the server whose request it is, in the header that the contract
-// names. One of the client's own does not go on.
+// addUser tells the server whose request it is, in the header that the contract names. The client's own
+// header of that name is not forwarded.
 func (c *call) addUser(header http.Header) {
 	name := c.on.contract.Session.UserHeader
 	if name == "" {
@@ -126,7 +124,7 @@ func (c *call) addUser(header http.Header) {
 	}
 }
 
-// addSession names the session at the server in the headers, and returns its generation.
+// addSession adds the id of the session at the server to the headers, and returns the session's generation.
 func (c *call) addSession(header http.Header) (generation int) {
 	if c.session == nil {
 		return 0
@@ -142,21 +140,21 @@ func (c *call) addSession(header http.Header) (generation int) {
 var (
 	acceptBoth = []string{"application/json, text/event-stream"}
 	acceptSSE  = []string{"text/event-stream"}
-	// passedOn are the headers of the protocol and of tracing.
+	// passedOn are the protocol's headers and those for tracing.
 	passedOn = []string{
 		"Content-Type", wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName,
 		wire.HeaderLastEventID, wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderBaggage,
 	}
 )
 
-// handedOver deals with the answer to a message that has none of its own.
+// handedOver handles the answer to a message that has none of its own.
 func (c *call) handedOver(resp *http.Response) error {
 	method := c.req.http.Method
 	switch {
 	case method == http.MethodGet && wire.IsEvents(resp):
-		c.passStream(resp) // that it ends is no failure: the client opens it again
-	case c.reply.started: // a stream that is held open goes on or ends
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+		c.passStream(resp) // its end is not a failure: the client opens it again
+	case c.reply.started: // a stream that is held open continues or ends
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 		e := c.to.readHTTP(resp.StatusCode, resp.Header, text, "").Error()
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
@@ -170,9 +168,9 @@ func (c *call) handedOver(resp *http.Response) error {
 	return nil
 }
 
-// passMethods passes on which HTTP methods the server takes. It is no failure: clients find
-// out in this way that there is no stream to listen to. An answer without a message gets
-// one, since some clients would try an older transport.
+// passMethods tells the client which HTTP methods the server accepts. It is not a failure: it is how clients
+// find out that there is no stream to listen to. An answer without a message gets one, since some clients
+// would otherwise try an older transport.
 func (c *call) passMethods(resp *http.Response) {
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// maxInitialize bounds the answer to initialize that is read for a session.
+	// maxInitialize limits how much of the answer to initialize is read for a session.
 	maxInitialize = 1 << 20
-	// renewTimeout bounds the renewing of a session at the server.
+	// renewTimeout limits how long renewing a session at the server may take.
 	renewTimeout = 15 * time.Second
 )
 
-// inSession looks up the session that a legacy message names. One that is not known, and one
-// that was opened with other credentials, such as a token that has been refreshed since, is
-// answered with 404, which tells clients to initialize another (MCP 2025-11-25,
-// basic/transports, "Session Management").
+// inSession looks up the session that a legacy message names. A session that is unknown, or was opened with
+// other credentials, such as a token that has since been refreshed, is answered with 404, which tells clients
+// to initialize a new one (MCP 2025-11-25, basic/transports, "Session Management").
 func inSession(c *call, next next) error {
 	id := c.req.http.Header.Get(wire.HeaderSession)
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
@@ -40,7 +39,7 @@ func inSession(c *call, next next) error {
 	return next(c)
 }
 
-// sessions are those that the caller can name.
+// sessions returns the sessions that the caller can name.
 func (c *call) sessions() session.Scope {
 	return session.Scope{
 		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.on.sessions, Place: c.to.place, URL: c.to.URL,
@@ -48,7 +47,7 @@ func (c *call) sessions() session.Scope {
 	}
 }
 
-// openSession makes a session of the answer to initialize, when the server has given it an id.
+// openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession(resp *http.Response) {
 	if c.req.msg.Method != wire.MethodInitialize || c.session != nil {
 		return
@@ -60,8 +59,8 @@ func (c *call) openSession(resp *http.Response) {
 	}
 }
 
-// keptHeader returns the headers with which a session can be opened again: nothing of
-// the one request, such as how it is traced.
+// keptHeader returns the headers with which a session can be opened again, without those that concern a
+// single request, such as tracing.
 func (c *call) keptHeader() http.Header {
 	header := c.upstreamHeader()
 	for name := range header {
@@ -73,13 +72,13 @@ func (c *call) keptHeader() http.Header {
 	return header
 }
 
-// ofOneRequest are the headers that say something of one request only.
+// ofOneRequest are headers that concern a single request.
 var ofOneRequest = []string{
 	wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderBaggage, wire.HeaderRequestID,
 	wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
 }
 
-// adoptedHeader returns the headers with which the session of another process can be opened again.
+// adoptedHeader returns the headers with which a session from another process can be opened again.
 func (c *call) adoptedHeader() http.Header {
 	header := c.keptHeader()
 	header.Del(wire.HeaderSession)
@@ -88,8 +87,8 @@ func (c *call) adoptedHeader() http.Header {
 	return header
 }
 
-// moveSession opens the session of c at its server when that has taken the place of the one at
-// which it was opened. Nothing has been sent yet, so that it can be done for any message.
+// moveSession opens c's session at its server if that server has replaced the one at which the session was
+// opened. Nothing has been sent yet, so this is safe for any message.
 func (c *call) moveSession() *recourse.Error {
 	if c.session == nil {
 		return nil
@@ -104,8 +103,8 @@ func (c *call) moveSession() *recourse.Error {
 	return nil
 }
 
-// renewSession opens the session anew at the server, which does not know that generation of it.
-// However many callers find that out, it is done once, and all of them wait for it.
+// renewSession reopens the session at a server that does not know that generation of it. However many callers
+// find this out, it is done once, and all of them wait for it.
 func (c *call) renewSession(ctx context.Context, generation int) error {
 	done, err := c.session.Renew(generation, func(end func(serverID string, at *session.Place, err error)) error {
 		up := c.to
@@ -133,8 +132,8 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 
 var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 
-// opening returns the client's own initialize, on behalf of the caller of c. A program knows
-// no credentials, so that its clients may change theirs within a session: those of c count.
+// opening returns the client's own initialize, on behalf of c's caller. A program sees no credentials, so its
+// clients may change theirs within a session: c's are used.
 func (c *call) opening() *upstream.Request {
 	open := c.session.Opening()
 	header := open.Header.Clone()
@@ -149,7 +148,7 @@ func (c *call) opening() *upstream.Request {
 	return c.who.request(header, open.Body)
 }
 
-// reopen sends the client's own initialize, with that id, once more, and what follows it.
+// reopen sends the client's own initialize again with that id, and then what follows it.
 func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (serverID string, err error) {
 	if r.Body == nil {
 		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)

@@ -27,11 +27,11 @@ func (c *call) failed() *toolcall.Call {
 // effect returns whether the call changed anything.
 func (c *call) effect(e *recourse.Error) recourse.Effect { return c.failed().Effect(e) }
 
-// settle completes a failure by what the gateway knows of the call, and masks it.
+// settle adds what the gateway knows about the call to a failure, and masks it.
 func (c *call) settle(e *recourse.Error) *recourse.Error {
 	return c.failed().Settle(e).With(func(r *recourse.Error) {
 		if r.Kind == recourse.KindUnknownSession && (c.session != nil || c.out.last.answered) && !c.out.last.lost {
-			// The session is there. A client that was told otherwise would open another, and call again.
+			// The session exists. A client that was told otherwise would open another one, and call again.
 			r.Kind, r.Code, r.Contract = recourse.KindClientError, "", ""
 		}
 		if r.Provider == "" && r.Kind.Class() == recourse.ClassUpstream {

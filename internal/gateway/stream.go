@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// begin sends the head of an answer that is passed on as it is.
+// begin sends the status and headers of an answer that is passed on unchanged.
 func (c *call) begin(resp *http.Response) {
 	if resp.ContentLength > 0 {
 		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
@@ -24,20 +24,20 @@ func (c *call) begin(resp *http.Response) {
 	c.head(resp)
 }
 
-// head sends the head of an answer whose length may change on the way.
+// head sends the status and headers of an answer whose length may change on the way.
 func (c *call) head(resp *http.Response) {
 	c.openSession(resp)
 	c.reply.copyHeader(resp.Header)
 	c.reply.begin(resp.StatusCode)
 }
 
-// passOn sends an answer to the client as it is.
+// passOn sends an answer to the client unchanged.
 func (c *call) passOn(resp *http.Response) {
 	c.begin(resp)
 	c.reply.pour(resp.Body, copied, func() {})
 }
 
-// forward sends a part of a stream on at once.
+// forward sends a part of a stream at once.
 func (c *call) forward(resp *http.Response, raw []byte) {
 	c.startEvents(resp)
 	_ = c.reply.put(raw) // the client has gone: the context says so
@@ -51,10 +51,10 @@ func (c *call) startEvents(resp *http.Response) {
 	}
 }
 
-// notice takes note of a message of the server's that is no answer.
+// notice looks at a message from the server that is not an answer.
 func (c *call) notice(signs *wire.Signs) {
 	switch signs.Message() {
-	case wire.Request: // from now on the server waits for its client
+	case wire.Request: // from here on the server waits for its client
 		c.asked(signs.ID)
 	case wire.Notification:
 		switch string(signs.Method) {
@@ -67,8 +67,8 @@ func (c *call) notice(signs *wire.Signs) {
 	}
 }
 
-// asked notes that the server asks its client something. Without a session nothing tells
-// which answer is the client's.
+// asked records that the server asks its client something. Without a session, nothing tells which answer is
+// the client's.
 func (c *call) asked(id wire.ID) {
 	if c.session == nil {
 		c.deadline.Suspend()
@@ -78,7 +78,7 @@ func (c *call) asked(id wire.ID) {
 	c.session.Questions.Ask(id, c.deadline)
 }
 
-// passStream passes a stream without an end of its own on, its messages masked.
+// passStream passes on a stream without an end of its own, its messages masked.
 func (c *call) passStream(resp *http.Response) {
 	dropped := false
 	c.stream(resp, func(part *wire.Part) []byte {
@@ -97,8 +97,8 @@ func (c *call) passStream(resp *http.Response) {
 	})
 }
 
-// stream passes a stream without an end of its own on, each part as spoken returns it, until
-// either side or the gateway ends it. It has no deadline once it has begun.
+// stream passes on a stream without an end of its own, each part as spoken returns it, until either side or
+// the gateway ends it. Once it has begun, it has no deadline.
 func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 	c.deadline.Stop()
 	release := context.AfterFunc(c.to.streams, func() { _ = resp.Body.Close() }) // ends the reading
@@ -134,19 +134,18 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 }
 
 const (
-	// openTimeout is how long a client waits for its stream to be opened: some SDKs connect
-	// no sooner.
+	// openTimeout is how long a client waits for its stream to open: some SDKs do not connect before that.
 	openTimeout = 5 * time.Second
-	// A stream that is held open asks for the server after holdFirst, then less and less
-	// often, but at least once in about holdMost.
+	// A stream that is held open retries the server after holdFirst, then less and less often, but at least
+	// about every holdMost.
 	holdFirst = 500 * time.Millisecond
 	holdMost  = 30 * time.Second
 )
 
-// holdStream gives the client its stream although the server is away, and waits for about
-// wait. A status that said so would end the whole session of a client that uses the Go SDK,
-// while calls can be answered. It reports false where another attempt is of no use: the
-// server does not want to give a stream, or the client or the gateway has ended it.
+// holdStream gives the client its stream although the server is down, and waits for about wait. An error
+// status would end the whole session of a client that uses the Go SDK, even though calls can be answered. It
+// reports false if another attempt is useless: the server does not offer a stream, or the client or the
+// gateway has ended it.
 func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 	status := e.Upstream.Status
 	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
@@ -172,7 +171,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
 		o := c.outcome()
 		o.Took = time.Since(c.out.began)
-		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may go on for hours
+		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may last for hours
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
 }

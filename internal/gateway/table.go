@@ -22,36 +22,36 @@ import (
 	"github.com/recoursehq/recourse/internal/seal"
 )
 
-// A table is a configuration, ready to be looked up in. It does not change.
+// A table is a configuration, prepared for lookups. It does not change.
 type table struct {
 	config    *config.Config
 	contracts *contract.Set
 	serve     next                   // the chain of stages
-	nested    next                   // that of a call which another endpoint has let in
+	nested    next                   // the chain for a call that another endpoint has let in
 	counter   limit.Counter          // of calls, for limits
 	sealer    *seal.Sealer           // of session ids; nil: they are known in this process only
-	redis     *limit.Shared          // for what is too long for a session id; nil: there is none
+	redis     *limit.Shared          // seals what is too long for a session id; nil: nothing does
 	named     map[string]*endpoint   // all of them
 	endpoints map[string]*endpoint   // by path
 	userPaths []userPath             // the longest first
 	providers account.Providers      // where callers have accounts
 	logins    map[string]*auth.Login // by entry of access control: where its callers sign in on pages
-	pages     http.Handler           // on which they connect them; nil: none
-	hosts     map[string]bool        // the names under which the gateway answers
+	pages     http.Handler           // for connecting accounts; nil: none
+	hosts     map[string]bool        // the names by which the gateway is addressed
 	origins   map[string]bool
 	proxies   door.Proxies
 	lockout   *door.Lockout // of addresses; nil: none
 }
 
-// A userPath is the path of an endpoint with a place for the user in it.
+// A userPath is an endpoint's path with a placeholder for the user.
 type userPath struct {
 	door.UserPath
 
 	endpoint *endpoint
 }
 
-// newTable returns the table for a configuration. What has not changed since old is
-// taken over from it. After an error, backends that were made for the table are closed again.
+// newTable returns the table for a configuration. What has not changed since old is taken over from it. On an
+// error, the backends made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
 	t := &table{
 		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested),
@@ -121,7 +121,7 @@ func (t *table) add(on *endpoint) {
 	}
 }
 
-// abandon closes the backends that were made for t alone.
+// abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
 	for _, on := range t.named {
 		if b := on.target.backend; !g.backends[b] {
@@ -130,7 +130,7 @@ func (g *Gateway) abandon(t *table) {
 	}
 }
 
-// byName returns the endpoints by name. There are none in a nil table.
+// byName returns the endpoints by name; a nil table has none.
 func (t *table) byName() map[string]*endpoint {
 	if t == nil {
 		return nil
@@ -165,14 +165,12 @@ func (t *table) names() error {
 
 var errClosed = errors.New("the gateway is closed")
 
-// Reload puts another configuration in the place of the one that is served; its
-// contracts are in set. A request that has come before is answered by the old one,
-// every later request by the new one. A server whose entry and contracts say the
-// same is kept as it is, with its sessions and processes. One that has been removed,
-// or is reached in another way, is closed when its last call ends, and its streams
-// end then.
+// Reload replaces the configuration; the new one's contracts are in set. Requests that arrived before are
+// answered by the old one, later requests by the new one. A server whose entry and contracts have not changed
+// keeps its sessions and processes. One that was removed, or is reached in another way, is closed when its
+// last call ends, and so are its streams.
 //
-// After an error the old configuration stays. Listen is the caller's part.
+// After an error the old configuration remains in use. Listen is up to the caller.
 func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	g.mu.Lock()
 	if g.closed {
@@ -203,7 +201,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	return nil
 }
 
-// adopt takes the backends of t into the gateway's care, and returns them.
+// adopt makes the gateway responsible for t's backends, and returns them.
 func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	used = map[*backend]bool{}
 	for _, on := range t.named {

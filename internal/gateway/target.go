@@ -22,33 +22,32 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A target is a server behind the gateway: how it is reached, how what it says is read, and
-// how far it is trusted. It does not change.
+// A target is a server behind the gateway: how it is reached, how its answers are read, and how far it is
+// trusted. It does not change.
 type target struct {
 	*config.Server
 	*backend
 	guard
 
 	up       upstream.Connection
-	weak     *contract.Contract // whose weak signs count; nil: none do
+	weak     *contract.Contract // whose weak signs count; nil: none
 	families []*contract.Family // whose weak forms count
 	reader   func() *contract.Reader
 	policy   retry.Policy
-	timedOut func(within time.Duration) error // makes the failure of a call without an answer
+	timedOut func(within time.Duration) error // makes the failure for a call without an answer
 
-	// passesCredentials says that the credentials which the contract asks for go on to the
-	// server: whether they are valid is for the server to say.
+	// passesCredentials says that the credentials required by the contract are forwarded to the server:
+	// whether they are valid is for the server to say.
 	passesCredentials bool
 }
 
-// broken turns an error of reaching the server, or of reading its answer, into the Error that
-// it means.
+// broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.
 func (to *target) broken(ctx context.Context, err error) *recourse.Error {
 	return upstream.Broken(ctx, to.Title, err)
 }
 
-// newConnection returns the way to an entry's server for clients of both eras, and the
-// part of it by which messages go on as they are. Closing the first closes both.
+// newConnection returns the connection to an entry's server for clients of both eras, and the part of it that
+// passes messages on unchanged. Closing the first closes both.
 func (g *Gateway) newConnection(entry *config.Server, userHeader string) (bridged, direct upstream.Connection, err error) {
 	direct, err = g.newDirect(entry)
 	if err != nil {
@@ -83,7 +82,7 @@ func (g *Gateway) newDirect(entry *config.Server) (upstream.Connection, error) {
 	return upstream.NewStdio(entry.Title, command, g.log.With(slog.String("server", entry.Name)))
 }
 
-// credentialHeaders returns the headers in which what belongs to the caller goes to the server.
+// credentialHeaders returns the headers in which the caller's own credentials are sent to the server.
 func credentialHeaders(entry *config.Server) []string {
 	names := canonical(entry.Forward)
 	if entry.AccountHeader != "" {
@@ -92,7 +91,7 @@ func credentialHeaders(entry *config.Server) []string {
 	return names
 }
 
-// environ returns the environment of the entry's program.
+// environ returns the environment for the entry's program.
 func environ(entry *config.Server) []string {
 	if len(entry.Command) == 0 {
 		return nil
@@ -100,11 +99,11 @@ func environ(entry *config.Server) []string {
 	return upstream.Environ(os.LookupEnv, entry.Env)
 }
 
-// attempts bounds what one call costs the server; the contract's own rule is for
-// clients, who see the outcome of all of them.
+// attempts limits what one call costs the server; the contract's own rule is for clients, who see the outcome
+// of all attempts.
 const attempts = 3
 
-// newTarget returns the target of an endpoint, before it is connected.
+// newTarget returns an endpoint's target, before it is connected.
 func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: g.reach.Pause, Factor: 2, Jitter: 0.5}}
 	for _, name := range to.Reads {
@@ -128,8 +127,8 @@ func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 	return to, nil
 }
 
-// newReader returns the reader of the server's failures. It knows all contracts, and
-// is made for the first failure: reading them would make up most of a program's start.
+// newReader returns the reader for the server's failures. It knows all contracts, and is created for the
+// first failure: reading the contracts would make up most of a program's start.
 func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract.Reader {
 	r := &contract.Reader{Weak: to.weak, Families: to.families, Trusted: to.Trusted, Provider: to.Title}
 	if to.weak != nil {
@@ -143,38 +142,38 @@ func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract
 	return r
 }
 
-// badResponse returns the failure of an invalid response.
+// badResponse returns the failure for an invalid response.
 func (to *target) badResponse(cause error) *recourse.Error {
 	return recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
 }
 
-// unserved is the failure of what comes when the server was taken out of the configuration.
+// unserved is the failure for requests that arrive when the server has been removed from the configuration.
 func (to *target) unserved() *recourse.Error {
 	return recourse.Unavailable(to.Title).WithMessage("%s is no longer served.", to.Title).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
-// A backend is what the gateway holds of a server beside its entry. It outlives a
-// change of the entry that says nothing of how the server is reached.
+// A backend is what the gateway holds of a server besides its entry. It survives changes to the entry that do
+// not affect how the server is reached.
 type backend struct {
 	g        *Gateway
 	bridged  upstream.Connection
 	direct   upstream.Connection // the same without the bridge
 	sessions *session.Store
-	place    *session.Place // where those were opened that need not be opened again
+	place    *session.Place // where sessions were opened that need not be reopened
 	tools    *toolLists
-	many     *many.Conn // of an endpoint with several servers
+	many     *many.Conn // for an endpoint with several servers
 	budget   retry.Budget
 
-	// streams ends the streams without an end of their own. They do not hold the backend, but
-	// end after its last call: a server may ask its client something on them for that call.
+	// streams ends the streams that have no end of their own. They do not hold the backend, but end after its
+	// last call: a server may ask its client something on them for that call.
 	streams    context.Context //nolint:containedctx // the life of the streams, not of a call
 	endStreams context.CancelFunc
 
-	holds atomic.Int64 // of calls under way and of the table; none left: it is closed
+	holds atomic.Int64 // number of calls in progress and of the table; at zero it is closed
 }
 
-// newBackend returns a backend that its table holds.
+// newBackend returns a backend held by its table.
 func newBackend(g *Gateway, bridged, direct upstream.Connection) *backend {
 	b := &backend{g: g, bridged: bridged, direct: direct, sessions: session.NewStore(), place: &session.Place{}, tools: newToolLists(g.log)}
 	b.streams, b.endStreams = context.WithCancel(g.streams)
@@ -182,8 +181,8 @@ func newBackend(g *Gateway, bridged, direct upstream.Connection) *backend {
 	return b
 }
 
-// connect gives the target a backend, which its table holds: that of old, the endpoint as it
-// was before, where the server is reached in the same way.
+// connect gives the target a backend, held by its table: that of old, the previous endpoint, if the server is
+// reached in the same way.
 func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	userHeader := on.contract.Session.UserHeader
 	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
@@ -197,7 +196,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	}
 	b := newBackend(g, bridged, direct)
 	if old != nil && slices.Equal(to.Forward, old.Forward) {
-		b.sessions = old.sessions // they are opened again, at another place
+		b.sessions = old.sessions // they are reopened, at another place
 		if to.URL != "" && to.URL == old.URL {
 			b.place = old.target.place // the server still knows them
 		}
@@ -218,14 +217,14 @@ func (b *backend) hold() bool {
 	return false
 }
 
-// leave ends a hold. The last one closes the backend.
+// leave releases a hold. The last one closes the backend.
 func (b *backend) leave() {
 	if b.holds.Add(-1) == 0 {
 		b.g.retire(b)
 	}
 }
 
-// close ends what is left of the backend and waits for the end.
+// close ends what is left of the backend and waits until it has ended.
 func (b *backend) close() {
 	b.endStreams()
 	b.bridged.Close()

@@ -13,53 +13,50 @@ import (
 )
 
 const (
-	// listMaxAge is how long a tool list is used. A shorter ttlMs of the server's
-	// own counts.
+	// listMaxAge is how long a tool list is used. A shorter ttlMs from the server wins.
 	listMaxAge = 5 * time.Minute
-	// listFresh is how old a list may be on whose word a call is refused; an older
-	// one is fetched again first.
+	// listFresh is how old a list may be when a call is refused because of it; an older one is fetched again
+	// first.
 	listFresh = 5 * time.Second
-	// listTimeout bounds what fetching a list may add to a call; a server whose list
-	// cannot be had gets its calls as they are.
+	// listTimeout limits what fetching a list may add to a call; if a server's list is not available, its
+	// calls are sent unchecked.
 	listTimeout = 5 * time.Second
-	// listRetry is how long a list that could not be had is not asked for again.
+	// listRetry is how long to wait before fetching a list again after a failure.
 	listRetry = 5 * time.Second
-	// listLeast is how long a list is used at the least, whatever its ttlMs says, and
-	// listRest how long it is not fetched again for each byte of it: a second a MiB.
+	// listLeast is the shortest time for which a list is used, whatever its ttlMs says, and listRest the time
+	// per byte before it is fetched again: a second per MiB.
 	listLeast = time.Second
 	listRest  = time.Second / (1 << 20)
-	// maxTools and maxListBytes bound what is read of one list, maxPages its pages.
-	// Tools beyond are not known, as if there were no list: their calls pass.
+	// maxTools and maxListBytes limit what is read of one list, maxPages its pages. Tools beyond that are
+	// treated as if there were no list: their calls pass.
 	maxTools     = 2000
 	maxListBytes = 4 << 20
 	maxPages     = 100
-	// maxLists bounds the lists that are kept of a server, one for each caller whose
-	// own credentials go on, and maxListsBytes what they say, all together. Another
-	// one takes the place of some.
+	// maxLists limits how many lists are kept per server, one for each caller whose own credentials are
+	// forwarded, and maxListsBytes their total size. Beyond that, a new list replaces some of them.
 	maxLists      = 1000
 	maxListsBytes = 32 << 20
-	// maxFetches bounds the lists that are fetched of a server at once.
+	// maxFetches limits how many lists are fetched from a server at once.
 	maxFetches = 4
 )
 
-// A toolList is what a server offers to the bearer of some credentials. It does
-// not change.
+// A toolList is what a server offers to the holder of some credentials. It does not change.
 type toolList struct {
 	toolcall.List
 
 	fetched time.Time
 	expires time.Time
-	failed  bool            // the list could not be had
-	rests   time.Time       // before which it is not fetched again, whatever happens
-	partial bool            // the server offers more tools than these
-	by      upstream.Caller // of the asker, see [call.asker]
+	failed  bool            // the list is not available
+	rests   time.Time       // not fetched again before then, whatever happens
+	partial bool            // the server has more tools than these
+	by      upstream.Caller // who fetched it, see [call.asker]
 }
 
 // toolLists are the tool lists of a server by [call.listKey].
 type toolLists struct {
 	log *slog.Logger
 
-	fetches chan struct{} // holds a token for each list that is being fetched
+	fetches chan struct{} // holds a token for each fetch in progress
 
 	mu    sync.Mutex
 	lists map[upstream.Caller]*listSlot
@@ -68,12 +65,12 @@ type toolLists struct {
 	noted map[string]string   // tool to the reason why its arguments are not checked
 }
 
-// A sharedTool is in all lists that say the same of it, so that nothing is made ready twice.
+// A sharedTool is in all lists that describe it in the same way, so that nothing is prepared twice.
 type sharedTool struct {
 	*toolcall.Tool
 
-	size int // bytes that it is counted for
-	uses int // lists that it is in
+	size int // the bytes that it counts for
+	uses int // how many lists contain it
 }
 
 // A listSlot holds one list, which is fetched by one call at a time.
@@ -81,7 +78,7 @@ type listSlot struct {
 	fetching chan struct{} // holds a token while nobody fetches
 	list     *toolList
 	stale    bool // guarded by toolLists.mu, as list and gone are
-	gone     bool // it is not among the slots any more
+	gone     bool // it has been removed from the slots
 }
 
 func newToolLists(log *slog.Logger) *toolLists {
@@ -91,7 +88,7 @@ func newToolLists(log *slog.Logger) *toolLists {
 	}
 }
 
-// changed notes that the server has announced another list.
+// changed records that the server has announced a new list.
 func (t *toolLists) changed(of upstream.Caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +110,8 @@ func (t *toolLists) slot(of upstream.Caller) *listSlot {
 	return slot
 }
 
-// trim makes room for another list. Those that go are fetched again when they are asked
-// for. It is called with the lock held.
+// trim makes room for another list. Lists that are dropped are fetched again when needed. It is called with
+// the lock held.
 func (t *toolLists) trim(keep *listSlot) {
 	for of, slot := range t.lists {
 		if len(t.lists) < maxLists && t.bytes <= maxListsBytes {
@@ -128,7 +125,7 @@ func (t *toolLists) trim(keep *listSlot) {
 	}
 }
 
-// put puts a list into its slot. What other lists say alike is shared with them.
+// put puts a list into its slot. Tools that other lists describe in the same way are shared.
 func (t *toolLists) put(slot *listSlot, l *toolList) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +148,7 @@ func (t *toolLists) put(slot *listSlot, l *toolList) {
 	t.trim(slot)
 }
 
-// drop forgets what a list says that no other does.
+// drop forgets the tools that only this list has.
 func (t *toolLists) drop(l *toolList) {
 	if l == nil {
 		return
@@ -170,7 +167,7 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 	defer t.mu.Unlock()
 	l := slot.list
 	switch resting := l != nil && time.Now().Before(l.rests); {
-	case resting && slot.stale: // what it says is not so any more
+	case resting && slot.stale: // it is out of date
 		return &toolList{failed: true}
 	case resting:
 		return l
@@ -181,12 +178,12 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 	return l
 }
 
-// get returns the tool list for the caller of c, fetched with its credentials and
-// not before newerThan; nil when it cannot be had.
+// get returns the tool list for c's caller, fetched with the caller's credentials and not before newerThan;
+// nil if it is not available.
 func (t *toolLists) get(ctx context.Context, c *call, newerThan time.Time) *toolList {
 	slot := t.slot(c.listKey())
 	l := t.current(slot, newerThan)
-	if l == nil && c.isHeldBack() != nil { // what would not answer is not asked: what it has said last holds
+	if l == nil && c.isHeldBack() != nil { // a server that would not answer is not asked: its last list is used
 		t.mu.Lock()
 		l = slot.list
 		t.mu.Unlock()
@@ -214,7 +211,7 @@ func (t *toolLists) get(ctx context.Context, c *call, newerThan time.Time) *tool
 
 func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolList {
 	t.mu.Lock()
-	slot.stale = false // what is announced from now on is about a later list
+	slot.stale = false // later announcements are about a later list
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, c.to.Timeout/2))
 	defer cancel()
@@ -236,14 +233,14 @@ func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolLis
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
 	if ctx.Err() != nil && l.failed && c.req.http.Context().Err() != nil {
-		return l // the caller has gone: that says nothing of the server
+		return l // the caller has gone: that says nothing about the server
 	}
 	t.put(slot, l)
 	return l
 }
 
-// listKey tells apart the callers whose tool lists are kept apart: by their credentials,
-// and where each has a program of its own by the session, or what stands for it.
+// listKey tells apart the callers whose tool lists are kept separately: by their credentials, and, if each
+// has its own program, by the session or its substitute.
 func (c *call) listKey() upstream.Caller {
 	switch {
 	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
@@ -255,8 +252,8 @@ func (c *call) listKey() upstream.Caller {
 	}
 }
 
-// asker tells apart the callers who share a list but could be given another: a server
-// may list other tools in another session, or for a client that can do more.
+// asker tells apart the callers who share a list but might be given another: a server may list other tools in
+// another session, or for a client with more capabilities.
 func (c *call) asker() upstream.Caller {
 	if c.session != nil {
 		return upstream.CallerOf("session", c.session.ID)
@@ -264,8 +261,8 @@ func (c *call) asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-// relist gets the list anew before anything is refused on its word, unless it was fetched
-// for this caller just now.
+// relist fetches the list again before a call is refused because of it, unless it was fetched for this caller
+// just now.
 func (c *call) relist() *toolcall.List {
 	newerThan := time.Now()
 	if c.rule.list.by == c.asker() {
@@ -277,8 +274,8 @@ func (c *call) relist() *toolcall.List {
 	return &c.rule.list.List
 }
 
-// mayRefuse reports whether the call may be refused on the word of the list: it was given to
-// this caller, and tells of the tool, or of all.
+// mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
+// contains the tool, or is complete.
 func (c *call) mayRefuse() bool {
 	return c.rule.list.by == c.asker() && (c.rule.listed.Tool != nil || !c.rule.list.partial)
 }

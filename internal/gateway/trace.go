@@ -8,15 +8,15 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A spanContext is where a request stands in a distributed trace, with what goes on to the server.
+// A spanContext is where a request is in a distributed trace, with what is forwarded to the server.
 type spanContext struct {
 	observe.Span
 
 	baggage string
 }
 
-// trace continues the client's trace, or begins one, where the configuration asks for traces. What _meta says is closer
-// to the call than the headers, which an HTTP library may have set.
+// trace continues the client's trace, or begins one, if the configuration asks for traces. _meta takes
+// precedence over headers, since an HTTP library may have set those.
 func trace(c *call, next next) error {
 	if c.table.config.Tracing == nil || !c.req.asks() {
 		return next(c)
@@ -51,8 +51,9 @@ func trace(c *call, next next) error {
 	return next(c)
 }
 
-// continueTrace tells the server of the attempt's span, in the header and in _meta alike, and returns the message that says so.
-// An endpoint that only observes passes on what the client has said, and so does a trace that the client does not record.
+// continueTrace tells the server the attempt's span, in the header and in _meta, and returns the message with
+// it. An endpoint that only observes passes on what the client sent, and so does a trace that the client does
+// not record.
 func (c *call) continueTrace(header http.Header) *wire.Message {
 	t := &c.trace
 	_, observes := c.on.manner.(observing)
@@ -74,7 +75,7 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 	return m
 }
 
-// returnTraced gives a message back that continueTrace has returned, and that was sent.
+// returnTraced returns a message from continueTrace to its pool once it has been sent.
 func (c *call) returnTraced(m *wire.Message) {
 	if m != nil && m != &c.req.msg {
 		m.Return()

@@ -15,24 +15,24 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A failure ends a call for good. With the record comes what it takes to write it.
+// A failure ends a call for good. Besides the record it has what is needed to write it.
 type failure struct {
 	e *recourse.Error
 
-	refusal bool        // the request was not taken up as a call
-	at      contract.At // and why
-	status  int         // of HTTP, by which it is said
+	refusal bool        // the request was not accepted as a call
+	at      contract.At // how far it had come
+	status  int         // the HTTP status for it
 
 	original json.Value         // the result that it was read from
-	from     *contract.Contract // in the form of this contract
+	from     *contract.Contract // the contract in whose form it was
 
-	text    []byte    // a message of the server's, which goes on under its own code
+	text    []byte    // a message from the server, passed on under its own code
 	id, rpc wire.Span // in the text
-	cut     bool      // it breaks off
+	cut     bool      // it is incomplete
 
-	resp *http.Response // which goes on under its own status, with the text
+	resp *http.Response // an HTTP answer, passed on with its own status and text
 
-	ofCaller bool // the caller is not let in, of which contracts whose codes are those of tools say nothing
+	ofCaller bool // the caller is not let in; contracts with codes for tools say nothing about that
 
 	off bool // it was found in the middle of an answer
 }
@@ -43,20 +43,20 @@ func (f *failure) Error() string { return f.e.Error() }
 // Unwrap returns the record.
 func (f *failure) Unwrap() error { return f.e }
 
-// settled returns e as a failure of a call that is not tried again.
+// settled returns e as a failure that is not tried again.
 func settled(e *recourse.Error) error { return &failure{e: e} }
 
-// refuse returns the failure of a request that is not taken up as a call, by an HTTP status.
+// refuse returns the failure for a request that is not accepted as a call, with an HTTP status.
 func refuse(status int, e *recourse.Error) error {
 	return &failure{e: e, refusal: true, at: contract.AtSession, status: status}
 }
 
-// refuseAt does so at a place that has a status of its own.
+// refuseAt does so at a stage that has a status of its own.
 func refuseAt(at contract.At, e *recourse.Error) error {
 	return &failure{e: e, refusal: true, at: at, status: door.Status(at)}
 }
 
-// breakOff returns the failure that ends an answer which has begun: the client sees that it is not whole.
+// breakOff returns the failure that ends an answer that has begun: the client sees that it is incomplete.
 func (c *call) breakOff(cause error) error {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
@@ -65,14 +65,13 @@ func (c *call) breakOff(cause error) error {
 	return &failure{e: e, off: true}
 }
 
-// translate writes what a call fails with in the form of the contract. A success has gone
-// out by then, byte for byte.
+// translate writes a call's failure in the contract's form. By then, a success has been sent, byte for byte.
 func translate(c *call, next next) error {
 	err := next(c)
 	if err == nil {
 		return nil
 	}
-	f, ok := err.(*failure) //nolint:errorlint // a stage returns it as it is
+	f, ok := err.(*failure) //nolint:errorlint // a stage returns it unwrapped
 	if !ok {
 		f = &failure{e: recourse.From(err)}
 	}
@@ -93,7 +92,7 @@ func translate(c *call, next next) error {
 		c.passRefusal(f)
 	case f.text != nil:
 		c.passRPCError(f)
-	case lapsed == nil && c.req.http.Context().Err() != nil: // nobody is there to be told
+	case lapsed == nil && c.req.http.Context().Err() != nil: // nobody is left to tell
 		c.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
 	default:
 		c.writeFailure(f)
@@ -101,7 +100,7 @@ func translate(c *call, next next) error {
 	return nil
 }
 
-// writeFailure ends a call in the form of the contract.
+// writeFailure ends a call in the contract's form.
 func (c *call) writeFailure(f *failure) {
 	e := c.settle(f.e)
 	if c.account.HasLink() && c.showsLinks() {
@@ -109,7 +108,7 @@ func (c *call) writeFailure(f *failure) {
 		return
 	}
 	status := 0
-	if f.original == nil { // no status of the protocol's is about what a result says
+	if f.original == nil { // the protocol has no status for what a result says
 		status = c.protocolStatus(e.Kind)
 	}
 	call := c.contractCall(e, status)
@@ -118,7 +117,7 @@ func (c *call) writeFailure(f *failure) {
 	c.write(c.withProtocolData(c.masked(c.on.contract.Write(e, call)), e), e)
 }
 
-// writeRefusal ends a request that was not taken up as a call.
+// writeRefusal ends a request that was not accepted as a call.
 func (c *call) writeRefusal(f *failure) {
 	of, e, effect := contract.Builtin().MustGet(contract.Default), f.e, recourse.EffectNone
 	if e.Origin == "" {
@@ -137,10 +136,10 @@ func (c *call) writeRefusal(f *failure) {
 	c.write(c.withProtocolData(c.masked(answer), e), e)
 }
 
-// formResult is the form of failures that are results of tools, in the word of OpenTelemetry's conventions for MCP.
+// formResult is the form of failures that are tool results, as named in OpenTelemetry's conventions for MCP.
 const formResult = "tool_error"
 
-// write sends an answer of the contract's and records it.
+// write sends an answer in the contract's form and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	c.record(answer.Record.CausedBy(e.Cause()), "")
 	status := answer.Status
@@ -158,9 +157,9 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	}
 }
 
-// passRPCError sends a JSON-RPC error on under the server's own code, which the client's
-// program may know: masked, and with the record in its data unless it is about the message
-// itself. Of one that breaks off only the code goes on.
+// passRPCError passes on a JSON-RPC error under the server's own code, which the client's program may know.
+// It is masked, and has the record in its data unless it is about the message itself. If it is incomplete,
+// only the code is passed on.
 func (c *call) passRPCError(f *failure) {
 	e := c.settle(f.e)
 	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
@@ -186,8 +185,8 @@ func (c *call) passRPCError(f *failure) {
 	c.reply.message(f.status, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
 }
 
-// passRefusal passes an HTTP answer that is a failure on to the client: what it says is
-// masked, its status and its challenge stay.
+// passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
+// challenge.
 func (c *call) passRefusal(f *failure) {
 	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
 	c.out.form = strconv.Itoa(f.resp.StatusCode)
@@ -197,8 +196,8 @@ func (c *call) passRefusal(f *failure) {
 	_ = c.reply.put(body)
 }
 
-// withRecord adds the record to the data of a JSON-RPC error: it is the data where there is
-// none, and a member of it where that is an object.
+// withRecord adds the record to the data of a JSON-RPC error: as the data if there is none, or as a member of
+// it if it is an object.
 func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	form, err := record.MarshalJSON()
 	data := json.Lookup(raw, "/data")
@@ -215,21 +214,20 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	return withData(raw, members.AppendTo(nil))
 }
 
-// protocolStatus returns the HTTP status that the era wants for a kind; 0 where it
-// wants none.
+// protocolStatus returns the HTTP status that the era requires for a kind, or 0.
 func (c *call) protocolStatus(kind recourse.Kind) int {
 	switch {
 	case c.reply.started:
 		return 0
 	case c.req.era != wire.Modern && kind == recourse.KindUnknownSession:
 		return http.StatusNotFound
-	case kind == recourse.KindUnsupportedVersion: // of neither era
+	case kind == recourse.KindUnsupportedVersion: // in neither era
 		return http.StatusBadRequest
 	case c.req.era != wire.Modern:
 		return 0
 	case c.req.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
-		// A JSON-RPC error in an answer with status 200 is how a server of the legacy era
-		// says that it does not know the method.
+		// A JSON-RPC error in an answer with status 200 is how a legacy server says that it does not know the
+		// method.
 		return http.StatusServiceUnavailable
 	}
 	switch kind {
@@ -242,8 +240,8 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 	}
 }
 
-// answersHTTP reports whether the failure can be a whole HTTP answer: not over stdio, and not
-// when the answer has begun.
+// answersHTTP reports whether the failure can be a whole HTTP answer: not over stdio, and not once the answer
+// has begun.
 func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
 
 // base returns the URL under which clients know the gateway.
@@ -252,13 +250,13 @@ func (c *call) base() string { return door.Base(c.req.http, c.table.config.Publi
 // url returns the URL of the request as the client knows it.
 func (c *call) url() string { return door.URL(c.req.http, c.table.config.PublicURL) }
 
-// withProtocolData adds to the data of a JSON-RPC error what the protocol wants there,
-// beside the record (MCP 2026-07-28, "Errors").
+// withProtocolData adds to the data of a JSON-RPC error what the protocol requires beside the record (MCP
+// 2026-07-28, "Errors").
 func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contract.Answer {
 	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC {
 		return answer
 	}
-	var versions []string // as the server has said
+	var versions []string // as the server said
 	_ = json.Unmarshal(json.Value(e.Details["supported"]), &versions)
 	versions = slices.DeleteFunc(versions, func(v string) bool { return len(v) != len(wire.Version20260728) })
 	if len(versions) == 0 {

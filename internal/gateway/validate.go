@@ -7,9 +7,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// validate checks the arguments of a call against the tool's inputSchema, and the headers that
-// mirror them, so that every violation is told at once and the server never sees the call.
-// A tool whose schema is not known gets its calls as they are.
+// validate checks a call's arguments against the tool's inputSchema, and the headers that mirror them, so
+// that every violation is reported at once and the server never sees the call. If the schema is not known,
+// the call passes.
 func validate(c *call, next next) error {
 	if e := c.rule.listed.Check(c.refuseArguments, c.relist); e != nil && c.mayRefuse() {
 		if err := c.reply.manner.object(c, e); err != nil {

@@ -84,13 +84,13 @@ func (k *Recheck) look() {
 	k.timer.Reset(recheckEvery)
 }
 
-// A lapse ends a call whose caller may not be let in any more.
+// A lapse ends a call whose caller is no longer let in.
 type lapse struct{ no *auth.Refusal }
 
 // Error implements error.
 func (l *lapse) Error() string { return l.no.Error() }
 
-// Unwrap says what it is to everybody who carries the call out: not the server's fault.
+// Unwrap returns an error that does not blame the server.
 func (*lapse) Unwrap() error { return recourse.Cancelled() }
 
 // Lapsed returns why the caller may not be let in any more, if a recheck has ended the call of that context, which may be nil.
