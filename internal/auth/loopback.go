@@ -9,8 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/endpoint"
 )
 
-// Loopback lets callers on this machine in, whoever they are. A request that a proxy on this machine has passed on is not from
-// this machine, unless Proxies trusts the proxy and says so.
+// Loopback lets callers on this machine in, whoever they are: see [endpoint.Proxies.IsLocal].
 type Loopback struct {
 	Access  string
 	Proxies endpoint.Proxies
@@ -20,11 +19,7 @@ var _ authn.Authenticator = (*Loopback)(nil)
 
 // Authenticate implements [authn.Authenticator].
 func (l *Loopback) Authenticate(r *http.Request) (authn.Identity, error) {
-	local := l.Proxies.Client(r).IsLoopback()
-	if local && len(l.Proxies) == 0 {
-		local = !endpoint.WasForwarded(r.Header)
-	}
-	if !local {
+	if !l.Proxies.IsLocal(r) {
 		e := recourse.PermissionDenied().WithMessage("Only callers on the gateway's own machine are let in here.")
 		return authn.Identity{}, &Refusal{Record: e, At: contract.AtSession, Elsewhere: true}
 	}

@@ -329,7 +329,7 @@ func same(who Person, l *store.Link) bool { return who == Person{l.Access, l.Nam
 
 // isLocal reports whether a request comes from this machine, and not from a page that has found a name for it.
 func isLocal(r *http.Request) bool {
-	return endpoint.Proxies(nil).Client(r).IsLoopback() && endpoint.IsLoopback(r.Host) && !endpoint.WasForwarded(r.Header)
+	return endpoint.Proxies(nil).IsLocal(r) && endpoint.IsLoopback(r.Host)
 }
 
 func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {

@@ -15,15 +15,7 @@ type Proxies []netip.Prefix
 // in X-Forwarded-For that is not (RFC 7239's Forwarded if there is no such header). The zero Addr means that the connection
 // has none.
 func (p Proxies) Client(r *http.Request) netip.Addr {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	peer, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Addr{}
-	}
-	address := plain(peer)
+	address := peer(r)
 	if !p.trusts(address) {
 		return address
 	}
@@ -38,6 +30,41 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 		}
 	}
 	return address
+}
+
+// IsLocal reports whether the client that sent r is on this machine: it has connected from here, and if r was passed on, then by
+// trusted proxies on this machine, which say so of the client.
+func (p Proxies) IsLocal(r *http.Request) bool {
+	address := peer(r)
+	if !WasForwarded(r.Header) {
+		return address.IsLoopback()
+	}
+	if !address.IsLoopback() || !p.trusts(address) {
+		return false
+	}
+	for _, text := range slices.Backward(forwardedFor(r.Header)) {
+		before, ok := parseAddr(text)
+		if !ok || !before.IsLoopback() {
+			return false
+		}
+		if !p.trusts(before) { // the client, which could have written what stands before it
+			break
+		}
+	}
+	return true
+}
+
+// peer returns the address of the connection that r came by; the zero Addr: it has none.
+func peer(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return plain(address)
 }
 
 // trusts reports whether an address is that of a proxy which tells the truth.

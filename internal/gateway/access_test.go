@@ -262,12 +262,21 @@ func TestLoopback(t *testing.T) {
 		header []string
 		in     bool
 	}{
-		"from this machine":               {"", nil, true},
-		"through a proxy on it":           {"", []string{"X-Forwarded-For", "192.0.2.1"}, false},
-		"that pretends":                   {"", []string{"X-Forwarded-For", "127.0.0.1"}, false},
-		"through one with Forwarded":      {"", []string{"Forwarded", "for=192.0.2.1"}, false},
-		"through one that is trusted":     {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
-		"from here through a trusted one": {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "::1"}, true},
+		"from this machine":                     {"", nil, true},
+		"through a proxy on it":                 {"", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"that pretends":                         {"", []string{"X-Forwarded-For", "127.0.0.1"}, false},
+		"through one with Forwarded":            {"", []string{"Forwarded", "for=192.0.2.1"}, false},
+		"through one that is trusted":           {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"from here through a trusted one":       {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "::1"}, true},
+		"without a proxy's word":                {"trusted_proxies: [127.0.0.1]", nil, true},
+		"through one beside a trusted one":      {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"that pretends beside a trusted one":    {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "127.0.0.1"}, false},
+		"from somebody who hides":               {"trusted_proxies: [127.0.0.1]", []string{"Forwarded", "for=unknown"}, false},
+		"from somebody of whom nothing is said": {"trusted_proxies: [127.0.0.1]", []string{"Via", "1.1 proxy"}, false},
+		"from another machine's own": {
+			"trusted_proxies: [127.0.0.1, 10.0.0.0/8]", []string{"X-Forwarded-For", "127.0.0.1, 10.0.0.7"}, false,
+		},
+		"from here, with a story": {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1, ::1"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
