@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,8 +32,19 @@ type accounts struct {
 	replicas  []*replica
 }
 
-// startAccounts starts them for so many callers, whose access tokens live so long.
+// startAccounts starts them for callers with keys, so many, whose access tokens live so long.
 func startAccounts(t *testing.T, callers int, life time.Duration, store string) *accounts {
+	t.Helper()
+	keys := make([]string, callers)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("{name: caller-%d, hash: '%s'}", i, auth.HashOf(keyOf(i)))
+	}
+	return startAccountsOf(t, "keys: ["+strings.Join(keys, ", ")+"]", life, store)
+}
+
+// startAccountsOf starts them for callers by an entry of access control, in which ISSUER stands for the authority. People reach the
+// two gateways in turns, whatever they do.
+func startAccountsOf(t *testing.T, access string, life time.Duration, store string) *accounts {
 	t.Helper()
 	dir := t.TempDir()
 	exe, err := os.Executable()
@@ -51,7 +64,13 @@ func startAccounts(t *testing.T, callers int, life time.Duration, store string) 
 			t: t, program: program, config: filepath.Join(dir, fmt.Sprintf("replica-%d.yaml", i)), address: freeAddress(t), admin: freeAddress(t),
 		})
 	}
-	public := "http://" + a.replicas[0].address
+	var next atomic.Int64
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: a.replicas[next.Add(1)%2].address})
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(front.Close)
+	public := front.URL
 	a.authority = newAuthority(t, public, life)
 	system, err := fieldmcp.New(fieldmcp.Options{Provider: a.authority.url})
 	if err != nil {
@@ -60,24 +79,21 @@ func startAccounts(t *testing.T, callers int, life time.Duration, store string) 
 	t.Cleanup(func() { _ = system.Close() })
 	srv := httptest.NewServer(system.Handler())
 	t.Cleanup(srv.Close)
-	keys := make([]string, callers)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("{name: caller-%d, hash: '%s'}", i, auth.HashOf(keyOf(i)))
-	}
 	for _, r := range a.replicas {
 		text := fmt.Sprintf(`
 listen: %s
 admin: %s
+console: true
 public_url: %s
 store: '%s'
 connection_keys: [a secret that both of the replicas know]
-access: {team: {keys: [%s]}}
+access: {team: {%s}}
 providers:
   deere:
     {title: John Deere, authorize_url: '%[6]s/auth', token_url: '%[6]s/oauth/token', client_id: recourse, client_secret: hunter2, scopes: [ag1, offline_access]}
 servers:
   farm: {url: '%[7]s/mcp', contract: fieldmcp, access: [team], connection: deere, timeout: 30s}
-`, r.address, r.admin, public, store, strings.Join(keys, ", "), a.authority.url, srv.URL)
+`, r.address, r.admin, public, store, strings.ReplaceAll(access, "ISSUER", a.authority.url), a.authority.url, srv.URL)
 		if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -31,6 +35,7 @@ type authority struct {
 	life time.Duration // of access tokens
 
 	mu       sync.Mutex
+	secrets  map[string]string    // all that passed between it and the gateways, to what that was
 	family   map[string]string    // of refresh tokens: the first one of the sign-in
 	spent    map[string]bool      // refresh tokens that were redeemed
 	ends     map[string]time.Time // of access tokens
@@ -49,7 +54,7 @@ func (appClient) IsScopeAllowed(scope string) bool { return strings.HasPrefix(sc
 func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	t.Helper()
 	a := &authority{
-		life: life, family: map[string]string{}, spent: map[string]bool{}, ends: map[string]time.Time{}, revoked: map[string]bool{},
+		secrets: map[string]string{}, life: life, family: map[string]string{}, spent: map[string]bool{}, ends: map[string]time.Time{}, revoked: map[string]bool{},
 	}
 	api, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Introspect: a.introspect})
 	if err != nil {
@@ -57,15 +62,15 @@ func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch first, _, _ := strings.Cut(r.URL.Path[1:], "/"); first {
-		case "auth", "oauth", "login":
-			a.op.ServeHTTP(w, r)
+		case "auth", "oauth", "login", ".well-known", "keys":
+			a.note(w, r)
 		default:
 			api.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(srv.Close)
 	a.url = srv.URL
-	client := storage.WebClient("recourse", "hunter2", gateway+"/connect/callback")
+	client := storage.WebClient("recourse", "hunter2", gateway+"/connect/callback", gateway+"/connect/login")
 	a.Storage = storage.NewStorageWithClients(storage.NewUserStore(a.url), map[string]*storage.Client{"recourse": client})
 	a.op = exampleop.SetupServer(a.url, a, slog.New(slog.DiscardHandler), false)
 	return a
@@ -148,6 +153,54 @@ func (a *authority) introspect(ctx context.Context, token string) (scopes []stri
 		return nil, false
 	}
 	return strings.Fields(said.Scope), said.Active
+}
+
+// note answers a request, and notes what is secret in it and in the answer.
+func (a *authority) note(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm() // what it cannot read, the server below cannot either
+	said := maps.Clone(r.Form)
+	answer := httptest.NewRecorder()
+	a.op.ServeHTTP(answer, r)
+	if to, err := url.Parse(answer.Header().Get("Location")); err == nil {
+		maps.Copy(said, to.Query())
+	}
+	var tokens map[string]any
+	if json.Unmarshal(answer.Body.Bytes(), &tokens) == nil {
+		for name, value := range tokens {
+			said.Add(name, fmt.Sprint(value))
+		}
+	}
+	a.mu.Lock()
+	for _, name := range []string{"code", "code_verifier", "state", "nonce", "access_token", "refresh_token", "id_token"} {
+		if value := said.Get(name); value != "" {
+			a.secrets[value] = name
+		}
+	}
+	a.mu.Unlock()
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// token returns an access token of a caller, as clients get it elsewhere.
+func (a *authority) token(t *testing.T, caller string) string {
+	t.Helper()
+	key, err := a.SigningKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: key.SignatureAlgorithm(), Key: jose.JSONWebKey{Key: key.Key(), KeyID: key.ID()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	token, err := jwt.Signed(signer).Claims(jwt.Claims{
+		Issuer: a.url, Subject: caller, Audience: jwt.Audience{"farm"}, IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(time.Hour)),
+	}).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }
 
 // revokeAll takes back what was granted in all sign-ins so far.

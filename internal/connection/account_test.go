@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -70,5 +71,30 @@ func TestLinkForTheOwner(t *testing.T) {
 	own := &connection.Provider{Name: "own", Title: "Own", Flow: connection.ClientCredentials}
 	if _, err := s.NewLink(t.Context(), own, connection.GatewayOwner); err == nil {
 		t.Error("there is a link for what nobody connects")
+	}
+}
+
+// An account that is connected at one process counts at once at another, which has just looked for it in vain.
+func TestConnectedAtAnotherProcess(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	other := s.process()
+	_, err := other.Credential(t.Context(), s.key, "ada")
+	wantKind(t, err, recourse.KindNotConnected)
+	var last int64
+	for _, entered := range []string{"leaf-1", "leaf-2"} {
+		if err := s.Connect(t.Context(), s.key, "ada", "ada", connection.Token{Access: entered}); err != nil {
+			t.Fatal(err)
+		}
+		if last != 0 && !other.IsOutdated(t.Context(), s.key, "ada", last) {
+			t.Error("another process does not find the later key")
+		}
+		c, err := other.Credential(t.Context(), s.key, "ada")
+		if err != nil || c.Value != entered {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		if last = c.Version; other.IsOutdated(t.Context(), s.key, "ada", last) {
+			t.Error("the latest key is taken for an old one")
+		}
 	}
 }

@@ -192,6 +192,13 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	return nil
 }
 
+// IsOutdated reports whether the owner has another credential than that of version by now.
+func (m *Manager) IsOutdated(ctx context.Context, p *Provider, owner string, version int64) bool {
+	m.forget(p.Name, owner)
+	k, err := m.current(ctx, p, owner)
+	return err == nil && k.c != nil && k.c.State == Connected && k.c.Version != version
+}
+
 // mayForce reports whether a token may be refreshed because a server refuses it, and notes that it is. A server that refuses
 // everything must not have it refreshed again and again.
 func (m *Manager) mayForce(at key) bool {
@@ -222,7 +229,7 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	return nil
 }
 
-// current returns the row of an owner, which may be a few seconds old.
+// current returns the row of an owner. One with a token may be a few seconds old.
 func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known, error) {
 	at := key{p.Name, owner}
 	m.mu.Lock()
@@ -248,6 +255,9 @@ func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known
 				WithMessage("The connection to %s cannot be read: the gateway's operator has to look at connection_keys.", p.Title).
 				WithProvider(p.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 		}
+	}
+	if c == nil || c.State != Connected {
+		return k, nil // a person may connect it right now, at another process
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -92,7 +92,7 @@ func (c *call) aboutAccount(f *failure) error {
 	if !c.req.isCall() || !c.account.Concerns(e) {
 		return f
 	}
-	if e.Kind == recourse.KindMissingScope {
+	if e.Kind == recourse.KindMissingScope && !c.account.IsOutdated(c.ctx) {
 		return settled(c.invite(e, e.MissingScopes).WithEffect(c.effect(e)))
 	}
 	c.out.last.refused = true
@@ -110,6 +110,9 @@ func (c *call) refusesAccount(status int, header http.Header) (refuses bool, nar
 		return true, nil
 	case http.StatusForbidden:
 		if e := c.account.LacksScope(header.Get("WWW-Authenticate")); e != nil {
+			if c.account.IsOutdated(c.ctx) {
+				return true, nil
+			}
 			return true, c.invite(e, e.MissingScopes)
 		}
 	}

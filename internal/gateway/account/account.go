@@ -60,6 +60,12 @@ func (a *Account) Replace(ctx context.Context) error {
 	return a.Missing
 }
 
+// IsOutdated reports whether there is another credential than the one that the call was made with: another replica may have been
+// where a person has connected the account again.
+func (a *Account) IsOutdated(ctx context.Context) bool {
+	return a.manager.IsOutdated(ctx, &a.at.Provider, a.owner, a.Version)
+}
+
 // Concerns reports whether a server's failure may be about the account. One that names another provider is about something else.
 func (a *Account) Concerns(e *recourse.Error) bool {
 	return a.Header != "" && e.Kind.Class() == recourse.ClassAuth &&
