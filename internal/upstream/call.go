@@ -11,19 +11,19 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A call is a request that a child has been given, or is about to be.
+// A call is a request that a child has been given, or is about to be given.
 type call struct {
 	Mailbox
 
-	id       int64   // towards the child, of the request and of its progress
-	clientID wire.ID // as the client spelled it
-	token    []byte  // the client's progress token as it is spelled; nil: none
+	id       int64   // of the request and of its progress, toward the child
+	clientID wire.ID // as the client wrote it
+	token    []byte  // the client's progress token as written; nil: none
 	session  string
-	opening  bool          // it is the child's initialize: its client hears nothing before the answer
+	opening  bool          // it is the child's initialize: its client gets nothing before the answer
 	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
-	level    wire.LogLevel // of the logs that its client, one of the modern era, wants to see
+	level    wire.LogLevel // level of the logs that its client, of the modern era, wants
 
-	// Where the request stands in what is about to be written; guarded by child.mu.
+	// Where the request is in the data about to be written; guarded by child.mu.
 	batch      uint64
 	start, end int
 }
@@ -31,8 +31,8 @@ type call struct {
 // errUnsent ends a call that the child has not begun to read.
 var errUnsent = errors.New("the request was not sent")
 
-// accept gives the child a request as soon as there is room for it. The error is errDone when
-// done ends the waiting, or errUnsent when the child takes no more requests.
+// accept gives the child a request as soon as there is room for it. The error is errDone if done ended the
+// wait, or errUnsent if the child takes no more requests.
 func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp string) (*call, error) {
 	call := &call{
 		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
@@ -66,13 +66,12 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp str
 	return call, nil
 }
 
-// isToken reports whether raw can be a progress token: a string or a number.
+// isToken reports whether raw is valid as a progress token: a string or a number.
 func isToken(raw []byte) bool {
 	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
-// abandon gives a call up and tells the child why. It reports whether the child may have seen
-// the request.
+// abandon gives up a call and tells the child why. It reports whether the child may have seen the request.
 func (c *child) abandon(call *call, reason string) (sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,8 +89,8 @@ func (c *child) abandon(call *call, reason string) (sent bool) {
 	return true
 }
 
-// withdraw removes a call, also from what is about to be written. It reports whether the
-// child has seen nothing of it; otherwise a late answer may come.
+// withdraw removes a call, also from the data about to be written. It reports whether the child has seen
+// nothing of it; otherwise a late answer may arrive.
 func (c *child) withdraw(call *call) bool {
 	delete(c.calls, call.id)
 	c.used = time.Now()
@@ -109,11 +108,11 @@ func (c *child) withdraw(call *call) bool {
 	return true
 }
 
-// maxLate bounds the calls whose late answers are known as such.
+// maxLate limits how many abandoned calls are remembered, to recognise their late answers.
 const maxLate = 1024
 
-// late notes that the answer to a call is not wanted any more. Since no id is given twice, an
-// answer to one that has been forgotten matches no call.
+// late records that the answer to a call is no longer wanted. Since no id is used twice, an answer to a call
+// that has been forgotten matches none.
 func (c *child) late(id int64) {
 	if len(c.lateIDs) >= maxLate {
 		clear(c.lateIDs)
@@ -121,7 +120,7 @@ func (c *child) late(id int64) {
 	c.lateIDs[id], c.doubt = struct{}{}, true
 }
 
-// cancel passes a client's cancellation on. The client expects no answer then (MCP 2025-11-25,
+// cancel passes on a client's cancellation. The client then expects no answer (MCP 2025-11-25,
 // basic/utilities/cancellation), so the call ends here.
 func (c *child) cancel(m *wire.Message, session string) {
 	c.mu.Lock()
@@ -141,7 +140,7 @@ func (c *child) cancel(m *wire.Message, session string) {
 	}
 }
 
-// answered removes the call whose answer has come. known is false for the id of no call.
+// answered removes the call that has been answered. known is false if no call has that id.
 func (c *child) answered(id int64) (call *call, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,9 +154,8 @@ func (c *child) answered(id int64) (call *call, known bool) {
 	return nil, known
 }
 
-// onlyCall removes the one call under way, to which an answer must belong whose id is not
-// known yet. It returns nil when there are more, or when the answer may be a late one or
-// somebody else's.
+// onlyCall returns the only call in progress, to which an answer must belong even before its id is known. It
+// returns nil if there are more, or if the answer may be late or for someone else.
 func (c *child) onlyCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,14 +201,14 @@ func (call *call) last(ctx context.Context) (message, error) {
 	}
 }
 
-// give hands the answer to the call, unless nobody waits for it any more.
+// give hands the answer to the call, unless nobody is waiting any more.
 func (call *call) give(m message) {
 	if !call.finish(m) && m.long != nil {
 		m.long.close()
 	}
 }
 
-// discard drops what the call was given and nobody has read.
+// discard drops what the call was given but nobody has read.
 func (call *call) discard() {
 	for _, m := range call.drain(errClosed) {
 		if m.long != nil {

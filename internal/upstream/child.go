@@ -19,21 +19,20 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Patience is how long a child may take for what it should do at once. 0 means the default.
+// Patience holds the time limits for what a child should do at once. 0 means the default.
 type Patience struct {
 	Start time.Duration // from its start to its answer to initialize
 	Stall time.Duration // to read a piece of what is written to it
-	Last  time.Duration // between the end of its output and its own end, in either order
-	Leave time.Duration // to end by itself, and again after it was told to
-	// Silence is how long it may say nothing after it has left a call unanswered.
+	Last  time.Duration // between the end of its output and its exit, in either order
+	Leave time.Duration // to exit by itself, and again after being told to
+	// Silence is how long it may say nothing after leaving a call unanswered.
 	Silence time.Duration
-	// Restart is the first pause before another child is started after one has died. The
-	// pauses grow.
+	// Restart is the pause before another child is started after the first death. The pauses grow.
 	Restart time.Duration
 }
 
-// Hosts kill the wrapper two seconds after SIGTERM, and four after closing its stdin. A child
-// that ignores the end of its stdin has to get its own signal before that, or it is left over.
+// Hosts kill the wrapper two seconds after SIGTERM, and four after closing its stdin. A child that ignores
+// the end of its stdin must get its own signal before that, or it is left running.
 var defaultPatience = Patience{
 	Start: time.Minute, Stall: 30 * time.Second, Last: 250 * time.Millisecond, Leave: 1500 * time.Millisecond,
 	Silence: time.Minute, Restart: 100 * time.Millisecond,
@@ -47,15 +46,14 @@ func (p Patience) withDefaults() Patience {
 	}
 }
 
-// A listener hears what a child says of its own accord. It must not block, nor keep what it
-// is given.
+// A listener receives what a child says unasked. It must not block, nor keep what it is given.
 type listener interface {
 	hear(c *child, signs *wire.Signs, text []byte)
 }
 
-// A child is a process that speaks MCP over its stdin and stdout, with all that it starts. Its
-// goroutines are a receiver and write, which own the pipes, hear for stderr, and run, which
-// waits for them and for the process.
+// A child is a process that speaks MCP over its stdin and stdout, with everything that it starts. Its
+// goroutines are a receiver and write, which own the pipes, hear for stderr, and run, which waits for them
+// and for the process.
 type child struct {
 	name     string
 	log      *slog.Logger
@@ -79,40 +77,40 @@ type child struct {
 	mute   chan struct{} // closed when stderr has
 	exited chan struct{} // closed when the process has; state holds how
 	state  string
-	ended  chan struct{} // closed when all of it has
+	ended  chan struct{} // closed when all processes have ended
 
-	stopping context.Context         //nolint:containedctx // ends when the child has to
-	stop     context.CancelCauseFunc // has it end; only the first reason counts
+	stopping context.Context         //nolint:containedctx // ends when the child has to end
+	stop     context.CancelCauseFunc // ends it; only the first reason counts
 
-	verdict error // why it was over; set before ended is closed
+	verdict error // why it ended; set before ended is closed
 
 	said   atomic.Int64 // counts the lines of stdout, or pieces of them
-	modern atomic.Bool  // it is of the modern era
+	modern atomic.Bool  // it speaks the modern era
 
 	mu        sync.Mutex
 	calls     map[int64]*call
-	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may still come
-	doubt     bool               // there has been one, whose answer may come more than once
-	shared    bool               // by clients that must not see each other
+	lateIDs   map[int64]struct{} // calls that were given up, whose answers may still arrive
+	doubt     bool               // there has been such a call; its answer may arrive twice
+	shared    bool               // by clients that must not see each other's data
 	lastID    int64
 	used      time.Time
-	probing   *time.Timer   // until it has to have said something; nil: it was not asked
-	gone      error         // why it takes no more
-	out       []byte        // what is to be written
-	batch     uint64        // counts the times that some of it was taken to be written
-	writing   bool          // write has taken it and is not done
-	refused   uint64        // the batch of which the child has read nothing
+	probing   *time.Timer   // by when it must have said something; nil: it was not asked
+	gone      error         // why it takes no more requests
+	out       []byte        // data to be written
+	batch     uint64        // how often data was taken from it for writing
+	writing   bool          // write has taken data and is not done
+	refused   uint64        // a batch that the child has not read at all
 	unwritten chan struct{} // holds a token when there is something in out
 	room      chan struct{} // closed when out has room again; nil: nobody waits
 
 	// Guarded by Stdio.mu:
 	ready bool        // it has been opened
-	hello *initResult // with what, where all clients share it and it is of the legacy era
-	key   string      // of the client that has it, where that has no session
+	hello *initResult // the introduction, if all clients share it and it is of the legacy era
+	key   string      // the client that it belongs to, if there is no session
 	timer *time.Timer // ends it when it is idle
 }
 
-// An endError says why a child is over, in words that clients may read.
+// An endError says why a child has ended, in words that clients may read.
 type endError string
 
 // Error implements error.
@@ -140,7 +138,7 @@ func newChild(name string, log *slog.Logger) *child {
 	return c
 }
 
-// start starts the process; run has to be called next.
+// start starts the process. run must be called next.
 func (c *child) start(command *Command) error {
 	path, err := command.find()
 	if err != nil {
@@ -154,7 +152,7 @@ func (c *child) start(command *Command) error {
 	defer closeFiles(theirs[:]...)
 	c.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{command.Path}, command.Args...),
-		Env: append([]string{}, command.Env...), // nil would be all of this process's own
+		Env: append([]string{}, command.Env...), // nil would mean all variables of this process
 		Dir: command.Dir, Stdin: theirs[0], Stdout: theirs[1], Stderr: theirs[2],
 	}
 	if err = errors.Join(errs[:]...); err == nil {
@@ -192,7 +190,7 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// run waits until the child ends or has to, fails its calls, and leaves nothing of it behind.
+// run waits until the child ends or has to end, fails its calls, and leaves nothing of it running.
 func (c *child) run() {
 	why := c.watch()
 	c.fail(why)
@@ -208,12 +206,12 @@ func (c *child) run() {
 	close(c.ended)
 }
 
-// watch returns why the child is over.
+// watch returns why the child has ended.
 func (c *child) watch() error {
 	var why error
 	select {
 	case <-c.exited:
-		within(c.silent, c.patience.Last) // what it has said last still counts
+		within(c.silent, c.patience.Last) // its last messages still count
 	case <-c.silent:
 		why = errOutputClosed
 	case <-c.stopping.Done():
@@ -250,7 +248,7 @@ func (c *child) fail(why error) {
 	}
 }
 
-// reason says what became of a process in words that clients may read.
+// reason says how a process ended, in words that clients may read.
 func reason(why error) string {
 	if end, ok := errors.AsType[endError](why); ok {
 		return end.Error()
@@ -258,11 +256,11 @@ func reason(why error) string {
 	return "was ended"
 }
 
-// terminate ends the process and all that it has started: it closes stdin, then asks, then
-// kills (MCP 2025-11-25, basic/lifecycle, "Shutdown"). It returns when they have ended.
+// terminate ends the process and everything that it has started: it closes stdin, then asks, then kills (MCP
+// 2025-11-25, basic/lifecycle, "Shutdown"). It returns when they have ended.
 func (c *child) terminate() {
 	close(c.quit)
-	_ = c.stdin.SetWriteDeadline(time.Now()) // a write that is stuck ends; where that is not possible, with the process
+	_ = c.stdin.SetWriteDeadline(time.Now()) // a blocked write ends; if that is impossible, it ends with the process
 	if !within(c.exited, c.patience.Leave) {
 		c.group.Terminate()
 		if !within(c.exited, c.patience.Leave) {
@@ -285,7 +283,7 @@ func (c *child) terminate() {
 	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.Last))
 }
 
-// retire has the child take no more calls, unless one is under way, and reports whether it does.
+// retire makes the child take no more calls, unless one is in progress, and reports whether it does so.
 func (c *child) retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,7 +294,7 @@ func (c *child) retire() bool {
 	return true
 }
 
-// idle returns how long no call has been under way.
+// idle returns how long no call has been in progress.
 func (c *child) idle() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,7 +304,7 @@ func (c *child) idle() time.Duration {
 	return time.Since(c.used)
 }
 
-// within waits until done is closed, and reports whether that was in time.
+// within waits until done is closed, and reports whether that happened in time.
 func within(done <-chan struct{}, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -328,7 +326,7 @@ func (c *child) hear(stderr io.Reader) {
 			quota.close(c.log.Info, "stderr")
 			return
 		}
-		if first { // of a longer line the rest is left out
+		if first { // the rest of a longer line is dropped
 			c.last.add(line)
 			c.quote(c.log.Info, "stderr", line, &quota)
 		}
@@ -336,7 +334,7 @@ func (c *child) hear(stderr io.Reader) {
 	}
 }
 
-// quote logs a line of the child's, and how many were left out before it, within the quota.
+// quote logs a line from the child, and how many were dropped before it, within the quota.
 func (c *child) quote(log func(message string, attrs ...any), message string, line []byte, quota *quota) {
 	ok, left := quota.take(time.Now())
 	if !ok {

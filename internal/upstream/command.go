@@ -13,41 +13,38 @@ import (
 	"time"
 )
 
-// Share says which clients have a child in common.
+// Share says which clients share a child.
 type Share uint8
 
 const (
-	// ShareAll is one child for all clients. It is told of no client capabilities, so that it
-	// asks nothing.
+	// ShareAll is one child for all clients. It is told of no client capabilities, so it never asks anything.
 	ShareAll Share = iota
-	// ShareClient is a child for each session, so that what it asks reaches the right client;
-	// in the modern era, which has no sessions, one for each caller.
+	// ShareClient is a child for each session, so that its questions reach the right client; in the modern
+	// era, which has no sessions, it is one for each caller.
 	ShareClient
 )
 
-// Command says how a stdio server is started, and for how long it is kept.
+// Command says how a stdio server is started, and how long it is kept.
 type Command struct {
-	// Path is the program: a name, which is looked up in the PATH of this process,
-	// or a path, which counts from Dir when it is relative.
+	// Path is the program: a name, looked up in this process's PATH, or a path, relative to Dir unless it is
+	// absolute.
 	Path string
 	// Args are its arguments, without its name.
 	Args []string
-	// Env is all that the child gets of an environment, as NAME=value. See [Environ].
+	// Env is the child's whole environment, as NAME=value. See [Environ].
 	Env []string
 	// Dir is the working directory; empty means that of this process.
 	Dir string
-	// Share says who has the child in common; the zero value is [ShareAll].
+	// Share says who shares the child; the zero value is [ShareAll].
 	Share Share
-	// Idle is how long a child may go without a call before it is stopped. 0 means for ever
-	// with [ShareAll], where the next call starts another child, and half an hour with
-	// [ShareClient], where the session ends with its child, unless the client keeps its
-	// stream open.
+	// Idle is how long a child may go without a call before it is stopped. 0 means forever with [ShareAll],
+	// where the next call starts another child, and half an hour with [ShareClient], where the session ends
+	// with its child, unless the client keeps its stream open.
 	Idle time.Duration
-	// Local says that whoever calls has started this process, too, and may see the last lines
-	// of a program that dies at its start. Others are only told that it died.
+	// Local says that the caller has started this process too, and may see the last lines of a program that
+	// dies at its start. Others are only told that it died.
 	Local bool
-	// Patience is how long its processes may take; the zero value is for programs of
-	// strangers.
+	// Patience has the time limits for its processes; the zero value suits programs of strangers.
 	Patience Patience
 }
 
@@ -78,7 +75,7 @@ func (c *Command) find() (string, error) {
 	return exec.LookPath(path)
 }
 
-// needed are the variables without which programs cannot find their files.
+// needed are variables without which programs cannot find their files.
 var needed = map[string][]string{
 	"windows": {
 		"PATH", "HOME", "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA",
@@ -87,8 +84,8 @@ var needed = map[string][]string{
 	"": {"PATH", "HOME"},
 }
 
-// Environ returns the environment of a child, sorted: PATH and HOME by lookup, which has the
-// form of os.LookupEnv, on Windows also what no program starts without, and env, which wins.
+// Environ returns the environment of a child, sorted: PATH and HOME from lookup, which has the signature of
+// os.LookupEnv, on Windows also the variables that every program needs, and env, which takes precedence.
 func Environ(lookup func(string) (string, bool), env map[string]string) []string {
 	names := needed[runtime.GOOS]
 	if names == nil {
@@ -101,7 +98,7 @@ func Environ(lookup func(string) (string, bool), env map[string]string) []string
 		}
 	}
 	for name, value := range env {
-		if runtime.GOOS == "windows" { // names are the same there in any case
+		if runtime.GOOS == "windows" { // names are case-insensitive there
 			maps.DeleteFunc(values, func(other, _ string) bool { return strings.EqualFold(name, other) })
 		}
 		values[name] = value

@@ -1,9 +1,9 @@
 // Package upstream carries requests to MCP servers.
 //
-// A [Connection] takes a [Request] and returns an HTTP response whose body is the raw answer,
-// or an Error that tells whether the request can have been carried out. [HTTP] sends it over
-// Streamable HTTP. [Stdio] gives it to a child process, and answers as a server over Streamable
-// HTTP would. [Ask] makes a request and reads its whole answer.
+// A [Connection] takes a [Request] and returns an HTTP response whose body is the raw answer, or an Error
+// that says whether the request may have been carried out. [HTTP] sends it over Streamable HTTP. [Stdio]
+// gives it to a child process, and answers as a server over Streamable HTTP would. [Ask] makes a request and
+// reads its whole answer.
 //
 // # The way of a message to a child process
 //
@@ -16,9 +16,8 @@
 //	Mailbox         mailbox.go  holds it until the client reads, as JSON or as an event stream;
 //	                            an answer over 1 MiB is a longAnswer (long.go)
 //
-// What a child says of its own accord goes to its session's stream, or where clients share the
-// child, to those whom it concerns (shared.go, interest.go, [Subscriptions]). What differs in
-// the modern era is in modern.go. A child that dies is started again after a pause
-// (backoff.go); the last lines of its stderr are kept for the log (tail.go). Package process
-// has what each operating system does in its own way.
+// Messages that a child sends unasked go to its session's stream or, if clients share the child, to the
+// clients concerned (shared.go, interest.go, [Subscriptions]). What differs in the modern era is in
+// modern.go. A child that dies is restarted after a pause (backoff.go); the last lines of its stderr are kept
+// for the log (tail.go). Package process has what differs between operating systems.
 package upstream

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a
-// message leaves at most once, even where net/http would send it again.
+// HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a message is sent
+// at most once, even where net/http would send it again.
 type HTTP struct {
 	url       *url.URL
 	name      string
@@ -27,14 +27,14 @@ type HTTP struct {
 }
 
 const (
-	// dialTimeout tells an address that swallows packets from a server that is slow.
+	// dialTimeout distinguishes an address that swallows packets from a slow server.
 	dialTimeout     = 5 * time.Second
 	idleConnections = 512
 	idleTimeout     = 60 * time.Second
 	maxHeader       = 64 << 10 // of an answer
 )
 
-// NewTransport returns how servers are reached over HTTP. A nil dial is the operating system's.
+// NewTransport returns the transport for servers over HTTP. If dial is nil, the operating system's is used.
 func NewTransport(dial Dial) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
@@ -54,8 +54,8 @@ func NewTransport(dial Dial) *http.Transport {
 // A Dial opens a connection as [net.Dialer.DialContext] does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewHTTP returns the server at endpoint, which people call name. The headers go with every
-// message. A nil dial is the operating system's.
+// NewHTTP returns the server at endpoint; name is its display name. The headers are sent with every message.
+// If dial is nil, the operating system's is used.
 func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -67,18 +67,18 @@ func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP
 	}
 	h.transport = NewTransport(dial)
 	h.transport.WriteBufferSize = 16 << 10 // most messages fit in it
-	h.transport.DisableCompression = true  // answers are looked into, and passed on as they are
+	h.transport.DisableCompression = true  // answers are read, and passed on unchanged
 	h.client = http1.NewTransport(h.transport)
 	return h, nil
 }
 
-// Close ends the connections that are idle.
+// Close closes idle connections.
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
-// Name returns what people call the server.
+// Name returns the server's display name.
 func (h *HTTP) Name() string { return h.name }
 
-// Do implements [Connection]. The server's own headers win over those of the request.
+// Do implements [Connection]. The server's own headers take precedence over the request's.
 func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 	header := req.Header
 	maps.Copy(header, h.header)
@@ -95,7 +95,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		r = r.WithContext(ctx)
 	}
 	if body := req.text(); len(body) > 0 {
-		// The transport knows this reader, and writes the header and the body at once.
+		// The transport recognises this reader, and writes the header and the body in one go.
 		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 		r.ContentLength = int64(len(body))
 		r.Body = open()

@@ -10,13 +10,13 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// initResult is what a child answers to initialize.
+// initResult is a child's answer to initialize.
 type initResult struct {
 	result  json.Value
 	version string
 }
 
-// ClientInfo is what this program calls itself as a client, where it speaks for no other.
+// ClientInfo is what this program calls itself as a client, unless it speaks for another one.
 var ClientInfo = func() []byte {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -25,8 +25,8 @@ var ClientInfo = func() []byte {
 	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
 }()
 
-// open makes a child that is not a session's ready for requests, in whichever era it speaks.
-// hello is empty in the modern era.
+// open makes a child that does not belong to a session ready for requests, in whichever era it speaks. hello
+// is empty in the modern era.
 func (c *child) open(ctx context.Context) (hello *initResult, err error) {
 	hello, err = c.initialize(ctx)
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
@@ -62,7 +62,7 @@ func (c *child) ask(ctx context.Context, method string, params []byte) (message,
 	return call.last(ctx)
 }
 
-// errRefused says that a child knows no initialize, or answers with an error.
+// errRefused says that a child does not know initialize, or answers it with an error.
 var errRefused = errors.New("refused initialize")
 
 func readInitResult(said message) (*initResult, error) {
@@ -83,9 +83,9 @@ func readInitResult(said message) (*initResult, error) {
 	return hello, nil
 }
 
-// negotiate returns the version for a client that has asked for one version at a child that
-// has settled on another. Messages pass as they are: a client of an older version than the
-// child's ignores what it does not know and gets its own; any other gets the child's.
+// negotiate returns the protocol version for a client that asked for one version at a child that uses
+// another. Messages pass unchanged: a client of an older version than the child's ignores what it does not
+// know and gets its own version; any other gets the child's.
 func negotiate(asked, childs string) string {
 	if era, ok := wire.EraOf(asked); (ok && era == wire.Legacy || asked == wire.Version20241105) && asked <= childs {
 		return asked
@@ -93,8 +93,8 @@ func negotiate(asked, childs string) string {
 	return overHTTP(childs)
 }
 
-// overHTTP returns the version as one of Streamable HTTP: 2025-03-26 differs from 2024-11-05 in
-// the transport, which is ours here.
+// overHTTP returns the version for Streamable HTTP: 2025-03-26 differs from 2024-11-05 only in the transport,
+// which is ours here.
 func overHTTP(version string) string {
 	if version == wire.Version20241105 {
 		return wire.Version20250326

@@ -15,11 +15,11 @@ const (
 	maxSubscribed    = 16 << 20 // bytes of the URIs of all sessions
 )
 
-// interests are what the sessions that share a child have subscribed to. The child is told of
-// the first that wants to hear of a resource and of the last that does not any more, and each
-// session hears only what it has asked for.
+// interests are what the sessions that share a child have subscribed to. The child is told when the first
+// session subscribes to a resource and when the last one unsubscribes; each session only hears what it has
+// asked for.
 type interests struct {
-	// turn is held while the child is told of a change, so that changes reach it in order.
+	// turn is held while the child is told about a change, so that changes reach it in order.
 	turn chan struct{}
 
 	wanted Subscriptions[*session] // guarded by Stdio.mu
@@ -41,14 +41,14 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 		return nil, Unsent(ctx, s.name)
 	}
 	var uri string
-	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // what is missing or no string, the child judges
+	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // a missing or invalid value is for the child to judge
 	if m.Method == wire.MethodSubscribe {
 		return s.subscribe(ctx, m, x, uri)
 	}
 	return s.unsubscribe(ctx, m, x, uri)
 }
 
-// done answers a request that the child need not know of.
+// done answers a request that the child does not need to know about.
 func done(m *wire.Message) (*http.Response, error) {
 	return wire.RespondResult(m.ID, []byte("{}")), nil
 }
@@ -101,7 +101,7 @@ func (s *Stdio) isOpen(x *session) bool {
 	return ok
 }
 
-// tellInterest passes a request on, and reports whether the child has taken it.
+// tellInterest passes on a request, and reports whether the child has taken it.
 func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {
 	resp, err = s.hand(ctx, recipient{}, func(c *child) (*http.Response, error) {
 		call, err := c.accept(ctx.Done(), m, x.id, "")
@@ -121,8 +121,8 @@ func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (
 	return resp, taken, err
 }
 
-// forget tells the shared child, if there is one, that no client is interested in a
-// resource any more. s.mu is held.
+// forget tells the shared child, if there is one, that no client is interested in a resource any more. s.mu
+// is held.
 func (s *Stdio) forget(uri string) {
 	if c := s.ready[""]; c != nil {
 		c.orderAbout(wire.MethodUnsubscribe, uri)
@@ -138,14 +138,14 @@ func (c *child) orderAbout(method, uri string) {
 	}
 }
 
-// resumeInterests subscribes a new shared child to what the sessions want. s.mu is held.
+// resumeInterests subscribes a new shared child to the sessions' resources. s.mu is held.
 func (s *Stdio) resumeInterests(c *child) {
 	for _, uri := range s.wanted.All() {
 		c.orderAbout(wire.MethodSubscribe, uri)
 	}
 }
 
-// dropInterests forgets the subscriptions of a session that ends. s.mu is held.
+// dropInterests drops the subscriptions of a session that ends. s.mu is held.
 func (s *Stdio) dropInterests(x *session) {
 	for _, uri := range s.wanted.Drop(x) {
 		s.forget(uri)

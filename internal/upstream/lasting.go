@@ -2,14 +2,15 @@ package upstream
 
 import "context"
 
-// lasting is a context with the values of another as well.
+// lasting is a context that also has the values of another.
 type lasting struct {
 	context.Context //nolint:containedctx // it is one
 
 	values context.Context //nolint:containedctx // as above
 }
 
-// Lasting returns a context that ends when life does, with the values of a request: for work that goes on without it.
+// Lasting returns a context that ends when life does, with the values of a request: for work that continues
+// without the request.
 func Lasting(life, request context.Context) context.Context { return lasting{life, request} }
 
 // Value returns a value of either.

@@ -8,26 +8,25 @@ import (
 
 const (
 	lineBuffer = 64 << 10  // what is read at a time
-	keptBuffer = 256 << 10 // the most that is kept while there is nothing to read
+	keptBuffer = 256 << 10 // the most that is kept while nothing is being read
 )
 
-// A lineReader splits a stream into lines. A line up to the window comes as a whole, a longer
-// one in pieces as they arrive; the first fills the window.
+// A lineReader splits a stream into lines. A line that fits into the window is returned whole, a longer one
+// in pieces as they arrive; the first piece fills the window.
 type lineReader struct {
 	src    *bufio.Reader
 	window int
-	begun  []byte // the beginning of a line that has not come as a whole
-	long   bool   // the last piece was not the end of its line
+	begun  []byte // the beginning of an incomplete line
+	long   bool   // the last piece did not end its line
 }
 
 func newLineReader(src io.Reader, window int) *lineReader {
 	return &lineReader{src: bufio.NewReaderSize(src, min(lineBuffer, window)), window: window}
 }
 
-// next returns the next line without its line feed, or the next piece of one; last says
-// whether it ends the line. A carriage return comes as a space, which is the same in JSON and
-// cannot break a server-sent event. The piece is valid until the next call. The error is that
-// of the stream, once everything before it has been returned.
+// next returns the next line without its line feed, or the next piece of one; last says whether it ends the
+// line. A carriage return becomes a space, which is the same in JSON and cannot break a server-sent event.
+// The piece is valid until the next call. The stream's error is returned after everything before it.
 func (l *lineReader) next() (piece []byte, last bool, err error) {
 	if l.begun = l.begun[:0]; cap(l.begun) > keptBuffer && !l.long {
 		l.begun = nil
@@ -56,7 +55,7 @@ func (l *lineReader) next() (piece []byte, last bool, err error) {
 	}
 }
 
-// with returns what has begun, with text behind it and spaces for carriage returns.
+// with returns the beginning of the line followed by text, with spaces for carriage returns.
 func (l *lineReader) with(text []byte) []byte {
 	if len(l.begun) > 0 {
 		l.begun = append(l.begun, text...)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// longest bounds an answer.
+	// longest limits the size of an answer.
 	longest = 1 << 30
-	// heldBack is how many bytes are not given to the reader while it is not known where the
-	// id stands: more than any id of ours takes.
+	// heldBack is how many bytes are held back while the position of the id is unknown: more than any of our
+	// ids takes.
 	heldBack = 32
 )
 
@@ -25,24 +25,24 @@ var (
 	errClosed    = errors.New("the answer was closed")
 )
 
-// A longAnswer is one that is longer than the window, on its way from the child to the one
-// who waits for it. The child is never kept waiting, since others wait for what it says
-// next. The id, which may stand last, is replaced on the way.
+// A longAnswer is an answer larger than the window, on its way from the child to the reader waiting for it.
+// The child is never kept waiting, since others wait for its next messages. The id, which may come last, is
+// replaced on the way.
 //
-// One goroutine writes and another reads; close may be called by any.
+// One goroutine writes and another reads; any may call close.
 type longAnswer struct {
 	wake chan struct{} // holds a token when there is something new
 
 	mu      sync.Mutex
-	text    *spool.Text // what is written and not read
-	written int64       // bytes of the answer
-	given   int64       // bytes of it that were read
+	text    *spool.Text // written and not yet read
+	written int64       // size of the answer
+	given   int64       // bytes already read
 
-	id      wire.Span // where it stands, once that is known
-	instead wire.ID   // what is given in its place
+	id      wire.Span // where the id is, once that is known
+	instead wire.ID   // the replacement
 
-	ended  bool  // nothing more is written
-	err    error // with which it ends, io.EOF when the answer is whole
+	ended  bool  // nothing more will be written
+	err    error // how it ends; io.EOF if the answer is complete
 	closed bool  // nobody reads it
 }
 
@@ -50,10 +50,10 @@ func newLongAnswer(room *spool.Room) *longAnswer {
 	return &longAnswer{wake: make(chan struct{}, 1), text: spool.NewText(room)}
 }
 
-// replace says which id the reader gets; it is called before there is a reader.
+// replace sets the id that the reader gets. It is called before there is a reader.
 func (a *longAnswer) replace(instead wire.ID) { a.instead = instead }
 
-// place tells where the id stands; it is called before the end of the id is written.
+// place sets the position of the id. It is called before the end of the id is written.
 func (a *longAnswer) place(at wire.Span) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +62,7 @@ func (a *longAnswer) place(at wire.Span) {
 	}
 }
 
-// put writes a piece of the answer. What goes wrong is told to the reader.
+// put writes a piece of the answer. Errors are reported to the reader.
 func (a *longAnswer) put(p []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,7 +79,7 @@ func (a *longAnswer) put(p []byte) {
 	wake(a.wake)
 }
 
-// finish says that the text is whole, or with err why it will not be.
+// finish says that the text is complete or, with err, why it will not be.
 func (a *longAnswer) finish(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,8 +108,8 @@ func (a *longAnswer) close() {
 	wake(a.wake)
 }
 
-// next waits for a piece of the text and reads it into p. The error is io.EOF at the end of a
-// whole text, what has gone wrong, or the cause of ctx.
+// next waits for a piece of the text and reads it into p. The error is io.EOF at the end of a complete text,
+// the fault if there was one, or the cause of ctx.
 func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 	for {
 		n, err := a.poll(p)
@@ -124,7 +124,7 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// poll reads what there is.
+// poll reads what is available.
 func (a *longAnswer) poll(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *longAnswer) poll(p []byte) (int, error) {
 	return a.get(p[:min(int64(len(p)), ready)])
 }
 
-// giveID gives the client's id in place of the next n bytes.
+// giveID gives the client's id instead of the next n bytes.
 func (a *longAnswer) giveID(p []byte, n int) (int, error) {
 	given := copy(p, a.instead)
 	if a.instead = a.instead[given:]; len(a.instead) > 0 {
@@ -185,7 +185,7 @@ func (a *longAnswer) get(p []byte) (int, error) {
 	return n, err
 }
 
-// longBody is the body of an answer that is one long text.
+// longBody is an answer's body that is one long text.
 type longBody struct {
 	ctx    context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
 	answer *longAnswer

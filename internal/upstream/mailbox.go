@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// mailboxMessages and mailboxBytes bound what waits for a slow reader.
+	// mailboxMessages and mailboxBytes limit what waits for a slow reader.
 	mailboxMessages = 256
 	mailboxBytes    = 1 << 20
 )
 
-// A message is what a server said to one reader: a whole text, or one that is still being
+// A message is something that a server said to one reader: a complete text, or one that is still being
 // written.
 type message struct {
 	text []byte
@@ -25,17 +25,17 @@ type message struct {
 	last bool        // it is the answer
 }
 
-// member returns the result of an answer, or its error; nil: it has none, or is too long.
+// member returns an answer's result or error, or nil if it has none or is too long.
 func (m message) member(name json.Pointer) json.Value { return json.Lookup(m.text, name) }
 
-// A Mailbox holds the messages that wait for their one reader. Putting never blocks. The zero
-// Mailbox is empty. It is safe for concurrent use.
+// A Mailbox holds messages waiting for a single reader. Put never blocks. The zero Mailbox is empty. It is
+// safe for concurrent use.
 type Mailbox struct {
 	mu    sync.Mutex
 	wake  chan struct{} // holds a token when there is something new; nil: nobody has waited yet
 	queue []message
 	bytes int
-	err   error // with which it ends; nil while it is open
+	err   error // how it ends; nil while it is open
 }
 
 // Put adds a message, and reports false when the mailbox is full or has ended.
@@ -66,7 +66,7 @@ func (b *Mailbox) finish(m message) (taken bool) {
 	return true
 }
 
-// End ends the mailbox: when what it holds has been taken, err comes.
+// End ends the mailbox: after its messages have been taken, err is returned.
 func (b *Mailbox) End(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,8 +76,7 @@ func (b *Mailbox) End(err error) {
 	wake(b.wake)
 }
 
-// next takes a message and waits for one. The error is that of End or Finish, or the cause of
-// ctx.
+// next takes a message, waiting for one if need be. The error is that of End or Finish, or the cause of ctx.
 func (b *Mailbox) next(ctx context.Context) (message, error) {
 	for {
 		if m, ok, err := b.poll(); ok || err != nil {
@@ -124,8 +123,8 @@ func (b *Mailbox) take() []message {
 	return left
 }
 
-// Events returns a body of server-sent events, one for each message, up to the end of the
-// mailbox or of ctx. Its first Close calls onClose.
+// Events returns a body of server-sent events, one for each message, until the mailbox or ctx ends. Its first
+// Close calls onClose.
 func (b *Mailbox) Events(ctx context.Context, onClose func()) io.ReadCloser {
 	return b.events(ctx, onClose)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// DiscoverParams are those of a server/discover of our own.
+// DiscoverParams are the params of our own server/discover.
 var DiscoverParams = append(append([]byte(`{"_meta":{`), wire.Introduction(ClientInfo, []byte("{}"))...), "}}"...)
 
-// discovers finds out whether a child that has refused initialize is of the modern era.
+// discovers finds out whether a child that has refused initialize speaks the modern era.
 func (c *child) discovers(ctx context.Context) bool {
 	said, err := c.ask(ctx, wire.MethodDiscover, DiscoverParams)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *child) era() wire.Era {
 	return wire.Legacy
 }
 
-// isStateless reports whether a message is to be taken as one of the modern era. Where each
-// client has its own child, and none has shown its era yet, the message has to say so.
+// isStateless reports whether a message is treated as one of the modern era. If each client has its own
+// child, and none has shown its era yet, the message has to say so itself.
 func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	switch s.Era() {
 	case wire.Modern:
@@ -49,8 +49,8 @@ func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	}
 }
 
-// anonymous is the key of clients of the modern era of whom nothing is known. They share a
-// child, and are kept from each other as where all do.
+// anonymous is the key of clients of the modern era about whom nothing is known. They share a child, and are
+// isolated from each other as in any shared child.
 const anonymous = "anonymous"
 
 // clientKey returns the key of a client's own child in the modern era; empty: all share one.
@@ -65,34 +65,33 @@ func (s *Stdio) clientKey(of Caller) string {
 	}
 }
 
-// postModern takes a message for a server of the modern era. The error is errOtherEra when the
-// server turns out to be of the other.
+// postModern takes a message for a server of the modern era. The error is errOtherEra if the server turns out
+// to be of the other era.
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
 	switch {
 	case m.Kind != wire.Request || m.ProtocolVersion != "":
 	case m.Method == wire.MethodInitialize:
 		return refuseInitialize(m), nil
-	case session != "": // it is one that another child has opened
+	case session != "": // another child has opened it
 		return wire.RespondLost(), nil
 	}
 	return s.pass(ctx, m, to)
 }
 
-// refuseInitialize returns the answer of a server of the modern era to initialize (MCP
-// 2026-07-28, basic/versioning).
+// refuseInitialize returns a modern server's answer to initialize (MCP 2026-07-28, basic/versioning).
 func refuseInitialize(m *wire.Message) *http.Response {
 	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
 	return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
 		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
 }
 
-// refuseDiscover returns the answer of a server of the legacy era to server/discover.
+// refuseDiscover returns a legacy server's answer to server/discover.
 func refuseDiscover(m *wire.Message) *http.Response {
 	return wire.RespondError(m.ID, wire.CodeMethodNotFound, "unknown method")
 }
 
-// notice deals with what a child of the modern era says beside answers and progress (MCP
-// 2026-07-28, basic/transports/stdio, "Receiving Messages").
+// notice handles messages from a modern child other than answers and progress (MCP 2026-07-28,
+// basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
 		r.complain(notMessage, text)
@@ -110,15 +109,15 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 		r.publish(m)
 	case m.Method == wire.MethodLog:
 		var name string
-		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it is nobody's
+		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it belongs to nobody
 		r.child.tellLog(text, wire.LogLevelOf(name))
 	default:
 		r.complain("a notification does not belong to any request", text)
 	}
 }
 
-// publish passes a notification to the subscription that it names. The subscription of a
-// reader that does not keep up ends, so that it knows that it has missed something.
+// publish passes a notification to the subscription that it names. If the reader does not keep up, its
+// subscription ends, so that it knows that it missed something.
 func (r *receiver) publish(m *wire.Message) {
 	id, ok := number(m.Subscription)
 	if !ok {
@@ -136,7 +135,7 @@ func (r *receiver) publish(m *wire.Message) {
 	}
 }
 
-// endSubscription ends a subscription without an answer, and reports whether there is one.
+// endSubscription ends a subscription without an answer, and reports whether it existed.
 func (c *child) endSubscription(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,8 +149,8 @@ func (c *child) endSubscription(id int64) bool {
 	return true
 }
 
-// tellLog passes what the child logs to the calls that have asked for it. It does not say
-// which of them it is about, so that nobody hears it where clients share the child.
+// tellLog passes the child's log messages to the calls that asked for them. They do not say which call they
+// are about, so if clients share the child, nobody gets them.
 func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	text = slices.Clone(text)
 	c.mu.Lock()

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxWaiting bounds what waits to be written, in bytes; beyond it callers wait.
+	// maxWaiting limits the data waiting to be written, in bytes; beyond it, callers wait.
 	maxWaiting = 4 << 20
 	// writeChunk is what a child has to read within its patience.
 	writeChunk = 64 << 10
-	// writtenAtOnce is what a caller writes itself: a pipe takes so much as a whole or not at all.
+	// writtenAtOnce is what a caller writes itself: a pipe takes that much in one piece or not at all.
 	writtenAtOnce = 4 << 10
 )
 
-// lockForRoom waits until there is room, and locks c.mu. With an error it is not locked: errDone
-// when done ends the waiting, errUnsent when the child takes no more.
+// lockForRoom waits until there is room, and locks c.mu. On an error it is not locked: errDone means that
+// done ended the wait, errUnsent that the child takes no more.
 func (c *child) lockForRoom(done <-chan struct{}) error {
 	c.mu.Lock()
 	for c.gone == nil && len(c.out) > maxWaiting {
@@ -45,14 +45,14 @@ func (c *child) lockForRoom(done <-chan struct{}) error {
 // errDone says that the caller's context has ended.
 var errDone = errors.New("the caller has gone")
 
-// endLine makes one line of what was appended to c.out from start on.
+// endLine turns what was appended to c.out from start on into one line.
 func (c *child) endLine(start int) {
 	wire.OneLine(c.out[start:])
 	c.out = append(c.out, '\n')
 }
 
-// flush has c.out written: at once where it is small and the pipe has room, which spares a
-// change of goroutines, and else by write. c.mu is held.
+// flush writes c.out: at once if it is small and the pipe has room, which saves a switch of goroutines, and
+// otherwise through write. c.mu is held.
 func (c *child) flush() {
 	if !c.writing && len(c.out) <= writtenAtOnce {
 		if n := process.WriteOnce(c.stdin, c.out); n > 0 {
@@ -65,7 +65,7 @@ func (c *child) flush() {
 	}
 }
 
-// tell gives the child a message that has no answer. Its errors are those of lockForRoom.
+// tell gives the child a message that expects no answer. Its errors are those of lockForRoom.
 func (c *child) tell(done <-chan struct{}, text []byte) error {
 	if err := c.lockForRoom(done); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (c *child) tell(done <-chan struct{}, text []byte) error {
 	return nil
 }
 
-// reply answers a request of the child's own. It does not block the receiver: a child that
-// does not read its answers gets none.
+// reply answers a request from the child. It does not block the receiver: a child that does not read its
+// answers gets none.
 func (c *child) reply(text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,8 @@ func (c *child) append(text []byte) {
 	c.flush()
 }
 
-// write writes what flush has left, all that has gathered at once, until the child has to end;
-// then it closes stdin.
+// write writes what flush has left, everything that has accumulated at once, until the child has to end; then
+// it closes stdin.
 func (c *child) write() {
 	defer c.stdin.Close()
 	stalled := time.AfterFunc(time.Hour, func() { c.stop(errStalled) })
@@ -141,14 +141,13 @@ func (c *child) write() {
 	}
 }
 
-// probe asks a child that has left a call unanswered for a sign of life, by a ping or, in the
-// modern era, by server/discover. One that says nothing at all for a while has hung, and is
-// ended. c.mu is held.
+// probe asks a child that left a call unanswered for a sign of life: with a ping or, in the modern era, with
+// server/discover. A child that stays silent for a while has hung, and is ended. c.mu is held.
 func (c *child) probe() {
 	if c.probing != nil {
 		return
 	}
-	if c.modern.Load() { // anything that is said will do
+	if c.modern.Load() { // any message will do
 		c.order(wire.MethodDiscover, DiscoverParams)
 	} else {
 		c.order(wire.MethodPing, nil)

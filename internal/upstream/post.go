@@ -30,7 +30,7 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 	to = recipient{session: x, stamp: to.stamp}
 	switch {
 	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
-		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the legacy era
+		return refuseDiscover(m), nil // outside a session, no child can say that it is of the legacy era
 	case refusal != nil:
 		return refusal, nil
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
@@ -40,7 +40,7 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 	}
 }
 
-// pass takes a message that goes to a child as it is.
+// pass takes a message that goes to a child unchanged.
 func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	if m.Kind != wire.Request {
 		return s.deliver(ctx, m, to)
@@ -58,8 +58,7 @@ func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*http.
 	return s.request(ctx, plain, to)
 }
 
-// A recipient is the child that a message is for: that of a session, of a client in the modern
-// era, or of all.
+// A recipient is the child that a message is for: a session's, a modern client's, or the shared one.
 type recipient struct {
 	session *session // nil: the message belongs to none
 	key     string   // of the client
@@ -81,8 +80,8 @@ func askedVersion(params []byte) string {
 	return version
 }
 
-// hand has use give a message to the child that it is for. When that takes no more (errUnsent),
-// a shared child is replaced, while a session is lost with its own.
+// hand lets use give a message to the child that it is for. If that child takes no more (errUnsent), a shared
+// child is replaced, while a session ends with its own child.
 func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*http.Response, error)) (*http.Response, error) {
 	for {
 		c := to.own()
@@ -113,7 +112,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
 		if m.Method == wire.MethodDiscover && c.era() == wire.Legacy {
-			return refuseDiscover(m), nil // even if it knows it: what it says goes to a session
+			return refuseDiscover(m), nil // even if the client knows it: answers go to a session
 		}
 		session := ""
 		if to.session != nil {
@@ -128,7 +127,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 		}
 		said, err := call.next(ctx)
 		switch {
-		case errors.Is(err, io.EOF): // the child has ended a subscription before it said anything on it
+		case errors.Is(err, io.EOF): // the child ended a subscription before saying anything on it
 			resp, _ := stream(ctx, c, call)
 			return resp, nil
 		case err != nil && ctx.Err() != nil:
@@ -152,7 +151,7 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 	return Broken(ctx, s.name, context.Cause(ctx))
 }
 
-// catchUp gives a client what its child has said while the client did not listen.
+// catchUp gives a client what its child said while the client was not listening.
 func (s *Stdio) catchUp(x *session, call *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +175,7 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 	return resp
 }
 
-// stream returns as an event stream what the child says to the call from now on.
+// stream returns, as an event stream, what the child says about the call from now on.
 func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
 	body := call.events(ctx, func() {
 		c.abandon(call, noLonger)
@@ -185,21 +184,21 @@ func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBo
 	return wire.RespondEvents(body), body
 }
 
-// kept are the notifications that a shared child does not get: it was initialized without the
-// clients, and told of no capabilities.
+// kept are notifications that a shared child does not get: it was initialized without the clients, and told
+// of no capabilities.
 var kept = map[string]bool{
 	wire.MethodInitialized:  true,
 	wire.MethodRootsChanged: true,
 	wire.MethodProgress:     true,
 }
 
-// deliver takes a notification, or an answer to a question of the child's.
+// deliver takes a notification, or an answer to a child's question.
 func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	switch {
 	case m.Method == wire.MethodCancelled:
 		s.cancel(m, to.session)
 		return wire.Respond(http.StatusAccepted, nil), nil
-	case to.own() == nil && (m.Kind == wire.Response || kept[m.Method]): // it has asked nothing
+	case to.own() == nil && (m.Kind == wire.Response || kept[m.Method]): // it did not ask anything
 		return wire.Respond(http.StatusAccepted, nil), nil
 	}
 	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
@@ -210,8 +209,7 @@ func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*ht
 	})
 }
 
-// cancel passes a cancellation on. Without a session the id in it may be anybody's, so that it
-// is passed over.
+// cancel passes on a cancellation. Without a session the id in it could be anyone's, so it is ignored.
 func (s *Stdio) cancel(m *wire.Message, x *session) {
 	if x == nil {
 		return

@@ -10,27 +10,27 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// messageWindow bounds a message of a child, in bytes. Only an answer may be longer; it is a
-// [longAnswer] then.
+// messageWindow limits a message from a child, in bytes. Only an answer may be longer; it is then a
+// [longAnswer].
 const messageWindow = 1 << 20
 
-// A receiver reads what a child says, and hands it to those whom it concerns. Lines that are no
-// messages, and answers to nothing, are logged and dropped.
+// A receiver reads what a child says, and hands it to those concerned. Lines that are not messages, and
+// answers to nothing, are logged and dropped.
 //
-// An answer is known by its id, which some servers write last. A long one is held until its id
-// has come, unless it can belong to one call only: the child is not shared, no other call is
-// under way, and none was given up.
+// An answer is recognised by its id, which some servers write last. A long one is held until its id has
+// arrived, unless it can belong to only one call: the child is not shared, no other call is in progress, and
+// none was given up.
 type receiver struct {
 	child   *child
 	scan    wire.Scanner
 	message wire.Message
 	quota   quota
 
-	// Of a line that is longer than the window:
+	// For a line that is longer than the window:
 	long bool
-	text *longAnswer // nil: it is no answer, or nobody waits for it
+	text *longAnswer // nil: not an answer, or nobody waits for it
 	call *call       // whose answer it is
-	id   bool        // text has been told where the id stands
+	id   bool        // text knows where the id is
 }
 
 func (r *receiver) read(stdout io.Reader) {
@@ -58,7 +58,7 @@ func (r *receiver) complain(what string, text []byte) {
 
 const notMessage = "stdout holds a line that is not a message"
 
-// line deals with a whole line.
+// line handles a complete line.
 func (r *receiver) line(text []byte) {
 	r.scan.Reset()
 	if _, err := r.scan.Write(text); err != nil || r.scan.Close() != nil {
@@ -77,7 +77,7 @@ func (r *receiver) line(text []byte) {
 		r.progress(text)
 	case r.child.modern.Load():
 		r.notice(kind, text)
-	case kind == wire.Request && string(signs.Method) == "ping": // it asks the other end of its pipe
+	case kind == wire.Request && string(signs.Method) == "ping": // it asks whoever is at the other end of its pipe
 		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
 	default:
 		r.child.home.hear(r.child, signs, text)
@@ -93,7 +93,7 @@ func (r *receiver) answer(call *call, text []byte) []byte {
 	return wire.Splice(make([]byte, 0, len(text)+len(edits)*len(call.clientID)), text, edits...)
 }
 
-// callOf returns the call with that id; nil when nobody waits for the answer.
+// callOf returns the call with that id, or nil if nobody waits for the answer.
 func (r *receiver) callOf(id wire.ID, text []byte) *call {
 	n, ok := number(id)
 	if !ok {
@@ -132,7 +132,7 @@ func (r *receiver) progress(text []byte) {
 	}
 }
 
-// piece deals with a piece of a line that is longer than the window.
+// piece handles a piece of a line that is longer than the window.
 func (r *receiver) piece(text []byte, last bool) {
 	first := !r.long
 	if first {
@@ -175,7 +175,7 @@ func (r *receiver) pass(text []byte, signs *wire.Signs) {
 	r.text.put(text)
 }
 
-// identify deals with the id of a long answer. It reports false when nobody waits for it.
+// identify handles the id of a long answer. It reports false if nobody waits for it.
 func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 	n, ok := number(signs.ID)
 	if r.call != nil && (!ok || n != r.call.id) {
@@ -198,7 +198,7 @@ func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 
 var errWrongID = errors.New("the answer has another id than the request")
 
-// open hands the answer to its call, which may read it from now on.
+// open hands the answer to its call, which may read it from then on.
 func (r *receiver) open(call *call) {
 	r.call = call
 	r.text.replace(call.clientID)
@@ -223,7 +223,7 @@ func (r *receiver) end() {
 	r.text, r.call = nil, nil
 }
 
-// lose gives a long answer up, and tells whoever waits for it.
+// lose gives up a long answer, and tells whoever is waiting for it.
 func (r *receiver) lose(why error) {
 	if r.text == nil {
 		return

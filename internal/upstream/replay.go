@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// What net/http sends again by itself, and what is done about it:
+// What net/http repeats by itself, and what is done about it:
 //
 //   - Over HTTP/1.1, a request of which nothing was written to a connection that turned
 //     out to be closed. That is safe, and left to it.
@@ -19,12 +19,12 @@ import (
 //   - Over HTTP/2, a request that the server has reset or left out by GOAWAY, which is the
 //     server's word on whether it was carried out: [overTLS].
 
-// replayHeaders are the headers for which net/http sends a request twice, although it cannot
-// know whether the server honours them.
+// replayHeaders are the headers that make net/http send a request twice, although it cannot know whether the
+// server honours them.
 var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
 
-// withoutReplay spells those headers so that net/http does not recognize them; to servers it is
-// the same (RFC 9110, section 5.1).
+// withoutReplay changes the case of those headers so that net/http does not recognise them; for servers this
+// makes no difference (RFC 9110, section 5.1).
 func withoutReplay(header http.Header) {
 	for _, name := range replayHeaders {
 		if values, ok := header[name]; ok {
@@ -55,7 +55,7 @@ func (o *overTLS) traced(ctx context.Context) context.Context {
 
 var errSentOnce = errors.New("the server reset the request, and may have carried it out: it is not sent again")
 
-// mayRepeat returns why the transport must not send the request again, or nil.
+// mayRepeat returns why the transport must not repeat the request, or nil.
 func (o *overTLS) mayRepeat() error {
 	if o != nil && o.http2.Load() && o.begun.Load() {
 		return errSentOnce

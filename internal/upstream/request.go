@@ -13,18 +13,17 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Connection carries requests to a server that presents itself as one over Streamable HTTP.
-// It is safe for concurrent use.
+// A Connection carries requests to a server that presents itself as one over Streamable HTTP. It is safe for
+// concurrent use.
 type Connection interface {
-	// Do sends a request and returns the answer, whatever its status; closing its body is
-	// left to the caller. The error is a [*recourse.Error] of origin gateway: cancelled or
-	// timeout when ctx ended, else why the server cannot be reached. It states
-	// recourse.EffectNone when the request has not been sent, and no effect when it may
-	// have arrived. [Broken] tells what an error of reading the body means.
+	// Do sends a request and returns the answer, whatever its status; the caller must close its body. The
+	// error is a [*recourse.Error] of origin gateway: cancelled or timeout if ctx ended, otherwise why the
+	// server cannot be reached. It states recourse.EffectNone if the request has not been sent, and no effect
+	// if it may have arrived. [Broken] says what an error from reading the body means.
 	Do(ctx context.Context, r *Request) (*http.Response, error)
-	// Name returns what people call the server.
+	// Name returns the server's display name.
 	Name() string
-	// Close ends what the connection holds.
+	// Close releases what the connection holds.
 	Close()
 }
 
@@ -34,23 +33,23 @@ type Request struct {
 	Method string      // of HTTP; empty means POST
 	Header http.Header // belongs to Do from then on
 
-	// Message is the message, parsed. It is neither changed nor used after Do has
-	// returned; its Raw may still be read then (see [http.RoundTripper]).
+	// Message is the parsed message. It is neither changed nor used after Do has returned; its Raw may still
+	// be read then (see [http.RoundTripper]).
 	Message *wire.Message
-	Body    []byte // in place of Message; it must not change any more
+	Body    []byte // instead of Message; it must not change any more
 
-	Caller Caller // for whom it is made
+	Caller Caller // on whose behalf it is made
 }
 
-// A Caller tells those apart for whom requests are made. The zero Caller may be anybody.
+// A Caller tells apart those on whose behalf requests are made. The zero Caller may be anybody.
 type Caller [sha256.Size]byte
 
-// CallerOf returns the caller of whom these words are known; without any it may be anybody.
+// CallerOf returns the caller identified by these words; without any, it may be anybody.
 func CallerOf(words ...string) Caller {
 	if len(words) == 0 {
 		return Caller{}
 	}
-	var room [256]byte // which most callers need no more than
+	var room [256]byte // enough for most callers
 	text := room[:0]
 	for _, word := range words {
 		text = append(append(text, word...), 0)
@@ -78,18 +77,18 @@ func (r *Request) text() []byte {
 	return r.Body
 }
 
-// Answer is the answer to a request, as a whole.
+// Answer is a complete answer to a request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Result []byte // the member result
 	Error  []byte // the member error
-	Body   []byte // with a status other than 200, in place of the two
+	Body   []byte // instead of the two, if the status is not 200
 }
 
-// Ask makes a request whose answer the caller needs for itself, such as initialize or
-// tools/list, and reads the answer to its end, up to limit bytes. What else the server says
-// meanwhile is dropped. The error is that of [Connection], or bad_response of origin server.
+// Ask makes a request whose answer the caller needs itself, such as initialize or tools/list, and reads the
+// answer to its end, up to limit bytes. Anything else that the server says meanwhile is dropped. The error is
+// that of [Connection], or bad_response of origin server.
 func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64) (*Answer, error) {
 	resp, err := to.Do(ctx, r)
 	if err != nil {
@@ -99,7 +98,7 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 	limited := &io.LimitedReader{R: resp.Body, N: limit + 1}
 	answer := &Answer{Status: resp.StatusCode, Header: resp.Header}
 	if resp.StatusCode != http.StatusOK {
-		answer.Body, _ = io.ReadAll(limited) // a broken body says no more than the status
+		answer.Body, _ = io.ReadAll(limited) // if reading fails, the status still counts
 		return answer, nil
 	}
 	resp.Body = struct {
@@ -126,17 +125,16 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 	}
 }
 
-// errNoAnswer says that an answer holds none to the request.
+// errNoAnswer says that an answer does not contain one to the request.
 var errNoAnswer = errors.New("no answer with the id of the request")
 
-// BadResponse is the failure of an answer, of the server that people call name, that breaks
-// the protocol.
+// BadResponse is the failure for an answer from the server of that name that breaks the protocol.
 func BadResponse(name string, err error) *recourse.Error {
 	return recourse.BadResponse(name).WithOrigin(recourse.OriginServer).CausedBy(err)
 }
 
-// Broken turns an error of sending, or of reading the answer of the server that people call
-// name, into the Error that it means.
+// Broken turns an error in sending, or in reading the answer of the server of that name, into the
+// corresponding Error.
 func Broken(ctx context.Context, name string, err error) *recourse.Error {
 	if e, ok := errors.AsType[*recourse.Error](err); ok && ctx.Err() == nil {
 		return e
@@ -161,7 +159,7 @@ func Broken(ctx context.Context, name string, err error) *recourse.Error {
 	return e.WithOrigin(recourse.OriginGateway).WithProvider(name).CausedBy(err)
 }
 
-// Unsent is the failure of a message that was not sent before ctx ended.
+// Unsent is the failure for a message that was not sent before ctx ended.
 func Unsent(ctx context.Context, name string) *recourse.Error {
 	return Broken(ctx, name, context.Cause(ctx)).WithEffect(recourse.EffectNone)
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxSessions bounds the sessions; the one idle longest is dropped first.
+// maxSessions limits the sessions; the one idle longest is dropped first.
 const maxSessions = 100_000
 
-// A session is one of the legacy era. Where it has a child of its own, it ends with that.
+// A session is a session of the legacy era. If it has its own child, it ends with that child.
 type session struct {
 	s     *Stdio
 	id    string
-	child *child // its own; nil where all share one
+	child *child // its own; nil if all share one
 
 	// Guarded by Stdio.mu:
-	box     *Mailbox // of what its client hears beside answers, whether it listens or not
+	box     *Mailbox // messages for its client besides answers, kept even while it is not listening
 	listens bool
 }
 
@@ -45,14 +45,14 @@ func (s *Stdio) remove(x *session) {
 	s.dropInterests(x)
 }
 
-// noSession is the answer to a message that belongs to a session and names none.
+// noSession is the answer to a message that belongs to a session but names none.
 func noSession() *http.Response {
 	return wire.Respond(http.StatusBadRequest,
 		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: send initialize first.", nil))
 }
 
-// find returns the session of that id, or the refusal of a message that needs one. Where all
-// share a child, a message without an id needs none.
+// find returns the session of that id, or the refusal of a message that needs one. If all share a child, a
+// message without an id needs none.
 func (s *Stdio) find(id string) (*session, *http.Response) {
 	if id == "" && s.command.Share == ShareAll {
 		return nil, nil
@@ -130,8 +130,8 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 	}
 }
 
-// initializeOwn passes initialize on to the session's new child. A child that turns out to be of
-// the modern era becomes that of the client with the key.
+// initializeOwn passes initialize on to the session's new child. A child that turns out to be of the modern
+// era becomes the child of the client with the key.
 func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
 	call, err := c.accept(ctx.Done(), m, x.id, "")
@@ -141,7 +141,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		said, err = call.last(ctx)
 	}
 	switch {
-	case err != nil && ctx.Err() != nil: // nothing is left of it, so that nothing has happened
+	case err != nil && ctx.Err() != nil: // nothing of it is left, so nothing happened
 		c.stop(errStopped)
 		return nil, Unsent(ctx, s.name)
 	case err != nil:
@@ -157,7 +157,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		}
 		return refuseInitialize(m), nil
 	}
-	if err != nil && said.long == nil { // whatever it is, it is the client's to judge
+	if err != nil && said.long == nil { // whatever it is, the client decides
 		c.stop(errStopped)
 		return wire.Respond(http.StatusOK, said.text), nil
 	}
@@ -178,7 +178,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	return x.opened(said.text), nil
 }
 
-// makeRoom ends the child that has been idle longest, when there are as many as there may be.
+// makeRoom ends the child that has been idle longest if the maximum is reached.
 func (s *Stdio) makeRoom(ctx context.Context) error {
 	s.mu.Lock()
 	full := len(s.children) >= s.most
@@ -202,8 +202,8 @@ func (s *Stdio) makeRoom(ctx context.Context) error {
 	}
 }
 
-// retireOldest retires the child that has been idle longest, and whose client does not listen;
-// nil: there is none. s.mu is held.
+// retireOldest retires the child that has been idle longest and whose client is not listening; nil if there
+// is none. s.mu is held.
 func (s *Stdio) retireOldest() *child {
 	var oldest *child
 	var longest time.Duration
@@ -221,13 +221,13 @@ func (s *Stdio) retireOldest() *child {
 	return oldest
 }
 
-// isHeard reports whether the client of a child of its own listens to it. Stdio.mu is held.
+// isHeard reports whether the client with a child of its own listens to it. Stdio.mu is held.
 func isHeard(c *child) bool {
 	x, isOwn := c.home.(*session)
 	return isOwn && x.listens
 }
 
-// listen opens the stream of a session, in place of the one that it has.
+// listen opens the stream of a session, replacing the one that it has.
 func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	x, refusal := s.find(id)
 	if refusal != nil {
@@ -262,9 +262,9 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 	}
 }
 
-// hear implements [listener] for a child that is the session's own. A question goes to the
-// newest call, which it keeps alive, anything else to the stream; each to the other where that
-// is missing; and without either it waits.
+// hear implements [listener] for a child that belongs to the session. A question goes to the newest call,
+// which it keeps alive, anything else to the stream; if that is missing, each goes to the other, and if both
+// are, it waits.
 func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	kind := signs.Message()
 	text = bytes.Clone(text)

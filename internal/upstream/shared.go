@@ -10,14 +10,13 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Clients that share a child must not see each other. What the child says is for the client of
-// the request, the progress token, or the subscription that it names; what names none goes to
-// nobody, but for the news that a list has changed. Tasks and logs name no client, and are not
-// offered.
+// Clients that share a child must not see each other's data. A message from the child is for the client of
+// the request, the progress token, or the subscription that it names; if it names none, nobody gets it,
+// except for the news that a list has changed. Tasks and logs name no client, and are not offered.
 
 const methodsOfTasks = "tasks/" // MCP 2025-11-25, basic/utilities/tasks
 
-// isShared reports whether several clients have the child of that key.
+// isShared reports whether several clients share the child of that key.
 func (s *Stdio) isShared(key string) bool {
 	return s.command.Share == ShareAll || key == anonymous
 }
@@ -32,8 +31,8 @@ func concernsAll(method string) bool {
 	}
 }
 
-// hear implements [listener] for the child that all clients share. The stream of a reader that
-// does not keep up ends, so that it knows that it has missed something.
+// hear implements [listener] for the child that all clients share. If a reader does not keep up, its stream
+// ends, so that it knows that it missed something.
 func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	if signs.Message() == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeMethodNotFound, "no client capabilities were declared", nil))
@@ -43,7 +42,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	if !concernsAll(method) && method != wire.MethodUpdated {
 		return
 	}
-	uri := "" // without one it is nobody's
+	uri := "" // without one it belongs to nobody
 	_ = json.Unmarshal(json.Lookup(text, "/params/uri"), &uri)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +61,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	}
 }
 
-// refuseShared refuses a request whose effects other clients would see; nil: it has none.
+// refuseShared refuses a request whose effects other clients would see; nil if it has none.
 func refuseShared(m *wire.Message) *http.Response {
 	var what string
 	switch {
@@ -77,7 +76,7 @@ func refuseShared(m *wire.Message) *http.Response {
 		"several clients share this server's program, and its "+what+" not say whose they are: they are not offered")
 }
 
-// withoutTask returns a request without what could make it a task.
+// withoutTask returns a request without the members that could make it a task.
 func withoutTask(m *wire.Message) (*wire.Message, error) {
 	params := json.Value(m.Params)
 	if json.Lookup(params, "/task") != nil {
@@ -99,8 +98,7 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)
 }
 
-// forAll returns the answer to initialize without what clients that share a child are not
-// offered.
+// forAll returns the answer to initialize without what clients that share a child are not offered.
 func (r *initResult) forAll() *initResult {
 	result := json.Change(r.result, "capabilities", func(capabilities json.Value) json.Value {
 		return json.Without(json.Without(capabilities, "tasks"), "logging")

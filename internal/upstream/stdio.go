@@ -22,26 +22,25 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Stdio is an MCP server that is a child process and speaks over its stdin and stdout. To its
-// caller it is a server over Streamable HTTP of the child's era (MCP 2025-11-25 and 2026-07-28,
-// basic/transports): it answers with JSON or, when something comes before the answer, with an
-// event stream; in the legacy era it opens sessions, and streams on which the child speaks of
-// its own accord. A child that takes initialize is of the legacy era, whatever else it can do.
+// Stdio is an MCP server that is a child process and speaks over its stdin and stdout. To its caller it is a
+// server over Streamable HTTP of the child's era (MCP 2025-11-25 and 2026-07-28, basic/transports): it
+// answers with JSON or, if anything comes before the answer, with an event stream; in the legacy era it opens
+// sessions, and streams for what the child says unasked. A child that accepts initialize is of the legacy
+// era, whatever else it can do.
 //
-// A child is started for the first call, and again, after growing pauses, when it has died. Its
-// calls fail then, but those that it has not read wait for the next child. A child that closes
-// its output, reads nothing for 30 s, or leaves a call unanswered and says nothing for a
-// minute, not even to a ping, is ended and started again. Nothing that a child has started
-// outlives it.
+// A child is started for the first call, and again, after growing pauses, when it has died. Its calls then
+// fail, except for those that it has not read, which wait for the next child. A child that closes its output,
+// reads nothing for 30 s, or leaves a call unanswered and stays silent for a minute, even when pinged, is
+// ended and restarted. Nothing that a child has started outlives it.
 type Stdio struct {
-	interests // in a child that all share
+	interests // in a child shared by all
 
 	name     string
 	command  Command
 	log      *slog.Logger
 	mask     *redact.Masker // of what goes to log
 	patience Patience
-	most     int // children there may be
+	most     int // how many children there may be
 
 	life context.Context //nolint:containedctx // the life of the children, not of a call
 	end  context.CancelFunc
@@ -49,20 +48,20 @@ type Stdio struct {
 
 	mu       sync.Mutex
 	starts   starts
-	era      wire.Era            // of the child that has said so last; 0: none has
-	ready    map[string]*child   // by the client that has it; empty for the one of all clients
+	era      wire.Era            // of the last child that showed it; 0: none has
+	ready    map[string]*child   // by the client that it belongs to; empty for the shared one
 	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
 	counted  Processes
 	spools   spool.Room // of their long answers
 	sessions *recent.Map[string, *session]
-	streams  map[*Mailbox]*session // on which a shared child is heard; nil: of a client without a session
+	streams  map[*Mailbox]*session // on which a shared child is heard; nil: for a client without a session
 }
 
-// Processes count those of a program.
+// Processes counts the processes of a program.
 type Processes struct {
 	Running       int
-	Started, Died int64 // died: otherwise than because they were stopped
+	Started, Died int64 // died: ended without being stopped
 }
 
 // Processes returns the count.
@@ -74,7 +73,7 @@ func (s *Stdio) Processes() Processes {
 	return p
 }
 
-// An attempt is one to start a child that is not that of a session.
+// An attempt is an attempt to start a child that does not belong to a session.
 type attempt struct {
 	done chan struct{}
 	err  error // the command could not even be executed
@@ -86,10 +85,10 @@ const (
 	clientIdle  = 30 * time.Minute // the default of Command.Idle
 )
 
-// NewStdio returns the server that command starts, which people call name. What its processes
-// do and write to stderr goes to log, with credentials and the secrets of their environment
-// masked. Nothing is started yet, but log says when there is no such program or directory. The
-// error is about the command as it is written, such as one without a path.
+// NewStdio returns the server that command starts; name is its display name. What its processes do and write
+// to stderr is logged to log, with credentials and the secrets of their environment masked. Nothing is
+// started yet, but log says if the program or directory does not exist. The error is about the command as
+// written, such as one without a path.
 func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	if command.Path == "" {
 		return nil, fmt.Errorf("command of server %s: it is empty", name)
@@ -119,19 +118,18 @@ func (s *Stdio) complain(what string, why error) {
 	s.log.Warn(what, slog.String("cause", printable([]byte(why.Error()), s.mask)))
 }
 
-// Name returns what people call the server.
+// Name returns the server's display name.
 func (s *Stdio) Name() string { return s.name }
 
-// Era returns the era of the server, as the last child has shown it: modern when it refuses
-// initialize and answers server/discover. It is 0 before a child has been started.
+// Era returns the server's era, as the last child has shown it: modern if it refuses initialize and answers
+// server/discover. It is 0 before a child has been started.
 func (s *Stdio) Era() wire.Era {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.era
 }
 
-// Close ends the server's processes, which fails their calls, and waits until nothing of them is
-// left.
+// Close ends the server's processes, which fails their calls, and waits until nothing of them is left.
 func (s *Stdio) Close() {
 	s.mu.Lock()
 	for c := range s.children {
@@ -149,13 +147,13 @@ func (s *Stdio) Close() {
 
 func (s *Stdio) isClosed() bool { return s.life.Err() != nil }
 
-// Do implements [Connection]: POST sends a message, and in the legacy era GET opens a stream
-// and DELETE ends a session. Of the headers only the session's id counts, and the request id,
-// which a call of a tool gets in its _meta. Closing the body, which may happen while it is
-// read, gives up a call whose answer has not come; so does the end of ctx.
+// Do implements [Connection]: POST sends a message, and in the legacy era GET opens a stream and DELETE ends
+// a session. Of the headers only the session's id counts, and the request id, which a tool call gets in its
+// _meta. Closing the body, even while it is being read, gives up a call that has not been answered; so does
+// the end of ctx.
 //
-// The error is unreachable when the process ended before the answer, and unavailable when it
-// cannot be started, with its last lines on stderr as the cause.
+// The error is unreachable if the process ended before the answer, and unavailable if it cannot be started,
+// with its last lines on stderr as the cause.
 func (s *Stdio) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	switch {
@@ -188,11 +186,11 @@ func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
 }
 
-// ErrNotStarted is the cause of a failure when the server's program cannot be started. Trying at
-// once is of no use: the failure states the wait.
+// ErrNotStarted is the cause of a failure if the server's program cannot be started. Trying again at once is
+// useless: the failure states the wait.
 var ErrNotStarted = errors.New("cannot start the program")
 
-// unstartable is the failure of a command that cannot be executed.
+// unstartable is the failure for a command that cannot be executed.
 func (s *Stdio) unstartable(err error) *recourse.Error {
 	message, cause := s.name+" could not be started", fmt.Errorf("%w: %w", ErrNotStarted, err)
 	switch {
@@ -203,14 +201,14 @@ func (s *Stdio) unstartable(err error) *recourse.Error {
 	default: // such as too many open files
 		return s.unavailable(message+".", cause)
 	}
-	return s.unavailable(message+".", cause).WithRetry(recourse.RetryNever) // somebody has to mend it first
+	return s.unavailable(message+".", cause).WithRetry(recourse.RetryNever) // somebody has to fix it first
 }
 
 func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// dead is the failure of a message while processes die at their start.
+// dead is the failure for a message while processes die at their start.
 func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	message := fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why))
 	e := s.unavailable(message, fmt.Errorf("%w: %w", ErrNotStarted, why))
@@ -220,22 +218,21 @@ func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	if said := lastWords(why); said != "" {
 		e = e.WithMessage("%s Its last lines:\n%s", message, said)
 	}
-	return e.WithRetry(recourse.RetryNever) // who is told can mend it, and has to
+	return e.WithRetry(recourse.RetryNever) // the person who is told can and must fix it
 }
 
 var errShut = errors.New("the server is closed")
 
-// shut is the failure of a message after Close.
+// shut is the failure for a message after Close.
 func (s *Stdio) shut() *recourse.Error {
 	return s.unavailable(s.name+" is no longer served.", errShut)
 }
 
-// errOtherEra says that the server is of the legacy era, in which a client without a session
-// cannot have a child of its own.
+// errOtherEra says that the server is of the legacy era, in which a client without a session cannot have a
+// child of its own.
 var errOtherEra = errors.New("the server is of the legacy era")
 
-// running returns the child of a client, or of all where key is empty, and waits until it has
-// been started.
+// running returns a client's child, or the shared one if key is empty, and waits until it has been started.
 func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 	for {
 		s.mu.Lock()
@@ -254,7 +251,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 		default:
 			a := &attempt{done: make(chan struct{})}
 			s.attempts[key] = a
-			s.work.Go(func() { s.try(key, a) }) //nolint:contextcheck // it is for all callers, and outlives this one
+			s.work.Go(func() { s.try(key, a) }) //nolint:contextcheck // it serves all callers, and outlives this one
 		}
 		a := s.attempts[key]
 		s.mu.Unlock()
@@ -269,7 +266,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 	}
 }
 
-// try starts and opens the child of a client, or of all where key is empty.
+// try starts and opens a client's child, or the shared one if key is empty.
 func (s *Stdio) try(key string, a *attempt) {
 	defer close(a.done)
 	defer func() {
@@ -279,7 +276,7 @@ func (s *Stdio) try(key string, a *attempt) {
 	}()
 	c, err := s.spawn(s.life, s, key)
 	if err != nil {
-		if !s.isClosed() { // else that says more
+		if !s.isClosed() { // otherwise that is more informative
 			a.err = err
 		}
 		return
@@ -295,7 +292,7 @@ func (s *Stdio) try(key string, a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.era = c.era(); key != "" && s.era == wire.Legacy {
-		c.stop(errStopped) // it was told of no client, and can be nobody's
+		c.stop(errStopped) // it was told of no client, so it can belong to none
 		return
 	}
 	c.hello = hello.forAll()
@@ -307,8 +304,8 @@ func (s *Stdio) try(key string, a *attempt) {
 	}
 }
 
-// offer makes an open child that of a client, or of all where key is empty. It reports false
-// when there is one already, or this one has ended. s.mu is held.
+// offer makes an open child a client's, or the shared one if key is empty. It reports false if there already
+// is one, or this one has ended. s.mu is held.
 func (s *Stdio) offer(c *child, key string) bool {
 	if _, alive := s.children[c]; !alive || s.isClosed() || s.ready[key] != nil {
 		return false
@@ -321,8 +318,8 @@ func (s *Stdio) offer(c *child, key string) bool {
 	return true
 }
 
-// spawn starts a child whose messages home hears, for the client with that key, once it may be
-// started and there is room for it.
+// spawn starts a child whose messages go to home, for the client with that key, as soon as it may be started
+// and there is room for it.
 func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, error) {
 	s.mu.Lock()
 	now := time.Now()
@@ -374,7 +371,7 @@ func (s *Stdio) childEnded(c *child) {
 	if own, isOwn := c.home.(*session); isOwn {
 		s.remove(own)
 	}
-	// The next child of a client is that client's, and waits for nobody's crash.
+	// A client's next child belongs to it alone, and does not wait because of another client's crash.
 	if counts := s.command.Share == ShareAll || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
 		now := time.Now()
 		s.starts.died(s.patience.Restart, now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))

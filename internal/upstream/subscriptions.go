@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Subscriptions record which listeners are subscribed to which resources. The zero Subscriptions
-// are none. They are not safe for concurrent use.
+// Subscriptions record which listeners are subscribed to which resources. The zero value is empty. They are
+// not safe for concurrent use.
 type Subscriptions[L comparable] struct {
 	of      map[L]map[string]bool // URIs
 	wanting map[string]int        // listeners, by the URI
 	bytes   int                   // of the URIs of all listeners
 }
 
-// Add notes that a listener wants to hear of a resource.
+// Add records that a listener subscribes to a resource.
 func (s *Subscriptions[L]) Add(who L, uri string) {
 	if s.Has(who, uri) {
 		return
@@ -30,7 +30,7 @@ func (s *Subscriptions[L]) Add(who L, uri string) {
 	s.bytes += len(uri)
 }
 
-// Remove notes that it does not any more.
+// Remove records that it unsubscribes.
 func (s *Subscriptions[L]) Remove(who L, uri string) {
 	if !s.Has(who, uri) {
 		return
@@ -54,11 +54,11 @@ func (s *Subscriptions[L]) Drop(who L) (unwanted []string) {
 	return unwanted
 }
 
-// Has reports whether a listener has asked for that very resource.
+// Has reports whether a listener has subscribed to exactly that resource.
 func (s *Subscriptions[L]) Has(who L, uri string) bool { return s.of[who][uri] }
 
-// Hears reports whether a listener has asked for a resource, or for one that it is a part of
-// (MCP 2025-11-25, schema, ResourceUpdatedNotificationParams).
+// Hears reports whether a listener has subscribed to a resource, or to one that contains it (MCP 2025-11-25,
+// schema, ResourceUpdatedNotificationParams).
 func (s *Subscriptions[L]) Hears(who L, uri string) bool {
 	if s.Has(who, uri) {
 		return true
@@ -71,14 +71,14 @@ func (s *Subscriptions[L]) Hears(who L, uri string) bool {
 	return false
 }
 
-// IsWanted reports whether anybody has asked for the resource.
+// IsWanted reports whether anybody has subscribed to the resource.
 func (s *Subscriptions[L]) IsWanted(uri string) bool { return s.wanting[uri] > 0 }
 
-// All returns the resources that anybody has asked for, sorted.
+// All returns the resources that anybody has subscribed to, sorted.
 func (s *Subscriptions[L]) All() []string { return slices.Sorted(maps.Keys(s.wanting)) }
 
-// Count returns how many resources a listener has asked for.
+// Count returns how many resources a listener has subscribed to.
 func (s *Subscriptions[L]) Count(who L) int { return len(s.of[who]) }
 
-// Bytes returns what the URIs take that listeners have asked for.
+// Bytes returns the size of a listener's URIs.
 func (s *Subscriptions[L]) Bytes() int { return s.bytes }

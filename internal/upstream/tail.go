@@ -14,11 +14,11 @@ import (
 
 const (
 	tailLines = 20
-	lineRead  = 4 << 10 // bytes of a line that are looked at
-	lineShown = 512     // and that stand in the log
+	lineRead  = 4 << 10 // bytes of a line that are read
+	lineShown = 512     // and how many of them are logged
 )
 
-// A tail keeps the last lines of what it is given.
+// A tail keeps the last lines of its input.
 type tail struct {
 	mu    sync.Mutex
 	lines [][]byte
@@ -32,7 +32,7 @@ func (t *tail) add(line []byte) {
 	}
 }
 
-// cause returns why, with the lines, masked.
+// cause returns why, together with the lines, masked.
 func (t *tail) cause(why error, mask *redact.Masker) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +48,7 @@ func (t *tail) cause(why error, mask *redact.Masker) error {
 	return &maskedError{error: why, text: mask.String(text), said: said}
 }
 
-// lastWords returns the last lines on stderr that are in the cause why: at most 8, and 1 KiB.
+// lastWords returns the last lines of stderr in the cause why: at most 8, and 1 KiB.
 func lastWords(why error) string {
 	const most, lines = 1 << 10, 8
 	masked, ok := errors.AsType[*maskedError](why)
@@ -61,7 +61,7 @@ func lastWords(why error) string {
 	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }
 
-// A maskedError is an error in words that may be shown to the operator.
+// A maskedError is an error with words that the operator may see.
 type maskedError struct {
 	error
 
@@ -75,14 +75,14 @@ func (e *maskedError) Error() string { return e.text }
 // Unwrap implements the interface of package errors.
 func (e *maskedError) Unwrap() error { return e.error }
 
-// printable returns the beginning of a line as it may stand in the log. It is masked before it
-// is cut, since half of a secret looks like none.
+// printable returns the beginning of a line for the log. It is masked before it is cut, since half a secret
+// does not look like one.
 func printable(line []byte, mask *redact.Masker) string {
 	text := mask.String(strings.ToValidUTF8(string(line[:min(len(line), lineRead)]), "\ufffd"))
 	return strings.ToValidUTF8(text[:min(len(text), lineShown)], "")
 }
 
-// A quota lets some things pass in each second and counts the others.
+// A quota lets a few things pass each second and counts the others.
 type quota struct {
 	perSecond int
 	since     time.Time
@@ -90,7 +90,7 @@ type quota struct {
 	left      int
 }
 
-// take reports whether one more may pass, and how many were left out since the last one.
+// take reports whether one more may pass, and how many were dropped since the last one.
 func (q *quota) take(now time.Time) (ok bool, left int) {
 	if now.Sub(q.since) >= time.Second {
 		q.since, q.passed = now, 0
@@ -104,7 +104,7 @@ func (q *quota) take(now time.Time) (ok bool, left int) {
 	return true, left
 }
 
-// close logs how many lines were left out after the last that was logged.
+// close logs how many lines were dropped after the last one that was logged.
 func (q *quota) close(log func(message string, attrs ...any), message string) {
 	if q.left > 0 {
 		log(message, slog.Int("left_out", q.left))

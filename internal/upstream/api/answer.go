@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// MaxAnswer bounds an answer, in bytes: it is read as a whole before it is a result.
+	// MaxAnswer limits an answer, in bytes: it is read completely before it becomes a result.
 	MaxAnswer = 4 << 20
-	// maxRefusal bounds how much is read of an answer with a status of 400 or more.
+	// maxRefusal limits how much is read of an answer with a status of 400 or more.
 	maxRefusal = 64 << 10
 )
 
-// A RefusedError is an answer with a status of 400 or more: the cause of the Error that it means.
+// A RefusedError is an answer with a status of 400 or more: the cause of the corresponding Error.
 type RefusedError struct {
 	Status int
 	Header http.Header
-	Body   []byte // as much of it as is read
+	Body   []byte // as much of it as was read
 }
 
 // Error says so.
@@ -42,7 +42,7 @@ func (r *RefusedError) Error() string {
 // read turns an answer into a result.
 func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status still counts
 		return nil, c.refused(resp, body)
 	}
 	if resp.StatusCode == http.StatusPartialContent && resp.Request.Header.Get("Range") == "" {
@@ -86,7 +86,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 	}
 }
 
-// refused returns the failure of a request that the provider has refused.
+// refused returns the failure for a request that the provider has refused.
 func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
 	again := http.Response{StatusCode: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(body))}
 	e := recourse.FromHTTP(c.Name(), &again)
@@ -109,8 +109,7 @@ func (*Connection) empty(t *openapi.Tool, resp *http.Response) string {
 	}
 }
 
-// result returns the result of a call: the text alone in its first block, and what is to be said of
-// it behind that.
+// result returns the result of a call: the text alone in its first block, followed by notes about it.
 func result(text string, structured json.Value, note string) []byte {
 	out := json.AppendQuote([]byte(`{"resultType":"complete","content":[{"type":"text","text":`), text)
 	if note != "" {
@@ -123,7 +122,7 @@ func result(text string, structured json.Value, note string) []byte {
 	return append(out, '}')
 }
 
-// compact returns JSON without white space. Of a name that stands twice, both stay.
+// compact returns JSON without white space. Duplicate names are both kept.
 func compact(body []byte) (json.Value, error) {
 	var raw json.Value
 	if err := json.UnmarshalLenient(body, &raw); err != nil {
@@ -142,19 +141,19 @@ func looksLikeJSON(body []byte) bool {
 	return body[0] == '{' || body[0] == '['
 }
 
-// looksLikeHTML reports whether an answer of no type is a page for people.
+// looksLikeHTML reports whether an answer without a type is a page for people.
 func looksLikeHTML(body []byte) bool {
 	begin := bytes.ToLower(bytes.TrimSpace(body[:min(len(body), 512)]))
 	return bytes.HasPrefix(begin, []byte("<!doctype html")) || bytes.HasPrefix(begin, []byte("<html"))
 }
 
-// isCoding reports whether an error says that a body is not compressed as its header says.
+// isCoding reports whether an error says that a body is not compressed as its header claims.
 func isCoding(err error) bool {
 	_, isCorrupt := errors.AsType[flate.CorruptInputError](err)
 	return isCorrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum)
 }
 
-// isText reports whether a model can read a media type. A page for people is no answer of an API.
+// isText reports whether a model can read a media type. A page for people is not an API's answer.
 func isText(media string) bool {
 	switch {
 	case media == "text/html", media == "application/xhtml+xml":

@@ -16,15 +16,15 @@ import (
 
 // Options say how an API is reached.
 type Options struct {
-	Name    string // what people call the provider
+	Name    string // the provider's display name
 	API     *openapi.API
 	Headers map[string]string // sent with each request
 	Query   map[string]string // sent with each request; may be secret
-	Forward []string          // canonical names of headers that go on
+	Forward []string          // canonical names of forwarded headers
 	Dial    upstream.Dial     // nil: the operating system's
 }
 
-// A Connection is an API as a server. It is safe for concurrent use.
+// A Connection presents an API as a server. It is safe for concurrent use.
 type Connection struct {
 	Options
 
@@ -37,10 +37,10 @@ type Connection struct {
 
 var _ upstream.Connection = (*Connection)(nil)
 
-// maxPage is how long a page of tools/list is at most, about, in bytes.
+// maxPage is the approximate maximum size of a page of tools/list, in bytes.
 const maxPage = 1 << 20
 
-// New returns the server that an API is.
+// New returns the server for an API.
 func New(o Options) (*Connection, error) {
 	base, err := url.Parse(o.API.Base)
 	if err != nil {
@@ -56,7 +56,7 @@ func New(o Options) (*Connection, error) {
 	return c, nil
 }
 
-// Name returns what people call the provider.
+// Name returns the provider's display name.
 func (c *Connection) Name() string { return c.Options.Name }
 
 // Era returns the modern one.
@@ -65,8 +65,7 @@ func (*Connection) Era() wire.Era { return wire.Modern }
 // Close ends the connections that are idle.
 func (c *Connection) Close() { c.transport.CloseIdleConnections() }
 
-// Do implements [upstream.Connection]. Its error may also be of origin provider: what the provider
-// answered to the request.
+// Do implements [upstream.Connection]. Its error may also be of origin provider: its answer to the request.
 func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if !r.IsPost() {
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
@@ -103,7 +102,7 @@ func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Respons
 	}
 }
 
-// list answers with a page of the tools.
+// list answers with a page of tools.
 func (c *Connection) list(m *wire.Message) *http.Response {
 	page := 0
 	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
@@ -117,11 +116,11 @@ func (c *Connection) list(m *wire.Message) *http.Response {
 
 // text returns the text of a JSON string, or "".
 func text(raw json.Value) string {
-	unquoted, _ := json.AppendUnquote(nil, raw) // of anything else it is empty
+	unquoted, _ := json.AppendUnquote(nil, raw) // for anything else it is empty
 	return string(unquoted)
 }
 
-// listTTL is how long clients may keep the list. It changes with the configuration only.
+// listTTL is how long clients may keep the list. It only changes with the configuration.
 const listTTL = 5 * time.Minute
 
 // pages returns the results of tools/list.
@@ -150,7 +149,7 @@ func pages(tools []*openapi.Tool) (all [][]byte) {
 	return all
 }
 
-// appendTool appends what a list says of a tool.
+// appendTool appends a tool as lists describe it.
 func appendTool(dst []byte, t *openapi.Tool) []byte {
 	var l json.Members
 	l.Text("name", t.Name)

@@ -1,7 +1,7 @@
 // Package api presents an HTTP API as an MCP server of the modern era.
 //
-// [Connection.Do] answers server/discover and tools/list from what [openapi.Compile] has made of the
-// API's description, and turns tools/call into a request to the provider:
+// [Connection.Do] answers server/discover and tools/list from what [openapi.Compile] has made of the API's
+// description, and turns tools/call into a request to the provider:
 //
 //	api.go     the methods of MCP
 //	send.go    the request: where it goes, what goes with it, redirects
@@ -9,5 +9,5 @@
 //	pages.go   what an answer says of more results
 //
 // A status of 400 or more is never a result. It becomes an Error whose cause is a [RefusedError], so that
-// whoever knows more of the provider's words can read it again.
+// callers who know more about the provider's errors can read it again.
 package api

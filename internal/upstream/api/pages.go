@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxCursor = 512 // bytes of a cursor that is told
+	maxCursor = 512 // size limit of a cursor that is passed on
 	maxLink   = 8 << 10
 )
 
 // nextLink finds the URL of the next page in a Link header (RFC 8288).
 var nextLink = regexp.MustCompile(`<([^>]*)>[^,<]*;\s*rel="?next"?`)
 
-// cursors are where answers name the next page.
+// cursors are where answers contain the next page's cursor.
 var cursors = []json.Pointer{
 	"/next_cursor", "/nextCursor", "/next_page_token", "/nextPageToken", "/next_page", "/nextPage", "/cursor/next",
 	"/meta/next_cursor", "/meta/nextCursor", "/meta/next", "/pagination/next_cursor", "/pagination/next", "/paging/next/after",
@@ -28,7 +28,7 @@ var cursors = []json.Pointer{
 	"/_links/next/href", "/@odata.nextLink", "/next",
 }
 
-// cursorParams are parameters that take a cursor, the likeliest first.
+// cursorParams are parameters for a cursor, the most likely first.
 var cursorParams = []string{
 	"cursor", "page_token", "pageToken", "next_cursor", "nextCursor", "next_token", "nextToken", "starting_after", "after",
 	"continuation_token", "continuationToken", "page", "offset", "$skiptoken",
@@ -81,7 +81,7 @@ func hasMore(body json.Value) string {
 	return ""
 }
 
-// nextByURL tells which arguments lead to the page at a URL. What the entry sets is not among them.
+// nextByURL returns the arguments that lead to the page at a URL, without those set by the entry.
 func (c *Connection) nextByURL(t *openapi.Tool, link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -23,17 +23,16 @@ import (
 
 const (
 	userAgent = "recourse"
-	// maxRedirects bounds the redirects of one request.
+	// maxRedirects limits the redirects of one request.
 	maxRedirects = 5
-	// KeyHeader is the header by which the sender of a request, and a provider, know its
-	// repetitions.
+	// KeyHeader is the header by which the sender of a request, and a provider, recognise its repetitions.
 	KeyHeader = "Idempotency-Key"
 )
 
-// tracing are the headers that go on in any case.
+// tracing are headers that are always forwarded.
 var tracing = []string{"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID}
 
-// call makes the request that a call of a tool is, and returns the result.
+// call sends the request for a tool call, and returns the result.
 func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.Tool, arguments []byte) ([]byte, error) {
 	request, err := t.Request(arguments)
 	if err != nil {
@@ -53,7 +52,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 	return c.read(ctx, t, resp)
 }
 
-// header returns the headers of a request. Those of the entry win.
+// header returns the headers of a request. Those in the entry take precedence.
 func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Header) http.Header {
 	header := own
 	for _, name := range slices.Concat(tracing, c.Forward) {
@@ -71,7 +70,7 @@ func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Heade
 	return header
 }
 
-// addQuery adds what the entry sets.
+// addQuery adds the entry's query parameters.
 func (c *Connection) addQuery(u *url.URL) {
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
 		if u.RawQuery != "" {
@@ -81,7 +80,7 @@ func (c *Connection) addQuery(u *url.URL) {
 	}
 }
 
-// follow sends a request, and again where the provider redirects it on the same host.
+// follow sends a request, and again if the provider redirects it on the same host.
 func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
 	for range maxRedirects + 1 {
 		resp, err := c.send(ctx, r, body)
@@ -91,7 +90,7 @@ func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (
 		if resp.StatusCode < http.StatusMultipleChoices || resp.StatusCode >= http.StatusBadRequest {
 			return resp, nil
 		}
-		_ = resp.Body.Close() // what a redirect says is for browsers
+		_ = resp.Body.Close() // the text of a redirect is for browsers
 		next, err := redirected(r, resp)
 		if err != nil {
 			return nil, c.badResponse(resp, err)
@@ -106,7 +105,7 @@ func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (
 		WithMessage("%s keeps redirecting the request.", c.Name())
 }
 
-// addMissing adds what the entry sets to the query of a redirect that leaves it out.
+// addMissing adds the entry's query parameters to a redirect that omits them.
 func (c *Connection) addMissing(u *url.URL) {
 	if len(c.Query) > 0 {
 		query := u.Query()
@@ -118,8 +117,8 @@ func (c *Connection) addMissing(u *url.URL) {
 	}
 }
 
-// redirected returns the request that a redirect asks for (RFC 9110, section 15.4): to the same
-// host, and only where it is certain what it means.
+// redirected returns the request that a redirect demands (RFC 9110, section 15.4): only to the same host, and
+// only if its meaning is certain.
 func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
 	to, err := resp.Location()
 	if err == nil {
@@ -139,7 +138,7 @@ func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
 			method = http.MethodGet
 		}
 	case http.StatusMovedPermanently, http.StatusFound:
-		if method == http.MethodPost { // some send it on as a POST, and some as a GET
+		if method == http.MethodPost { // some clients send it on as a POST, and some as a GET
 			return nil, fmt.Errorf("status %d to a POST does not say with which method to go on", resp.StatusCode)
 		}
 	default:
@@ -176,7 +175,7 @@ func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*h
 	return nil, e
 }
 
-// badResponse is the failure of an answer that is none to the request.
+// badResponse is the failure for an answer that does not fit the request.
 func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error {
 	return recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
 		WithMessage("%s sent an answer that cannot be used: %s.", c.Name(), why).
@@ -184,7 +183,7 @@ func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error
 		CausedBy(errors.New(resp.Header.Get("Content-Type")))
 }
 
-// requestID returns what the provider calls the request.
+// requestID returns the provider's id for the request.
 func requestID(h http.Header) string {
 	return cmp.Or(h.Get(wire.HeaderRequestID), h.Get("Request-Id"), h.Get("X-Correlation-ID"), h.Get("X-Amzn-Requestid"))
 }
