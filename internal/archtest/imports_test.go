@@ -110,7 +110,9 @@ var layers = []layer{
 		up:       "it knows time, and not what it passes for",
 	},
 	{
-		packages: []string{"internal/gateway/access", "internal/gateway/account", "internal/gateway/observe", "internal/gateway/session"},
+		packages: []string{
+			"internal/gateway/access", "internal/gateway/account", "internal/gateway/limits", "internal/gateway/observe", "internal/gateway/session",
+		},
 		up:       "a stage asks it with plain values, and it does not know what a call is",
 		beside:   "each is one policy or one observer; the stages put them in order",
 	},

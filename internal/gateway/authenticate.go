@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -68,7 +69,7 @@ func (c *call) verify() (authn.Identity, error) {
 	r, now := c.req.http, time.Now()
 	address := c.table.proxies.Client(r)
 	if wait := c.table.lockout.Wait(address, now); wait > 0 {
-		c.reply.header()["Retry-After"] = []string{seconds(wait)}
+		c.reply.header()["Retry-After"] = []string{limits.Seconds(wait)}
 		return authn.Identity{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
 			At: contract.AtSession,
 			Record: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
@@ -101,7 +102,7 @@ func (c *call) refuseAccess(no *auth.Refusal) *failure {
 		status = http.StatusForbidden
 	default:
 		status = http.StatusServiceUnavailable
-		c.reply.header()["Retry-After"] = []string{seconds(no.Record.RetryAfter)}
+		c.reply.header()["Retry-After"] = []string{limits.Seconds(no.Record.RetryAfter)}
 	}
 	return c.refuseCaller(status, no)
 }

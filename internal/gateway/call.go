@@ -175,7 +175,7 @@ func (c *call) release() {
 func (c *call) forget() {
 	clear(c.out.tries)
 	clear(c.told.Attempts)
-	c.out.allowance.clear()
+	c.out.allowance.Clear()
 	*c = call{
 		deadline: c.deadline, recheck: c.recheck,
 		req:  request{msg: c.req.msg},

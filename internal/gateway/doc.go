@@ -41,8 +41,8 @@
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
 // The decisions of a stage are in a package of their own if they need nothing of the call: access says who may call,
-// account has the accounts of callers at providers, observe what observers are told, and the log, session the sessions
-// of legacy clients, and deadline the time of a call.
+// limits how much, account has the accounts of callers at providers, observe what observers are told, and the log,
+// session the sessions of legacy clients, and deadline the time of a call.
 //
 // An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the
 // server for a request. There the request becomes a call of its own (nested.go), which takes that server's

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/redact"
 )
@@ -33,7 +34,7 @@ type endpoint struct {
 	userParam string          // the path's placeholder for the user; "": none
 	sessions  *session.Store
 	many      *manyServers   // that it offers; nil: it has a single one
-	limits    *limits        // nil: there are none
+	limits    *limits.Limits // nil: there are none
 	access    *access.Access // who may call; nil: everybody
 	grants    grant.Grants   // what they may do; nil: everything
 }
@@ -65,7 +66,7 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 	if err := to.connect(g, on, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	on.target, on.sessions, on.limits = to, to.sessions, newLimits(entry)
+	on.target, on.sessions, on.limits = to, to.sessions, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
 			to.up = to.direct

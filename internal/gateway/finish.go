@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
@@ -24,8 +25,8 @@ type outcome struct {
 	reason   string            // why the call was not repeated
 	key      string            // the key by which an HTTP API's provider recognises repetitions
 
-	form      string    // the form in which the client got the failure: see [observe.Outcome]
-	allowance allowance // what the call takes of the limits
+	form      string           // the form in which the client got the failure: see [observe.Outcome]
+	allowance limits.Allowance // what the call takes of the limits
 
 	record *recourse.Error   // the failure with its effect, as the client got it; nil: none
 	told   []observe.Failure // all that is known about the failure
@@ -126,7 +127,7 @@ func (c *call) outcome() *observe.Outcome {
 		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
 		Method: observe.MethodName(c.req.msg.Method), Nature: c.rule.nature, End: c.out.end, Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
-		Queued: c.out.queued, Limit: c.out.allowance.refused,
+		Queued: c.out.queued, Limit: c.out.allowance.Refused,
 		Sent: c.out.sent, Attempts: append(o.Attempts[:0], c.out.tries...), Reason: c.out.reason,
 		Form: c.out.form, Span: c.trace.Span,
 		Name: c.req.msg.Name, Failures: c.out.told, Private: c.private(), Logged: c.table.config.AccessLog,

@@ -21,8 +21,8 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -47,7 +47,7 @@ type Gateway struct {
 	calls     calls
 	inFlight  inFlight
 	states    *seal.Sealer // seals what servers hand to clients, if there are no keys for sessions
-	counting  counting
+	counting  *limits.Counting
 
 	http    front.HTTP
 	issuers *auth.Issuers // of callers' tokens
@@ -93,8 +93,8 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
 		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
+		counting: limits.NewCounting(reach.Redis, log),
 	}
-	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.issuers = auth.NewIssuers(transport(reach.Dial))
 	g.life, g.end = context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func (g *Gateway) Close() {
 	for b := range g.backends {
 		b.close()
 	}
-	g.counting.close(g.log)
+	g.counting.Close()
 }
 
 // Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay after that. It then

@@ -1,39 +1,19 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
-
-// An allowance is what a call takes of its endpoint's limits.
-type allowance struct {
-	charges []limit.Charge // one for each of rates
-	rates   []*rate
-	inside  []admission // the gates that the call has passed
-
-	at      time.Time // when they were charged
-	given   bool      // they have been given back
-	refused string    // the name of the limit that refused the call
-}
-
-// clear resets a for another call: only its memory is kept.
-func (a *allowance) clear() {
-	clear(a.charges)
-	clear(a.rates)
-	clear(a.inside)
-	*a = allowance{charges: a.charges[:0], rates: a.rates[:0], inside: a.inside[:0]}
-}
-
-// An admission is a call's right to be in progress.
-type admission struct {
-	gate *gate
-	key  limit.Key
-}
 
 // throttle lets the call of a tool pass unless one of the endpoint's limits is exceeded. The server never
 // sees a call that is refused, and no limit counts it.
@@ -45,143 +25,35 @@ func throttle(c *call, next next) error {
 	if l == nil || !c.req.isCall() || !c.req.asks() {
 		return next(c)
 	}
-	defer c.leaveGates()
-	e := c.enterGates(l)
+	a, counted := &c.out.allowance, limited{c}
+	defer a.Leave(c.g.counting)
+	var e *recourse.Error
+	if c.on.Mode != config.ModeObserve { // nothing waits there
+		e = a.Enter(c.ctx, c.g.counting, l, counted)
+	}
 	now := time.Now() // the one that a refusal is told by
 	if e == nil {
-		e = c.charge(l, now)
+		e = a.Charge(c.ctx, c.table.counter, l, counted, now)
 	}
 	if e != nil {
 		if err := c.reply.manner.object(c, e); err != nil {
-			c.tellRefusal(e, now)
+			limits.TellRefusal(c.reply.header(), e, now)
 			return err
 		}
 		return next(c)
 	}
-	if len(c.out.allowance.charges) == 0 {
+	if !a.Counts() {
 		return next(c)
 	}
-	c.out.allowance.at = now
-	if l.headers {
-		c.tellRemaining(now)
+	if l.Headers {
+		a.TellRemaining(c.reply.header())
+		c.reply.limits = true
 	}
 	err := next(c)
 	if c.isFree(err) {
 		c.giveBack()
 	}
 	return err
-}
-
-// enterGates waits until the call may proceed.
-func (c *call) enterGates(l *limits) *recourse.Error {
-	if c.on.Mode == config.ModeObserve { // nothing waits there
-		return nil
-	}
-	a := &c.out.allowance
-	for i := range l.gates {
-		g := &l.gates[i]
-		if !g.Counts(c.req.msg.Name) {
-			continue
-		}
-		key, began := c.limitKey(g.Limit), time.Now()
-		c.deadline.Suspend() // the wait has a limit of its own
-		err := c.g.counting.gate.Enter(c.ctx, &g.bound, key)
-		c.deadline.Alive() // the full timeout is for the server
-		c.out.queued += time.Since(began)
-		if err != nil {
-			a.refused = g.Name
-			return c.crowded(g, err)
-		}
-		a.inside = append(a.inside, admission{g, key})
-	}
-	return nil
-}
-
-// leaveGates ends the call's right to be under way.
-func (c *call) leaveGates() {
-	a := &c.out.allowance
-	for _, at := range a.inside {
-		c.g.counting.gate.Leave(&at.gate.bound, at.key)
-	}
-	a.inside = a.inside[:0]
-}
-
-// crowded returns the refusal of a call at a gate.
-func (c *call) crowded(g *gate, err error) *recourse.Error {
-	why := "and the queue is full"
-	if !errors.Is(err, bulkhead.ErrFull) {
-		why = "and none of them ended in time"
-	}
-	return recourse.RateLimited(busyWait).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
-		WithMessage("The limit of %s at the same time has been reached, %s.", callsOf(int64(g.AtOnce)), why).
-		With(func(r *recourse.Error) {
-			r.Quotas = []recourse.Quota{{Policy: g.Name, Limit: int64(g.AtOnce), Partition: c.partition(g.Limit)}}
-		}).CausedBy(err)
-}
-
-// charge counts the call in all windows, or says why it may not pass.
-func (c *call) charge(l *limits, now time.Time) *recourse.Error {
-	a := &c.out.allowance
-	for i := range l.rates {
-		if r := &l.rates[i]; r.Counts(c.req.msg.Name) {
-			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.limitKey(r.Limit)})
-			a.rates = append(a.rates, r)
-		}
-	}
-	if len(a.charges) == 0 {
-		return nil
-	}
-	ok, err := c.table.counter.Take(c.ctx, now, a.charges)
-	switch {
-	case err != nil:
-		return recourse.New(recourse.KindUnavailable, "The gateway cannot check its limits at the moment, so it refuses all calls.").
-			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall).
-			WithRetryAfter(busyWait).CausedBy(err)
-	case ok:
-		return nil
-	}
-	return c.exceeded(now)
-}
-
-// exceeded returns the refusal of a call for which a window has no room. The window that has room last is the
-// binding one.
-func (c *call) exceeded(now time.Time) *recourse.Error {
-	a := &c.out.allowance
-	binding := -1
-	for i := range a.charges {
-		if a.charges[i].Full() && (binding < 0 || a.charges[i].Reset > a.charges[binding].Reset) {
-			binding = i
-		}
-	}
-	a.refused = a.rates[binding].Name
-	quotas := []recourse.Quota{c.quota(binding, now)}
-	for i := range a.charges {
-		if i != binding {
-			quotas = append(quotas, c.quota(i, now))
-		}
-	}
-	kind := recourse.KindRateLimited
-	if a.charges[binding].Window.Length >= day {
-		kind = recourse.KindQuotaExhausted
-	}
-	w := a.charges[binding].Window
-	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
-		WithMessage("The limit of %s in %s has been reached.", callsOf(w.Calls), recourse.FormatWait(w.Length)).
-		With(func(r *recourse.Error) {
-			// Whole seconds, so that every form of the wait says the same.
-			r.Quotas, r.RetryAfter = quotas, (quotas[0].ResetAt.Sub(now) + time.Second - 1).Truncate(time.Second)
-		})
-}
-
-const day = 24 * time.Hour
-
-// quota returns the state of a window.
-func (c *call) quota(i int, now time.Time) recourse.Quota {
-	charge, r := &c.out.allowance.charges[i], c.out.allowance.rates[i]
-	return recourse.Quota{
-		Policy: r.Name, Limit: r.window.Calls, Window: r.window.Length, Remaining: charge.Remaining,
-		ResetAt: now.Add(charge.Reset + time.Millisecond - 1).Truncate(time.Millisecond), Partition: c.partition(r.Limit),
-	}
 }
 
 // isFree reports whether a call that ended with err is not counted. The server is believed if it says that
@@ -198,15 +70,94 @@ func (c *call) isFree(err error) bool {
 // giveBack takes the call out of all windows, once.
 func (c *call) giveBack() {
 	a := &c.out.allowance
-	if a.given || len(a.charges) == 0 {
+	if a.GiveBack(c.ctx, c.table.counter) && c.on.limits.Headers && !c.reply.started {
+		a.TellRemaining(c.reply.header())
+	}
+}
+
+// limited is a call as limits see it.
+type limited struct{ *call }
+
+// Tool implements [limits.Call].
+func (c limited) Tool() string { return c.req.msg.Name }
+
+// Key implements [limits.Call].
+//
+// A caller who was not verified is identified by the forwarded credentials, which the server checks, and
+// otherwise by the address: anything that nobody checks could be changed with each call for free.
+func (c limited) Key(of *config.Limit) limit.Key {
+	var key limit.Key
+	for _, by := range of.By {
+		switch by {
+		case config.LimitByTool:
+			key.Tool = c.req.msg.Name
+		case config.LimitByAddress:
+			key.Address = c.address()
+		case config.LimitByOrg:
+			if key.Org = c.who.verified.Org; key.Org == "" {
+				c.setCaller(&key)
+			}
+		case config.LimitByCaller:
+			c.setCaller(&key)
+		case config.LimitByServer:
+		}
+	}
+	return key
+}
+
+// address returns the part of the client's address that limits count by.
+func (c limited) address() netip.Addr { return door.Counted(c.table.proxies.Client(c.req.http)) }
+
+// Waits implements [limits.Call]. The wait has a limit of its own: the full timeout is for the server.
+func (c limited) Waits() (waited func()) {
+	began := time.Now()
+	c.deadline.Suspend()
+	return func() {
+		c.deadline.Alive()
+		c.out.queued += time.Since(began)
+	}
+}
+
+func (c limited) setCaller(key *limit.Key) {
+	if who := &c.who.verified; who.Known() {
+		key.Access, key.Name = who.Access, who.Name
 		return
 	}
-	a.given = true
-	c.table.counter.Give(c.ctx, a.charges)
-	if c.on.limits.headers && !c.reply.started {
-		for i := range a.charges {
-			a.charges[i].Remaining++
+	var sent []string
+	for _, name := range c.on.forward {
+		if name == "Cookie" || secret.Name(name) { // it identifies the client
+			for _, value := range c.req.http.Header[name] {
+				sent = append(sent, name, value)
+			}
 		}
-		c.tellRemaining(a.at)
 	}
+	if sent == nil {
+		key.Address = c.address()
+	} else {
+		key.Digest = upstream.CallerOf(sent...)
+	}
+}
+
+// LimitStats is the state of the counters.
+type LimitStats struct {
+	Waiting       int   // calls that wait for others of the same caller to end
+	RedisFailures int64 // how often Redis has failed
+}
+
+// Limits returns the state of the counters.
+func (g *Gateway) Limits() LimitStats {
+	stats := LimitStats{Waiting: g.counting.Waiting()}
+	if shared := g.table.Load().redis; shared != nil {
+		stats.RedisFailures = shared.Failures()
+	}
+	return stats
+}
+
+// CheckRedis returns why limits that should be counted in Redis cannot be. It is [limit.ErrUncounted] if
+// calls with limits are refused meanwhile.
+func (g *Gateway) CheckRedis(ctx context.Context) error {
+	if shared := g.table.Load().redis; shared != nil {
+		return shared.Check(ctx)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/redact"
@@ -63,7 +64,7 @@ func newManyEndpoint(
 		before = &old.target.guard
 	}
 	to.guard = newGuard(entry, entry, before)
-	on.target, on.sessions, on.limits = to, to.sessions, newLimits(entry)
+	on.target, on.sessions, on.limits = to, to.sessions, limits.New(entry)
 	return on, nil
 }
 

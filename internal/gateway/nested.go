@@ -138,7 +138,7 @@ func (c *call) enterMember() bool {
 		if c.hold(on) {
 			return true
 		}
-		now := c.g.table.Load().byName()[on.Name]
+		now := c.g.table.Load().named[on.Name]
 		if now == nil || now == on {
 			return false
 		}

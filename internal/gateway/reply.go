@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -129,7 +130,7 @@ func (r *reply) abort() {
 func (r *reply) copyHeader(from http.Header) {
 	to := r.header()
 	for name, values := range from {
-		if r.manner.passes(name) && (!r.limits || !tellsLimits(name)) {
+		if r.manner.passes(name) && (!r.limits || !limits.Tells(name)) {
 			to[name] = values
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 )
@@ -53,6 +54,9 @@ type userPath struct {
 // newTable returns the table for a configuration. What has not changed since old is taken over from it. On an
 // error, the backends made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
+	if old == nil {
+		old = new(table)
+	}
 	t := &table{
 		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested),
 		named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
@@ -64,16 +68,15 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	}
 	t.providers, t.logins = account.NewProviders(cfg), access.NewLogins(cfg, g.issuers)
 	var err error
-	if t.counter, err = g.newCounter(cfg, old); err != nil {
+	if t.counter, err = g.counting.Counter(cfg, old.config, old.counter); err != nil {
 		return nil, err
 	}
 	t.redis, _ = t.counter.(*limit.Shared)
 	if t.pages, err = g.newPages(t); err != nil {
 		return nil, err
 	}
-	before := old.byName()
 	for _, entry := range cfg.Servers {
-		on, err := newEndpoint(g, cfg, entry, set, before[entry.Name])
+		on, err := newEndpoint(g, cfg, entry, set, old.named[entry.Name])
 		if err != nil {
 			g.abandon(t)
 			return nil, err
@@ -81,7 +84,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		t.add(on)
 	}
 	for _, entry := range cfg.Endpoints {
-		on, err := newManyEndpoint(g, cfg, entry, t.named, set, before[entry.Name])
+		on, err := newManyEndpoint(g, cfg, entry, t.named, set, old.named[entry.Name])
 		if err != nil {
 			g.abandon(t)
 			return nil, err
@@ -102,7 +105,7 @@ func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
 	switch {
 	case rule.Failures == 0:
 		return nil
-	case old != nil && old.config.LockoutRule() == rule:
+	case old.config != nil && old.config.LockoutRule() == rule:
 		return old.lockout
 	default:
 		return door.NewLockout(rule.Failures, rule.Within)
@@ -121,6 +124,15 @@ func (t *table) add(on *endpoint) {
 	}
 }
 
+// limits returns those of all endpoints.
+func (t *table) limits() []*limits.Limits {
+	all := make([]*limits.Limits, 0, len(t.named))
+	for _, on := range t.named {
+		all = append(all, on.limits)
+	}
+	return all
+}
+
 // abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
 	for _, on := range t.named {
@@ -128,14 +140,6 @@ func (g *Gateway) abandon(t *table) {
 			b.close()
 		}
 	}
-}
-
-// byName returns the endpoints by name; a nil table has none.
-func (t *table) byName() map[string]*endpoint {
-	if t == nil {
-		return nil
-	}
-	return t.named
 }
 
 // names collects the hosts and origins that requests may name.
@@ -184,7 +188,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		return err
 	}
 	used := g.adopt(t)
-	g.keepCounts(t)
+	g.counting.Keep(t.limits())
 	g.table.Store(t)
 	g.mu.Unlock()
 	for _, on := range t.named {
@@ -197,7 +201,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 			b.leave()
 		}
 	}
-	g.logReload(old.byName(), t.byName(), cfg)
+	g.logReload(old.named, t.named, cfg)
 	return nil
 }
 

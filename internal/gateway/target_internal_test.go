@@ -50,7 +50,7 @@ func TestEveryKeyCounts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", field.Name, err)
 			}
-			old, on := before.byName()["farm"], after.byName()[cfg.Servers[0].Name]
+			old, on := before.named["farm"], after.named[cfg.Servers[0].Name]
 			if isTreatment := slices.Contains(treatment, field.Name); (on.target.backend == old.target.backend) != isTreatment {
 				t.Errorf("%s, %s: kept %v", way, field.Name, !isTreatment)
 			}
@@ -62,7 +62,7 @@ func TestEveryKeyCounts(t *testing.T) {
 		if keys < 20 {
 			t.Errorf("there are %d keys only", keys)
 		}
-		if on, err := g.newTable(parse(), set, before); err != nil || on.byName()["farm"] != before.byName()["farm"] {
+		if on, err := g.newTable(parse(), set, before); err != nil || on.named["farm"] != before.named["farm"] {
 			t.Errorf("%s: nothing has changed, %v", way, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package limits
 
 import (
 	"math"
@@ -22,30 +22,15 @@ const (
 	headerRetryAfter      = "Retry-After"
 )
 
-// tellsLimits reports whether a header is about limits.
-func tellsLimits(name string) bool {
+// Tells reports whether a header is about limits.
+func Tells(name string) bool {
 	return strings.HasPrefix(name, headerRateLimit) || strings.HasPrefix(name, "X-"+headerRateLimit)
 }
 
-// tellRefusal repeats the record of a refusal in headers.
-func (c *call) tellRefusal(e *recourse.Error, now time.Time) {
-	h := c.reply.header()
-	h[headerRetryAfter] = []string{seconds(e.RetryAfter)}
+// TellRefusal repeats the record of a refusal in headers; now is when it was made.
+func TellRefusal(h http.Header, e *recourse.Error, now time.Time) {
+	h[headerRetryAfter] = []string{Seconds(e.RetryAfter)}
 	tell(h, slices.Clone(e.Quotas), 0, now.Add(e.RetryAfter), now)
-}
-
-// tellRemaining says in headers what a call that has passed leaves. The single values are those of the
-// shortest window.
-func (c *call) tellRemaining(now time.Time) {
-	charges := c.out.allowance.charges
-	quotas, shortest := make([]recourse.Quota, len(charges)), 0
-	for i := range charges {
-		if quotas[i] = c.quota(i, now); quotas[i].Window < quotas[shortest].Window {
-			shortest = i
-		}
-	}
-	tell(c.reply.header(), quotas, shortest, now, now)
-	c.reply.limits = true
 }
 
 // tell writes quotas into headers; the single values are those of one of them. Reset is when more is
@@ -67,7 +52,7 @@ func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time)
 		if q.ResetAt.IsZero() {
 			q.ResetAt = reset
 		}
-		states[i] = name + ";r=" + strconv.FormatInt(q.Remaining, 10) + ";t=" + seconds(q.ResetAt.Sub(now))
+		states[i] = name + ";r=" + strconv.FormatInt(q.Remaining, 10) + ";t=" + Seconds(q.ResetAt.Sub(now))
 		quotas[i] = q
 	}
 	h[headerRateLimitPolicy] = []string{strings.Join(policies, ", ")}
@@ -77,5 +62,5 @@ func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time)
 	h[headerReset] = []string{strconv.FormatInt(quotas[one].ResetAt.Add(time.Second-1).Unix(), 10)}
 }
 
-// seconds rounds up: a wait is a minimum.
-func seconds(d time.Duration) string { return strconv.FormatInt(int64(math.Ceil(d.Seconds())), 10) }
+// Seconds writes a wait as headers do. It rounds up: a wait is a minimum.
+func Seconds(d time.Duration) string { return strconv.FormatInt(int64(math.Ceil(d.Seconds())), 10) }

@@ -1,0 +1,205 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/limit"
+)
+
+// busyWait is how long a client is told to wait when nothing says when there is room again.
+const busyWait = time.Second
+
+// A Call is one that limits count.
+type Call interface {
+	// Tool returns the tool that is called.
+	Tool() string
+	// Key returns the key of the calls that a limit counts together with this one.
+	Key(of *config.Limit) limit.Key
+	// Waits is called before the call waits for its turn, and what it returns after the wait.
+	Waits() (waited func())
+}
+
+// An Allowance is what a call takes of its endpoint's limits. The zero value has taken nothing.
+type Allowance struct {
+	Refused string // the name of the limit that refused the call
+
+	charges []limit.Charge // one for each of rates
+	rates   []*rate
+	inside  []admission // the gates that the call has passed
+
+	at    time.Time // when they were charged
+	given bool      // they have been given back
+}
+
+// An admission is a call's right to be in progress.
+type admission struct {
+	gate *gate
+	key  limit.Key
+}
+
+// Clear resets a for another call: only its memory is kept.
+func (a *Allowance) Clear() {
+	clear(a.charges)
+	clear(a.rates)
+	clear(a.inside)
+	*a = Allowance{charges: a.charges[:0], rates: a.rates[:0], inside: a.inside[:0]}
+}
+
+// Counts reports whether the call has been charged.
+func (a *Allowance) Counts() bool { return len(a.charges) > 0 }
+
+// Enter waits until the call may proceed, or says why it may not.
+func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c Call) *recourse.Error {
+	for i := range l.gates {
+		g := &l.gates[i]
+		if !g.Counts(c.Tool()) {
+			continue
+		}
+		key, waited := c.Key(g.Limit), c.Waits()
+		err := n.gate.Enter(ctx, &g.bound, key)
+		waited()
+		if err != nil {
+			a.Refused = g.Name
+			return crowded(g, key, err)
+		}
+		a.inside = append(a.inside, admission{g, key})
+	}
+	return nil
+}
+
+// Leave ends the call's right to be in progress.
+func (a *Allowance) Leave(n *Counting) {
+	for _, at := range a.inside {
+		n.gate.Leave(&at.gate.bound, at.key)
+	}
+	a.inside = a.inside[:0]
+}
+
+// crowded returns the refusal of a call at a gate.
+func crowded(g *gate, key limit.Key, err error) *recourse.Error {
+	why := "and the queue is full"
+	if !errors.Is(err, bulkhead.ErrFull) {
+		why = "and none of them ended in time"
+	}
+	return recourse.RateLimited(busyWait).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		WithMessage("The limit of %s at the same time has been reached, %s.", callsOf(int64(g.AtOnce)), why).
+		With(func(r *recourse.Error) {
+			r.Quotas = []recourse.Quota{{Policy: g.Name, Limit: int64(g.AtOnce), Partition: partition(key)}}
+		}).CausedBy(err)
+}
+
+// Charge counts the call in all windows, or says why it may not pass.
+func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c Call, now time.Time) *recourse.Error {
+	for i := range l.rates {
+		if r := &l.rates[i]; r.Counts(c.Tool()) {
+			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.Key(r.Limit)})
+			a.rates = append(a.rates, r)
+		}
+	}
+	if len(a.charges) == 0 {
+		return nil
+	}
+	a.at = now
+	ok, err := counter.Take(ctx, now, a.charges)
+	switch {
+	case err != nil:
+		return recourse.New(recourse.KindUnavailable, "The gateway cannot check its limits at the moment, so it refuses all calls.").
+			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall).
+			WithRetryAfter(busyWait).CausedBy(err)
+	case ok:
+		return nil
+	}
+	return a.exceeded()
+}
+
+// exceeded returns the refusal of a call for which a window has no room. The window that has room last is the
+// binding one.
+func (a *Allowance) exceeded() *recourse.Error {
+	binding := -1
+	for i := range a.charges {
+		if a.charges[i].Full() && (binding < 0 || a.charges[i].Reset > a.charges[binding].Reset) {
+			binding = i
+		}
+	}
+	a.Refused = a.rates[binding].Name
+	quotas := []recourse.Quota{a.quota(binding)}
+	for i := range a.charges {
+		if i != binding {
+			quotas = append(quotas, a.quota(i))
+		}
+	}
+	kind := recourse.KindRateLimited
+	if a.charges[binding].Window.Length >= day {
+		kind = recourse.KindQuotaExhausted
+	}
+	w := a.charges[binding].Window
+	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		WithMessage("The limit of %s in %s has been reached.", callsOf(w.Calls), recourse.FormatWait(w.Length)).
+		With(func(r *recourse.Error) {
+			// Whole seconds, so that every form of the wait says the same.
+			r.Quotas, r.RetryAfter = quotas, (quotas[0].ResetAt.Sub(a.at) + time.Second - 1).Truncate(time.Second)
+		})
+}
+
+const day = 24 * time.Hour
+
+// quota returns the state of a window.
+func (a *Allowance) quota(i int) recourse.Quota {
+	charge, r := &a.charges[i], a.rates[i]
+	return recourse.Quota{
+		Policy: r.Name, Limit: r.window.Calls, Window: r.window.Length, Remaining: charge.Remaining,
+		ResetAt: a.at.Add(charge.Reset + time.Millisecond - 1).Truncate(time.Millisecond), Partition: partition(charge.Key),
+	}
+}
+
+// GiveBack takes the call out of all windows, once. It reports false if there was nothing to give back.
+func (a *Allowance) GiveBack(ctx context.Context, counter limit.Counter) bool {
+	if a.given || len(a.charges) == 0 {
+		return false
+	}
+	a.given = true
+	counter.Give(ctx, a.charges)
+	for i := range a.charges {
+		a.charges[i].Remaining++
+	}
+	return true
+}
+
+// TellRemaining says in headers what a call that has passed leaves. The single values are those of the
+// shortest window.
+func (a *Allowance) TellRemaining(h http.Header) {
+	quotas, shortest := make([]recourse.Quota, len(a.charges)), 0
+	for i := range a.charges {
+		if quotas[i] = a.quota(i); quotas[i].Window < quotas[shortest].Window {
+			shortest = i
+		}
+	}
+	tell(h, quotas, shortest, a.at, a.at)
+}
+
+// partition says whose allowance is counted under a key, as far as that is known.
+func partition(key limit.Key) string {
+	var parts []string
+	for _, part := range []string{key.Org, key.Name, key.Tool} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// callsOf returns "1 call" or "2 calls".
+func callsOf(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return strconv.FormatInt(n, 10) + " calls"
+}

@@ -1,0 +1,114 @@
+// Package limits says how much an endpoint lets its callers take: calls in a window of time, and calls at once.
+package limits
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/limit"
+)
+
+// Limits are the limits of an endpoint. They do not change.
+type Limits struct {
+	Headers bool // successes report what remains
+
+	rates []rate
+	gates []gate
+}
+
+// A rate limits the calls in a window of time.
+type rate struct {
+	*config.Limit
+
+	window limit.Window
+}
+
+// A gate limits the calls that are in progress at once.
+type gate struct {
+	*config.Limit
+
+	bound limit.Bound
+}
+
+// New returns an entry's limits, or nil.
+func New(entry *config.Server) *Limits {
+	if len(entry.Limits) == 0 {
+		return nil
+	}
+	l := &Limits{Headers: entry.LimitHeaders}
+	for _, each := range entry.Limits {
+		id := "{" + entry.Name + "}:" + each.Name
+		if each.AtOnce > 0 {
+			l.gates = append(l.gates, gate{each, limit.Bound{ID: id, AtOnce: each.AtOnce, Queue: each.Queue, Wait: each.Wait}})
+		} else {
+			l.rates = append(l.rates, rate{each, limit.Window{ID: id, Calls: each.Calls.Calls, Length: each.Calls.Window}})
+		}
+	}
+	return l
+}
+
+// Counting is what limits are counted with. It survives reloads, so that counts do not start over.
+type Counting struct {
+	gate   limit.Gate
+	memory *limit.Memory
+	redis  map[string]*limit.Redis // by URL
+	within time.Duration
+	log    *slog.Logger
+}
+
+// NewCounting returns what counts in memory, and in Redis, which has to answer within a time.
+func NewCounting(within time.Duration, log *slog.Logger) *Counting {
+	return &Counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}, within: within, log: log}
+}
+
+// Counter returns the counters for a configuration's limits: those of the previous one if nothing has changed.
+func (n *Counting) Counter(cfg, old *config.Config, counter limit.Counter) (limit.Counter, error) {
+	switch {
+	case cfg.Redis == "":
+		return n.memory, nil
+	case old != nil && old.Redis == cfg.Redis && old.OnRedisFailure == cfg.OnRedisFailure:
+		return counter, nil
+	}
+	inRedis := n.redis[cfg.Redis]
+	if inRedis == nil {
+		var err error
+		if inRedis, err = limit.OpenRedis(cfg.Redis, n.within); err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		n.redis[cfg.Redis] = inRedis
+	}
+	memory := n.memory
+	if cfg.OnRedisFailure == config.RedisFailureClosed {
+		memory = nil
+	}
+	return limit.NewShared(inRedis, memory, n.log), nil
+}
+
+// Keep drops what none of the limits counts, some of which may be nil.
+func (n *Counting) Keep(all []*Limits) {
+	var windows []*limit.Window
+	for _, l := range all {
+		if l == nil {
+			continue
+		}
+		for i := range l.rates {
+			windows = append(windows, &l.rates[i].window)
+		}
+	}
+	n.memory.Keep(windows)
+}
+
+// Waiting returns how many calls wait for others of the same caller to end.
+func (n *Counting) Waiting() int { return n.gate.Waiting() }
+
+// Close ends the connections to Redis.
+func (n *Counting) Close() {
+	for _, r := range n.redis {
+		if err := r.Close(); err != nil {
+			n.log.LogAttrs(context.Background(), slog.LevelDebug, "close the connection to Redis", slog.Any("cause", err))
+		}
+	}
+}
