@@ -14,7 +14,7 @@ import (
 )
 
 // A feature is what a configuration can have beside its servers: lines of its own, and keys of a server. %s is the address of a
-// collector, and %d a directory.
+// collector, %i that of an issuer of tokens, and %d a directory.
 type feature struct{ name, lines, keys string }
 
 // apiKey is sent to every gateway, and counts at those that ask for one.
@@ -36,6 +36,11 @@ var features = []feature{
 	{name: "traces, all", lines: "tracing: {endpoint: 'http://%s'}"},
 	{name: "breaker, bulkhead", keys: guards},
 	{name: "API keys", lines: access, keys: ", access: [team]"},
+	{
+		name:  tokensFeature,
+		lines: "access: {staff: {jwt: {issuer: '" + issuerURL + "', jwks: 'http://%i', audience: [bench]}}}",
+		keys:  ", access: [staff]",
+	},
 	{name: "limits", keys: limits},
 	{name: "journal", lines: "store: 'sqlite:%d/journal.db'"},
 	{
@@ -50,6 +55,9 @@ var features = []feature{
 		keys: guards + limits + ", access: [team]",
 	},
 }
+
+// tokensFeature has callers send a token in place of the API key.
+const tokensFeature = "tokens (JWT)"
 
 // mostFeatures are those for which the budgets hold.
 const mostFeatures = "metrics, API keys, limits, breaker, bulkhead, journal"
@@ -67,6 +75,11 @@ func (r *results) compareFeatures(ctx context.Context, o *options, dir string, s
 		return err
 	}
 	defer func() { err = errors.Join(err, collector.stop()) }()
+	issuer, err := startIssuer()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, issuer.stop()) }()
 	proxy, err := start(ctx, dir, rolePooled, server.address)
 	if err != nil {
 		return err
@@ -76,21 +89,25 @@ func (r *results) compareFeatures(ctx context.Context, o *options, dir string, s
 	var gateways []*process
 	defer func() { err = errors.Join(err, stopAll(gateways)) }()
 	for _, f := range features {
-		gateway, err := f.start(ctx, dir, server, collector)
+		gateway, err := f.start(ctx, dir, server, collector, issuer)
 		if err != nil {
 			return err
 		}
 		gateways = append(gateways, gateway)
-		all = append(all, variant{name: f.name, process: gateway, fields: []string{"Authorization: Bearer " + apiKey}})
+		credentials := apiKey
+		if f.name == tokensFeature {
+			credentials = issuer.token
+		}
+		all = append(all, variant{name: f.name, process: gateway, fields: []string{"Authorization: Bearer " + credentials}})
 	}
 	r.features, err = compare(ctx, featureSetting, all, o.rounds, o.benchtime)
 	return err
 }
 
 // start starts a gateway with the feature.
-func (f feature) start(ctx context.Context, dir string, server, collector *process) (*process, error) {
+func (f feature) start(ctx context.Context, dir string, server, collector *process, tokens *issuer) (*process, error) {
 	file := filepath.Join(dir, strings.ReplaceAll(f.name, " ", "-")+".yaml")
-	lines := strings.NewReplacer("%s", collector.address, "%d", filepath.ToSlash(dir)).Replace(f.lines)
+	lines := strings.NewReplacer("%s", collector.address, "%i", tokens.address, "%d", filepath.ToSlash(dir)).Replace(f.lines)
 	text := fmt.Appendf(nil, "listen: 127.0.0.1:0\nlog: json\n%s\n"+
 		"servers: {json: {url: 'http://%s/json/mcp', tools: {echo: {read_only: true}}%s}}\n",
 		lines, server.address, f.keys)
