@@ -37,7 +37,7 @@ var features = []feature{
 	{name: "breaker, bulkhead", keys: guards},
 	{name: "API keys", lines: access, keys: ", access: [team]"},
 	{
-		name:  tokensFeature,
+		name:  jwtFeature,
 		lines: "access: {staff: {jwt: {issuer: '" + issuerURL + "', jwks: 'http://%i', audience: [bench]}}}",
 		keys:  ", access: [staff]",
 	},
@@ -56,8 +56,8 @@ var features = []feature{
 	},
 }
 
-// tokensFeature has callers send a token in place of the API key.
-const tokensFeature = "tokens (JWT)"
+// jwtFeature has callers send a token in place of the API key.
+const jwtFeature = "JWT"
 
 // mostFeatures are those for which the budgets hold.
 const mostFeatures = "metrics, API keys, limits, breaker, bulkhead, journal"
@@ -75,7 +75,7 @@ func (r *results) compareFeatures(ctx context.Context, o *options, dir string, s
 		return err
 	}
 	defer func() { err = errors.Join(err, collector.stop()) }()
-	issuer, err := startIssuer()
+	issuer, err := startIssuer(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (r *results) compareFeatures(ctx context.Context, o *options, dir string, s
 		}
 		gateways = append(gateways, gateway)
 		credentials := apiKey
-		if f.name == tokensFeature {
+		if f.name == jwtFeature {
 			credentials = issuer.token
 		}
 		all = append(all, variant{name: f.name, process: gateway, fields: []string{"Authorization: Bearer " + credentials}})
