@@ -11,21 +11,21 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// An Account is what may be shown of a connection: everything but its token.
+// An Account is the part of a connection that may be shown: everything but its token.
 type Account struct {
 	Provider string    `json:"provider"`
 	Owner    string    `json:"owner"`
 	State    string    `json:"state"`
 	Reason   string    `json:"reason,omitempty"`
 	Scopes   []string  `json:"scopes,omitempty"`
-	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before, or of the code; zero: it is not known
+	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before that, or of the code; zero: not known
 	KeyID    string    `json:"keyId,omitempty"`
-	By       string    `json:"by,omitempty"` // who has connected it
+	By       string    `json:"by,omitempty"` // who connected it
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
 }
 
-// AccountOf returns what may be shown of a row.
+// AccountOf returns a row without what must not be shown.
 func AccountOf(c *store.Connection) Account {
 	return Account{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.KeyID, c.By, c.Created, c.Updated}
 }
@@ -34,7 +34,7 @@ func AccountOf(c *store.Connection) Account {
 func (m *Manager) List(ctx context.Context) ([]Account, error) {
 	rows, err := m.store.List(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it was about
+		return nil, err //nolint:wrapcheck // it names what failed
 	}
 	pending, err := m.store.Devices(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (m *Manager) List(ctx context.Context) ([]Account, error) {
 	return AccountsOf(rows, pending), nil
 }
 
-// AccountsOf returns what may be shown of rows and of codes that people have yet to enter.
+// AccountsOf returns the accounts in rows, and the codes that people have yet to enter.
 func AccountsOf(rows []*store.Connection, pending []*store.Link) []Account {
 	accounts := make([]Account, 0, len(rows)+len(pending))
 	for _, row := range rows {
@@ -67,16 +67,17 @@ func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, o
 	return AccountOf(row), true, nil
 }
 
-// Disconnect forgets an account, or returns [store.ErrConflict] if there is none. What the provider has granted stays granted
-// there.
+// Disconnect deletes an account, or returns [store.ErrConflict] if there is none. It does not revoke the
+// access at the provider.
 func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error {
 	defer m.drop(key{provider, owner})
 	return m.store.Delete(ctx, provider, owner) //nolint:wrapcheck // as above
 }
 
-// NewLink returns the path, below the gateway's own URL, under which an account that there is can be connected again. It is to be
-// handed to its owner, who has to say on the page who they are; for an account that callers share, that is who has connected it.
-// The error is [store.ErrConflict] if there is no such account, or a [*recourse.Error] if nobody connects it or the store fails.
+// NewLink returns the path, relative to the gateway's own URL, of a link for reconnecting an existing
+// account. The link is for the account's owner, who has to prove their identity on the page; for an account
+// that callers share, that is the person who connected it. The error is [store.ErrConflict] if there is no
+// such account, or a [*recourse.Error] if nobody connects such accounts or the store fails.
 func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path string, err error) {
 	switch p.Flow {
 	case ClientCredentials:

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// awaitPoll is how often an account is looked at that somebody waits for: another process may connect it.
+// awaitPoll is how often a waiter looks at an account: another process may connect it.
 const awaitPoll = 2 * time.Second
 
-// Await waits until a person has connected an account: as a later version than after, and with those scopes. The error is ctx's.
+// Await waits until a person has connected an account, in a version later than after, and with those scopes.
+// The error is ctx's.
 func (m *Manager) Await(ctx context.Context, p *Provider, owner string, after int64, scopes []string) error {
 	for {
 		m.mu.Lock()
@@ -30,7 +31,7 @@ func (m *Manager) Await(ctx context.Context, p *Provider, owner string, after in
 	}
 }
 
-// tell tells who waits for accounts that one has changed.
+// tell wakes up those who wait for accounts when one has changed.
 func (m *Manager) tell() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,18 +10,19 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// The states of a connection. One that is absent has no row.
+// The states of a connection. If it does not exist, it has no row.
 const (
 	Connected       = "connected"
 	ReconnectNeeded = "reconnect_needed"
-	// Pending is that of an account whose person has a code to enter, beside that of the connection.
+	// Pending is the state of an account while a person has yet to enter a code. The connection has a state
+	// of its own.
 	Pending = "pending"
 )
 
-// The reasons why a connection has to be made again.
+// Reasons why an account has to be connected again.
 const (
 	Revoked = "revoked" // the provider refuses the refresh token
-	Expired = "expired" // and there is no refresh token, or it has expired as well
+	Expired = "expired" // and there is no refresh token, or it has expired too
 	Lost    = "lost"    // a process ended between redeeming and storing
 )
 
@@ -59,14 +60,14 @@ func purpose(provider, owner string) []byte {
 	return fmt.Appendf(nil, "connection %d %s %s", len(provider), provider, owner)
 }
 
-// putToken puts a token into a connection, sealed.
+// putToken seals a token and stores it in a connection.
 func putToken(c *store.Connection, t Token, by *seal.Sealer) {
 	text, _ := json.Marshal(t) //nolint:errchkjson // a token always has a JSON form
 	c.Sealed, c.KeyID = by.Seal(text, purpose(c.Provider, c.Owner)), by.KeyID()
 	c.Scopes, c.Expires = t.Scopes, t.Expires
 }
 
-// A SealError says that a token cannot be read.
+// A SealError says that a token cannot be unsealed.
 type SealError struct {
 	Provider string
 	KeyID    string // of the key that it is sealed with

@@ -20,35 +20,36 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// With the device flow (RFC 8628) a person enters a code at the provider, on any device, and the gateway asks the provider until
-// they have. A link in the store, without a page of its own, keeps the code: any process shows the same one. Who asks is whichever
-// process was called last for the account; if several do, the provider gives the token to one of them.
+// With the device flow (RFC 8628) a person enters a code at the provider, on any device, and the gateway asks
+// the provider until they have done so. The code is kept in a link in the store, without a page of its own,
+// so that every process shows the same one. The process that was last called for the account does the asking;
+// if several do, the provider gives the token to one of them.
 
 const (
-	// deviceMark begins the state of such a link.
+	// deviceMark is the prefix of the state of such a link.
 	deviceMark = "device "
-	// deviceAgain is how long a code must be good for to be shown again.
+	// deviceAgain is how long a code must still be valid to be shown again.
 	deviceAgain = time.Minute
-	// maxDeviceTime bounds how long a code is asked about, whatever the provider says.
+	// maxDeviceTime limits how long the provider is asked about a code, whatever the provider says.
 	maxDeviceTime = 30 * time.Minute
-	// maxInterval bounds the time between two requests, which doubles while the provider is in trouble.
+	// maxInterval limits the time between two requests, which doubles while the provider is in trouble.
 	maxInterval = 60
 	maxDevice   = 64 << 10 // bytes of an answer
-	// claimTime bounds how long other processes wait for one that gets a code.
+	// claimTime limits how long other processes wait for the one that gets a code.
 	claimTime = redeemTimeout + 5*time.Second
 )
 
-// A device is a device authorisation under way. It lies in the store, sealed.
+// A device is a device authorisation in progress. It is stored sealed.
 type device struct {
 	Code     string `json:"code"` // by which the gateway asks
-	User     string `json:"user"` // what the person enters
-	URL      string `json:"url"`  // where
+	User     string `json:"user"` // the code for the person
+	URL      string `json:"url"`  // where to enter it
 	Complete string `json:"complete,omitempty"`
 	Interval int64  `json:"interval"`
 	By       Person `json:"by"`
 }
 
-// invitation returns what the person is told.
+// invitation returns what the person needs.
 func (d *device) invitation(hash string) Invitation {
 	return Invitation{ID: idOf(hash), URL: d.URL, Direct: cmp.Or(d.Complete, d.URL), Code: d.User}
 }
@@ -85,7 +86,7 @@ func (p *Provider) authorizeDevice(ctx context.Context, client *http.Client, sco
 	}
 	answer := new(oauth2.DeviceAuthResponse)
 	if resp.StatusCode != http.StatusOK {
-		_ = json.Unmarshal(text, &refusal) // else the status is all that is known
+		_ = json.Unmarshal(text, &refusal) // otherwise only the status is known
 		return nil, &oauth2.RetrieveError{Response: resp, ErrorCode: refusal.Error}
 	}
 	if json.Unmarshal(text, answer) != nil || !usable(answer) {
@@ -94,7 +95,7 @@ func (p *Provider) authorizeDevice(ctx context.Context, client *http.Client, sco
 	return answer, nil
 }
 
-// usable reports whether a person can be told what the provider says.
+// usable reports whether the provider's answer has what a person needs.
 func usable(d *oauth2.DeviceAuthResponse) bool {
 	const most = 2048
 	odd := func(c rune) bool { return c <= ' ' || c > '~' }
@@ -107,7 +108,7 @@ func usable(d *oauth2.DeviceAuthResponse) bool {
 		isURL(d.VerificationURI) && (d.VerificationURIComplete == "" || isURL(d.VerificationURIComplete))
 }
 
-// pendingDevice returns the code that an account can be connected with; nil: there is none.
+// pendingDevice returns the code with which an account can be connected, or nil.
 func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
 	pending, err := m.store.Devices(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (
 	return nil, nil, nil
 }
 
-// inviteDevice returns the code that the account is connected with: the one that is being asked about, or a new one.
+// inviteDevice returns the code for connecting the account: the current one, or a new one.
 func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation, error) {
 	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
 	l, d, err := m.pendingDevice(ctx, ask, scopes)
@@ -143,7 +144,7 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation
 	if err != nil {
 		return Invitation{}, err
 	}
-	m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
+	m.poll(ask.Provider, l, d) //nolint:contextcheck // it continues without the call
 	return d.invitation(l.Hash), nil
 }
 
@@ -177,14 +178,15 @@ func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*sto
 	return l, d, nil
 }
 
-// claimDevice waits until no other process gets a code for the same account, and returns what ends the claim.
+// claimDevice waits until no other process is getting a code for the same account, and returns a function
+// that ends the claim.
 func (m *Manager) claimDevice(ctx context.Context, at key) (end func(), err error) {
 	claim := hash(deviceMark + at.provider + "\x00" + at.owner)
 	for {
 		err := m.store.PutLogin(ctx, &store.Login{StateHash: claim, Link: claim, Expires: time.Now().Add(claimTime)})
 		switch {
 		case err == nil:
-			return func() { _, _ = m.store.TakeLogin(context.WithoutCancel(ctx), claim) }, nil // else it ends with its time
+			return func() { _, _ = m.store.TakeLogin(context.WithoutCancel(ctx), claim) }, nil // otherwise it expires
 		case !errors.Is(err, store.ErrConflict):
 			return nil, m.storeFailed(ctx, err)
 		}
@@ -202,7 +204,7 @@ func (m *Manager) deviceOf(l *store.Link) (*device, bool) {
 	return d, err == nil && json.Unmarshal(text, d) == nil
 }
 
-// poll asks the provider until the person has entered the code, once in this process for each code.
+// poll asks the provider until the person has entered the code; in each process, only once per code.
 func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,12 +222,12 @@ func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 		defer cancel()
 		issued, err := m.awaitDevice(ctx, p, l, d)
 		if ctx.Err() != nil {
-			return // the code has expired, or another process goes on with it
+			return // the code has expired, or another process continues
 		}
-		if err = safe(err); err == nil { // it is issued once: whoever has it keeps it
+		if err = safe(err); err == nil { // it is issued only once: whoever gets it keeps it
 			err = m.keepNew(ctx, p, l.Owner, d.By.Name, newToken(issued, l.Scopes))
 		}
-		if _, endErr := m.store.EndLink(ctx, l.StateHash); err == nil { // the code counts no more, whatever has come of it
+		if _, endErr := m.store.EndLink(ctx, l.StateHash); err == nil { // the code is no longer valid, whatever happened
 			err = endErr
 		}
 		if err != nil {
@@ -234,7 +236,7 @@ func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 	})
 }
 
-// awaitDevice returns the token. It outlasts trouble at the provider, which it asks less and less often.
+// awaitDevice returns the token. It keeps asking while the provider is in trouble, less and less often.
 func (m *Manager) awaitDevice(ctx context.Context, p *Provider, l *store.Link, d *device) (*oauth2.Token, error) {
 	config := p.config("", nil)
 	asked := &oauth2.DeviceAuthResponse{DeviceCode: d.Code, Expiry: l.Expires, Interval: d.Interval}

@@ -19,59 +19,60 @@ import (
 )
 
 const (
-	// LinkTime is how long a link is good for.
+	// LinkTime is how long a link is valid.
 	LinkTime = 30 * time.Minute
-	// linkAgain is how long a link must be good for to be shown again.
+	// linkAgain is how long a link must still be valid to be shown again.
 	linkAgain = 15 * time.Minute
 )
 
-// A Person is who asks for an account to be connected, and who alone may do it: a caller as access control has found it. Its
-// zero value is anybody on the gateway's own machine, if nobody is asked who they are.
+// A Person is who asks to connect an account, and the only one who may do it: a caller as found by access
+// control. The zero value is anyone on the gateway's own machine, if there is no access control.
 type Person struct {
 	Access string `json:"access"`
 	Name   string `json:"name"`
 }
 
-// An Ask is for an account to be connected.
+// An Ask is a request to connect an account.
 type Ask struct {
 	Provider *Provider
 	Owner    string
 	By       Person
-	Server   string   // at whose endpoint they are known
-	Scopes   []string // beyond those of the provider
+	Server   string   // the endpoint at which they are known
+	Scopes   []string // in addition to the provider's
 }
 
-// invited is a link that was made lately.
+// invited is a link that was made recently.
 type invited struct {
 	path    string
 	hash    string
 	expires time.Time
 }
 
-// An Invitation is what somebody needs to connect an account: a page of the gateway's, or a code for one of the provider's.
+// An Invitation is what somebody needs to connect an account: a page of the gateway, or a code for a page of
+// the provider.
 type Invitation struct {
-	ID   string // names it, and opens nothing
-	Path string // of the gateway's page, below its own URL; "": it is the provider's
+	ID   string // identifies it, and is not a secret
+	Path string // of the gateway's page, relative to its URL; "": it is on the provider's
 
 	URL    string // of the provider's page
-	Direct string // the same, if possible with the code
+	Direct string // the same, with the code if possible
 	Code   string // to be entered there
 }
 
-// An asking is the making of an invitation, once for all who want it at the same time.
+// An asking is the creation of an invitation, once for all who want it at the same time.
 type asking struct {
 	done chan struct{}
-	how  Invitation // once done is closed
+	how  Invitation // set once done is closed
 	err  error
 }
 
-// Invite returns how somebody connects the account. A model that calls again and again gets the same, and so do several calls at the
-// same time.
+// Invite returns how somebody connects the account. A model that calls again and again gets the same
+// invitation, and so do several simultaneous calls.
 func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	scopes := strings.Join(ask.Scopes, " ")
 	at := key{ask.Provider.Name, strings.Join([]string{ask.Owner, scopes, ask.By.Access, ask.By.Name, ask.Server}, "\x00")}
 	invite := m.inviteByLink
-	if ask.Provider.Flow == DeviceCode { // whoever enters the code, from wherever it is
+	if ask.Provider.Flow == DeviceCode { // anyone who enters the code, from anywhere
 		at.owner, invite = ask.Owner+"\x00"+scopes, m.inviteDevice
 	}
 	m.mu.Lock()
@@ -79,7 +80,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	if a == nil && !m.closed {
 		a = &asking{done: make(chan struct{})}
 		m.asking[at] = a
-		m.work.Go(func() { //nolint:contextcheck // it goes on without the call, for the others
+		m.work.Go(func() { //nolint:contextcheck // it continues without the call, for the others
 			making, cancel := context.WithTimeout(m.life, redeemTimeout+storeTimeout)
 			defer cancel()
 			a.how, a.err = invite(making, ask, at)
@@ -101,7 +102,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	}
 }
 
-// inviteByLink returns the link that was made lately for the same, or a new one.
+// inviteByLink returns a link made recently for the same purpose, or a new one.
 func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at key) (Invitation, error) {
 	m.mu.Lock()
 	known, ok := m.invited.Get(at)
@@ -111,7 +112,7 @@ func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at key) (Invitation
 			return Invitation{ID: idOf(known.hash), Path: known.path}, nil
 		}
 	}
-	id := strings.ToLower(rand.Text()) // capitals and digits mixed look like a credential, which is masked
+	id := strings.ToLower(rand.Text()) // a mix of capitals and digits looks like a credential, and would be masked
 	fresh := invited{PathPrefix + id, hash(id), time.Now().Add(LinkTime)}
 	err := m.store.PutLink(ctx, &store.Link{
 		Hash: fresh.hash, Provider: ask.Provider.Name, Owner: ask.Owner, Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server,
@@ -126,16 +127,16 @@ func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at key) (Invitation
 	return Invitation{ID: idOf(fresh.hash), Path: fresh.path}, nil
 }
 
-// idOf returns what names a link, by what is stored of it.
+// idOf returns a link's id, derived from its stored hash.
 func idOf(hash string) string { return hash[:32] }
 
-// hash returns what is stored of a secret.
+// hash returns what is stored instead of a secret.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// scopes returns the scopes to ask for: those of the provider, those that the owner has granted before, and more.
+// scopes returns the scopes to request: the provider's, those that the owner granted before, and more.
 func (m *Manager) scopes(ctx context.Context, p *Provider, owner string, more []string) []string {
 	all := slices.Concat(p.Scopes, more)
 	if k, err := m.current(ctx, p, owner); err == nil && k.c != nil {
@@ -150,7 +151,7 @@ func (m *Manager) scopes(ctx context.Context, p *Provider, owner string, more []
 	return once
 }
 
-// A signIn is what the end of a sign-in at a provider needs. It lies in the store, sealed.
+// A signIn is what is needed to complete a sign-in at a provider. It is stored sealed.
 type signIn struct {
 	Verifier string `json:"verifier"`
 	Browser  string `json:"browser"` // hash of the cookie of the browser in which it began
@@ -162,7 +163,7 @@ func (m *Manager) begin(ctx context.Context, p *Provider, l *store.Link, by Pers
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	text, _ := json.Marshal(signIn{verifier, hash(browser), by}) //nolint:errchkjson // texts always have a JSON form
 	if err := m.store.BeginLink(ctx, l.Hash, hash(state), m.sealer.Seal(text, []byte("sign-in "+l.Hash))); err != nil {
-		return "", err //nolint:wrapcheck // the page tells the kinds apart
+		return "", err //nolint:wrapcheck // the page distinguishes the kinds
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
 	for name, value := range p.Params {
@@ -177,7 +178,7 @@ var (
 	errNotKept      = errors.New("the account cannot be kept")
 )
 
-// end ends the sign-in of that state: the link is used up, and the account connected.
+// end completes the sign-in with that state: the link is used up, and the account connected.
 func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state, code, browser, redirect string) (*Provider, error) {
 	l, err := m.store.EndLink(ctx, hash(state))
 	if err != nil {
@@ -208,7 +209,7 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
 }
 
-// enter connects an account by a key that a person has entered.
+// enter connects an account with a key that a person has entered.
 func (m *Manager) enter(ctx context.Context, p *Provider, l *store.Link, by Person, entered string) error {
 	state := rand.Text()
 	if err := m.store.BeginLink(ctx, l.Hash, hash(state), ""); err != nil {
@@ -224,7 +225,7 @@ func (m *Manager) enter(ctx context.Context, p *Provider, l *store.Link, by Pers
 	return m.keepNew(ctx, p, l.Owner, by.Name, Token{Access: entered, Scopes: l.Scopes})
 }
 
-// keepNew stores what a link was used up for.
+// keepNew stores the connection for which a link was used.
 func (m *Manager) keepNew(ctx context.Context, p *Provider, owner, by string, t Token) error {
 	err := m.insist(ctx, func(ctx context.Context) error { return m.Connect(ctx, p, owner, by, t) })
 	if err != nil {

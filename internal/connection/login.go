@@ -15,21 +15,21 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// Callers with tokens say who they are by signing in at the issuer of the tokens. What the end of that sign-in needs lies in the
-// store, so that any process can end it, once.
+// Callers with tokens prove their identity by signing in at the tokens' issuer. The state of that sign-in is
+// in the store, so that any process can complete it, once.
 
 const (
-	// loginPath is where issuers send people back to.
+	// loginPath is where issuers redirect people to.
 	loginPath = PathPrefix + "login"
 	// loginTime is how long a sign-in may take.
 	loginTime = 10 * time.Minute
-	// loginTimeout bounds what the end of one takes.
+	// loginTimeout limits how long completing one may take.
 	loginTimeout = 40 * time.Second
 )
 
-// A login is a sign-in under way, as it is sealed.
+// A login is a sign-in in progress, in the form that is sealed.
 type login struct {
-	Link     string `json:"link"` // as it stands in the URL
+	Link     string `json:"link"` // as in the URL
 	Access   string `json:"access"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
@@ -38,16 +38,16 @@ type login struct {
 
 func loginPurpose(stateHash string) []byte { return []byte("login " + stateHash) }
 
-// beginLogin keeps a sign-in for its end.
+// beginLogin stores a sign-in.
 func (m *Manager) beginLogin(ctx context.Context, state string, l login) error {
 	text, _ := json.Marshal(l) //nolint:errchkjson // texts always have a JSON form
 	at := hash(state)
-	return m.store.PutLogin(ctx, &store.Login{ //nolint:wrapcheck // it says what it was about
+	return m.store.PutLogin(ctx, &store.Login{ //nolint:wrapcheck // it names what failed
 		StateHash: at, Link: hash(l.Link), Sealed: m.sealer.Seal(text, loginPurpose(at)), Expires: time.Now().Add(loginTime),
 	})
 }
 
-// takeLogin returns the sign-in of a state, which is none afterwards, whoever brings it.
+// takeLogin returns the sign-in with that state, and deletes it, whoever brings the state.
 func (m *Manager) takeLogin(ctx context.Context, state, browser string) (l login, err error) {
 	at := hash(state)
 	kept, err := m.store.TakeLogin(ctx, at)
@@ -67,7 +67,7 @@ func (m *Manager) takeLogin(ctx context.Context, state, browser string) (l login
 	return l, nil
 }
 
-// signIn sends a person to the issuer of their tokens.
+// signIn redirects a person to the issuer of their tokens.
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
 	at := p.Asks(l.Access).Login
 	if at == nil {
@@ -86,10 +86,10 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, l *store.Link, pr
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the issuer's page, by its metadata
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the issuer's page, from its metadata
 }
 
-// signedIn is where the issuer sends a person back to.
+// signedIn is the page to which the issuer redirects a person.
 func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
@@ -120,10 +120,10 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.setPerson(w, r, Person{Access: who.Access, Name: who.Name})
-	p.redirect(w, r, begun.Link) // which says so if it is somebody else's
+	p.redirect(w, r, begun.Link) // it says so if the link is someone else's
 }
 
-// notSignedIn is the page about a sign-in that has failed.
+// notSignedIn is the page about a failed sign-in.
 func (p *Pages) notSignedIn(r *http.Request, at *auth.Login, link string, err error) *view {
 	p.Log.LogAttrs(r.Context(), slog.LevelWarn, "somebody could not sign in",
 		slog.String("issuer", at.Issuer()), slog.String("cause", causeOf(safe(err)).Error()))

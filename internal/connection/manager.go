@@ -20,47 +20,47 @@ import (
 const (
 	// refreshBefore is how long before a token expires it is refreshed.
 	refreshBefore = 5 * time.Minute
-	// refreshApart is how long a token is left alone that was issued just now: some live no longer than refreshBefore.
+	// refreshApart is the time for which a new token is not refreshed: some expire sooner than refreshBefore.
 	refreshApart = 30 * time.Second
-	// forceApart is the time between two refreshes because a server refuses the token.
+	// forceApart is the time between two refreshes of a token that a server rejects.
 	forceApart = time.Minute
-	// usableFor is how long a token is good for at least when a call is made with it.
+	// usableFor is how long a token must still be valid when a call is made with it.
 	usableFor = 10 * time.Second
-	// cachedFor is how long a row that was read counts: as long takes a change by another process to be seen.
+	// cachedFor is how long a row is cached: changes by another process take that long to be seen.
 	cachedFor = 5 * time.Second
-	// maxCached bounds how many rows are kept.
+	// maxCached limits how many rows are cached.
 	maxCached = 10_000
 )
 
-// A Credential is what goes to a server for an owner.
+// A Credential is sent to a server for an owner.
 type Credential struct {
 	Header, Value string
-	// Version is that of the connection; see [Manager.Rejected].
+	// Version is the connection's version; see [Manager.Rejected].
 	Version int64
 }
 
-// A Manager hands out credentials. It is safe for concurrent use. End it with [Manager.Close].
+// A Manager returns credentials. It is safe for concurrent use. End it with [Manager.Close].
 type Manager struct {
 	store  Store
 	sealer *seal.Sealer
 	client *http.Client
 	log    *slog.Logger
 
-	work sync.WaitGroup  // refreshes, which are no part of a call
-	life context.Context //nolint:containedctx // of what need not come to its end
+	work sync.WaitGroup  // refreshes, which do not belong to a call
+	life context.Context //nolint:containedctx // work that need not be completed
 	stop context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
-	polling map[string]bool // hashes of links about whose codes the provider is asked
+	polling map[string]bool // hashes of links whose codes the provider is asked about
 	changed chan struct{}   // closed when a person has connected an account
 	flights map[key]*flight
 	asking  map[key]*asking
-	unsaved map[key]known // tokens that the store does not take
+	unsaved map[key]known // tokens that the store has not accepted
 	known   *recent.Map[key, known]
 	rests   *recent.Map[key, rest]
 	invited *recent.Map[key, invited]
-	forced  *recent.Map[key, time.Time] // refreshes because of a refusal
+	forced  *recent.Map[key, time.Time] // refreshes after a rejection
 }
 
 type key struct{ provider, owner string }
@@ -72,14 +72,14 @@ type known struct {
 	read  time.Time
 }
 
-// A rest is the time in which a provider in trouble is not asked again.
+// A rest is a time in which a provider in trouble is not asked.
 type rest struct {
 	ends     time.Time
 	failures int
 	err      *recourse.Error
 }
 
-// NewManager returns a manager of the connections in a store. Its client sends the requests for tokens.
+// NewManager returns a manager of the connections in a store. client sends the requests for tokens.
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
 		store: rows, sealer: sealer, client: client, log: log, changed: make(chan struct{}), flights: map[key]*flight{},
@@ -92,7 +92,8 @@ func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.
 	return m
 }
 
-// Close waits for the refreshes under way, which bound their time themselves: to break one off would lose the token.
+// Close waits for refreshes in progress, which have time limits of their own: aborting one would lose the
+// token.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -101,8 +102,9 @@ func (m *Manager) Close() {
 	m.work.Wait()
 }
 
-// Credential returns what a server gets for an owner. The error is a [*recourse.Error]: not_connected, token_revoked or
-// token_expired if a person has to do something, or what is wrong with the provider or the store.
+// Credential returns the credential for an owner. The error is a [*recourse.Error]: not_connected,
+// token_revoked or token_expired if a person has to do something, otherwise what is wrong with the provider
+// or the store.
 func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Credential, error) {
 	for tries := 0; ; tries++ {
 		k, err := m.current(ctx, p, owner)
@@ -122,7 +124,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 			return p.credential(k), nil
 		case k.c != nil && k.c.State == Connected && left > usableFor:
 			if time.Since(k.c.Updated) > refreshApart && !m.holds(key{p.Name, owner}) {
-				m.refreshing(p, owner, k.c.Version) //nolint:contextcheck // it goes on without the call
+				m.refreshing(p, owner, k.c.Version) //nolint:contextcheck // it continues without the call
 			}
 			return p.credential(k), nil
 		case tries == 2:
@@ -142,12 +144,12 @@ func (p *Provider) credential(k known) Credential {
 	return Credential{Header: p.Header, Value: p.Prefix + k.token.Access, Version: k.c.Version}
 }
 
-// notConnected returns the Error that asks for an account to be connected.
+// notConnected returns the Error that asks to connect an account.
 func (p *Provider) notConnected() *recourse.Error {
 	return recourse.NotConnected(p.Title).WithOrigin(recourse.OriginCaller)
 }
 
-// reconnect returns the Error that asks for an account to be connected again.
+// reconnect returns the Error that asks to reconnect an account.
 func (p *Provider) reconnect(why string) *recourse.Error {
 	switch why {
 	case Expired:
@@ -160,8 +162,8 @@ func (p *Provider) reconnect(why string) *recourse.Error {
 	}
 }
 
-// Rejected is told that a server has refused a credential. It returns nil if there is another one by now: then the call can be
-// made again.
+// Rejected reports to the manager that a server has rejected a credential. It returns nil if there is another
+// one by now: the call can then be repeated.
 func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, version int64) error {
 	m.forget(p.Name, owner)
 	k, err := m.current(ctx, p, owner)
@@ -175,7 +177,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	case k.c.Version != version:
 		return nil
 	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(key{p.Name, owner}):
-		return p.reconnect(Revoked) // a new token would be refused as well
+		return p.reconnect(Revoked) // a new token would be rejected as well
 	}
 	if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
 		return err
@@ -199,8 +201,8 @@ func (m *Manager) IsOutdated(ctx context.Context, p *Provider, owner string, ver
 	return err == nil && k.c != nil && k.c.State == Connected && k.c.Version != version
 }
 
-// mayForce reports whether a token may be refreshed because a server refuses it, and notes that it is. A server that refuses
-// everything must not have it refreshed again and again.
+// mayForce reports whether a token that a server rejects may be refreshed, and records that it is. A server
+// that rejects everything must not cause endless refreshes.
 func (m *Manager) mayForce(at key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,10 +213,10 @@ func (m *Manager) mayForce(at key) bool {
 	return true
 }
 
-// Connect stores the token of an account that was connected just now, by a person called by.
+// Connect stores the token of an account that a person with the name by has just connected.
 func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t Token) error {
 	defer m.forget(p.Name, owner)
-	if p.Flow != ClientCredentials { // what was refused is not what there is now
+	if p.Flow != ClientCredentials { // the rejected token has been replaced
 		m.mu.Lock()
 		m.forced.Remove(key{p.Name, owner})
 		m.mu.Unlock()
@@ -222,7 +224,7 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
 	if err := m.store.Put(ctx, c); err != nil {
-		return err //nolint:wrapcheck // it says what it was about
+		return err //nolint:wrapcheck // it names what failed
 	}
 	m.drop(key{p.Name, owner})
 	m.tell()
@@ -271,7 +273,7 @@ func (m *Manager) forget(provider, owner string) {
 	m.known.Remove(key{provider, owner})
 }
 
-// storeFailed returns the Error of a store that does not answer.
+// storeFailed returns the Error for a store that does not answer.
 func (m *Manager) storeFailed(ctx context.Context, err error) *recourse.Error {
 	if ctx.Err() != nil {
 		return recourse.From(context.Cause(ctx)).WithEffect(recourse.EffectNone)
@@ -281,20 +283,21 @@ func (m *Manager) storeFailed(ctx context.Context, err error) *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 }
 
-// NewClient returns a client for requests to providers: their answers are small, and are not sought elsewhere.
+// NewClient returns a client for requests to providers: their answers are small, and redirects are not
+// followed.
 func NewClient() *http.Client {
 	return &http.Client{
 		Timeout:       redeemTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a token goes nowhere else
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a token is sent nowhere else
 	}
 }
 
-// withClient has requests for tokens sent by the manager's client.
+// withClient makes the manager's client send requests for tokens.
 func (m *Manager) withClient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, cmp.Or(m.client, http.DefaultClient))
 }
 
-// closed is the Error of a manager that has ended.
+// closed is the Error of a closed manager.
 func closed() *recourse.Error {
 	return recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errClosed)
 }

@@ -4,20 +4,20 @@ import "strings"
 
 // The owners of accounts.
 const (
-	GatewayOwner = "gateway" // of what the gateway connects itself
-	AnybodyOwner = "anybody" // where nobody is asked who they are
+	GatewayOwner = "gateway" // for what the gateway connects itself
+	AnybodyOwner = "anybody" // if there is no access control
 )
 
-// CallerOwner owns what is a verified caller's own.
+// CallerOwner owns what belongs to a single verified caller.
 func CallerOwner(who Person) string { return "caller " + who.Access + " " + who.Name }
 
-// OrgOwner owns what the callers of an organisation share.
+// OrgOwner owns what an organisation's callers share.
 func OrgOwner(access, org string) string { return "org " + access + " " + org }
 
-// UserOwner owns what belongs to a user by the server's word, whom nobody has verified.
+// UserOwner owns what belongs to a user named in the path, whom nobody has verified.
 func UserOwner(server, user string) string { return "user " + server + " " + user }
 
-// connects returns who may connect an account again.
+// connects returns who may reconnect an account.
 func connects(a Account) Person {
 	kind, rest, _ := strings.Cut(a.Owner, " ")
 	access, name, _ := strings.Cut(rest, " ")

@@ -25,27 +25,28 @@ import (
 const (
 	// PathPrefix begins the paths of the pages.
 	PathPrefix = "/connect/"
-	// callbackPath is where providers send people back to.
+	// callbackPath is where providers redirect people to.
 	callbackPath = PathPrefix + "callback"
-	// donePrefix begins the paths of the last pages, on whose URLs nothing is secret.
+	// donePrefix begins the paths of the last pages, whose URLs contain no secrets.
 	donePrefix = "done/"
 
 	personCookie  = "recourse_person"
 	browserCookie = "recourse_browser"
-	// personTime is how long a person does not have to say again who they are.
+	// personTime is how long a person stays identified.
 	personTime = time.Hour
 	maxForm    = 64 << 10
 )
 
-// Pages are what a person sees who connects an account. They hold no state of their own.
+// Pages are the pages for connecting an account. They hold no state of their own.
 type Pages struct {
 	Manager   *Manager
 	Providers map[string]*Provider
-	// URL returns the gateway's own URL, as people reach it.
+	// URL returns the gateway's own URL for people.
 	URL func(r *http.Request) string
-	// Asks returns how the callers of an entry of access control say who they are.
+	// Asks returns how the callers of an entry of access control identify themselves.
 	Asks func(access string) Asked
-	// Verify finds out whose key was entered, by an entry of access control. id is empty if none is asked for.
+	// Verify returns the owner of the key that was entered, according to an entry of access control. id is
+	// empty if none is asked for.
 	Verify func(r *http.Request, access, id, key string) (Person, error)
 	Log    *slog.Logger
 }
@@ -53,7 +54,7 @@ type Pages struct {
 //go:embed page.html
 var files embed.FS
 
-// style is the style sheet, which has all colours.
+// style is the style sheet, which defines all colours.
 //
 //go:embed page.css
 var style string
@@ -62,7 +63,7 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // it is ours
 }).ParseFS(files, "page.html"))
 
-// Asked is how a person says who they are: by signing in, or by what they enter, as the labels of the fields.
+// Asked is how a person identifies themselves: by signing in, or by filling in fields with these labels.
 type Asked struct {
 	Login *auth.Login // nil: they enter something
 
@@ -79,9 +80,9 @@ type view struct {
 	Scopes   []string
 	Problem  string
 	Hint     string
-	Again    string // the path on which the person can try again
+	Again    string // the path for trying again
 	Status   int
-	FormGoes string // the scheme of where a form leads, for the policy: there, one may be sent on to other hosts
+	FormGoes string // the scheme of a form's target, for the policy: that target may redirect to other hosts
 }
 
 // ServeHTTP implements [http.Handler].
@@ -110,7 +111,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open shows a link's page: who one is, or what is going to be connected.
+// open shows a link's page: who are you, or what will be connected.
 func (p *Pages) open(w http.ResponseWriter, r *http.Request) {
 	l, provider, why := p.link(r)
 	if why != nil {
@@ -128,7 +129,7 @@ func (p *Pages) open(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// askWho is the page on which a person says who they are. They may have said that they are somebody whose link it is not.
+// askWho is the page on which people identify themselves. If they have, the link may belong to someone else.
 func (p *Pages) askWho(provider *Provider, l *store.Link, other Person) *view {
 	v := &view{Step: "enter", Title: provider.Title, Asks: p.Asks(l.Access), Name: other.Name}
 	if v.Asks.Login != nil {
@@ -141,7 +142,7 @@ func (p *Pages) askWho(provider *Provider, l *store.Link, other Person) *view {
 	return v
 }
 
-// schemeOf returns the scheme of a URL as a source of the policy.
+// schemeOf returns a URL's scheme as a source for the policy.
 func schemeOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {
@@ -159,7 +160,7 @@ func confirm(provider *Provider, l *store.Link, by Person) *view {
 	return v
 }
 
-// submit takes a form of a link's page.
+// submit handles a form on a link's page.
 func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 	l, provider, why := p.link(r)
 	if why == nil && r.ParseForm() != nil {
@@ -190,7 +191,7 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter finds out who has entered a credential.
+// enter identifies a person by the credential that they entered.
 func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
 	who, err := p.Verify(r, l.Access, strings.TrimSpace(r.PostForm.Get("id")), strings.TrimSpace(r.PostForm.Get("key")))
 	if err != nil || !same(who, l) {
@@ -204,7 +205,7 @@ func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, pro
 	p.redirect(w, r, linkID(r))
 }
 
-// begin sends a person to the provider.
+// begin redirects a person to the provider.
 func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
 	to, err := p.Manager.begin(r.Context(), provider, l, by, p.browser(w, r), p.URL(r)+callbackPath)
 	if err != nil {
@@ -214,7 +215,7 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, pro
 	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the provider's page, from the configuration
 }
 
-// keep connects an account by the key that was entered.
+// keep connects an account with the key that was entered.
 func (p *Pages) keep(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
 	entered := strings.TrimSpace(r.PostForm.Get("api_key"))
 	if entered == "" || strings.ContainsFunc(entered, func(c rune) bool { return c <= ' ' || c > '~' }) {
@@ -230,7 +231,7 @@ func (p *Pages) keep(w http.ResponseWriter, r *http.Request, l *store.Link, prov
 	p.redirect(w, r, donePrefix+provider.Name)
 }
 
-// callback is where the provider sends a person back to.
+// callback is the page to which the provider redirects a person.
 func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch said := query.Get("error"); {
@@ -243,7 +244,7 @@ func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 			"Open the link again, or tell the gateway's operator."))
 		return
 	}
-	// What has begun is brought to its end, even if the person closes the page.
+	// A sign-in that has begun is completed even if the person closes the page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), redeemTimeout+storeTimeout)
 	defer cancel()
 	provider, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browserOf(r), p.URL(r)+callbackPath)
@@ -254,7 +255,7 @@ func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 	p.redirect(w, r, donePrefix+provider.Name)
 }
 
-// done is the last page, which can be loaded again.
+// done is the last page, which can be reloaded.
 func (p *Pages) done(w http.ResponseWriter, name string) {
 	provider, ok := p.Providers[name]
 	if !ok {
@@ -277,7 +278,7 @@ func usedUp() *view {
 
 func linkID(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, PathPrefix) }
 
-// link returns the link of a request's path, or the page that says why there is none.
+// link returns the link in a request's path, or the page that says why it is not valid.
 func (p *Pages) link(r *http.Request) (*store.Link, *Provider, *view) {
 	gone := usedUp()
 	id := linkID(r)
@@ -295,9 +296,10 @@ func (p *Pages) link(r *http.Request) (*store.Link, *Provider, *view) {
 	return l, p.Providers[l.Provider], nil
 }
 
-// person returns who has opened a link, and whether they are known to have asked for it: nobody else goes further.
+// person returns who has opened a link, and whether they are known to have asked for it: only then may they
+// continue.
 func (p *Pages) person(r *http.Request, l *store.Link) (by Person, known bool, why *view) {
-	if l.Access == "" { // nobody is asked who they are: it is whoever uses this machine
+	if l.Access == "" { // there is no access control: it is whoever uses this machine
 		if !isLocal(r) {
 			return by, false, problem(http.StatusForbidden,
 				"This gateway does not ask its callers who they are, so accounts can be connected on its own machine only.",
@@ -317,17 +319,18 @@ func (p *Pages) person(r *http.Request, l *store.Link) (by Person, known bool, w
 	return said.Person, same(said.Person, l), nil
 }
 
-// A passport is what the cookie says of a person, sealed.
+// A passport is the content of a person's cookie, sealed.
 type passport struct {
 	Person
 
 	Expires time.Time `json:"expires"`
 }
 
-// same reports whether a person has asked for a link.
+// same reports whether a person is the one who asked for a link.
 func same(who Person, l *store.Link) bool { return who == Person{l.Access, l.Name} && l.Access != "" }
 
-// isLocal reports whether a request comes from this machine, and not from a page that has found a name for it.
+// isLocal reports whether a request comes from this machine, and not from a website with a DNS name that
+// points to it.
 func isLocal(r *http.Request) bool {
 	return endpoint.Proxies(nil).IsLocal(r) && endpoint.IsLoopback(r.Host)
 }
@@ -337,7 +340,7 @@ func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {
 	p.setCookie(w, r, personCookie, p.Manager.sealer.Seal(text, []byte(personCookie)), personTime)
 }
 
-// browser returns what tells the person's browser from others, and has it kept there. All tabs have the same.
+// browser returns the id of the person's browser, and stores it in a cookie. All tabs share it.
 func (p *Pages) browser(w http.ResponseWriter, r *http.Request) string {
 	browser := browserOf(r)
 	if len(browser) != len(rand.Text()) {
@@ -355,7 +358,7 @@ func browserOf(r *http.Request) string {
 	return cookie.Value
 }
 
-// path returns the path of one of these pages as browsers know it: a proxy in front may have put something before it.
+// path returns the path of one of these pages in the browser: a proxy may have added a prefix.
 func (p *Pages) path(r *http.Request, page string) string {
 	u, err := url.Parse(p.URL(r))
 	if err != nil {
@@ -371,7 +374,7 @@ func (p *Pages) redirect(w http.ResponseWriter, r *http.Request, page string) {
 func (p *Pages) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the URL: the machine's own browser uses plain http
 		Name: name, Value: value, Path: strings.TrimSuffix(p.path(r, ""), "/"), MaxAge: int(age.Seconds()), HttpOnly: true,
-		Secure: strings.HasPrefix(p.URL(r), "https:"), SameSite: http.SameSiteLaxMode, // the provider's redirect has to bring it
+		Secure: strings.HasPrefix(p.URL(r), "https:"), SameSite: http.SameSiteLaxMode, // the provider's redirect must carry it
 	})
 }
 
@@ -399,7 +402,7 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 	return v
 }
 
-// causeOf returns what an operator has to know of an error: a failure's message is for the person.
+// causeOf returns the part of an error for the operator: a failure's message is for the person.
 func causeOf(err error) error {
 	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Cause() != nil {
 		return e.Cause()
@@ -415,7 +418,7 @@ var styleHash = func() string {
 
 func (p *Pages) show(w http.ResponseWriter, v *view) {
 	var page bytes.Buffer
-	if err := pages.ExecuteTemplate(&page, "page", v); err != nil { // it fits every view: a test shows each
+	if err := pages.ExecuteTemplate(&page, "page", v); err != nil { // it renders every view: a test shows each
 		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
 		return
 	}

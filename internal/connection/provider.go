@@ -26,7 +26,7 @@ const (
 	DeviceCode        Flow = "device_code"        // a person enters a code at the provider
 )
 
-// A Provider is what accounts are connected to. It does not change.
+// A Provider issues the tokens of accounts. It does not change.
 type Provider struct {
 	Name  string // of its entry in the configuration
 	Title string // what people call it
@@ -35,14 +35,15 @@ type Provider struct {
 	AuthorizeURL, DeviceURL, TokenURL string
 
 	ClientID, ClientSecret string
-	// InBody says that these stand in the body of requests for tokens, and not in their Authorization header.
+	// InBody says that the client's credentials are sent in the body of requests for tokens, not in the
+	// Authorization header.
 	InBody bool
 
 	Scopes []string
-	Params map[string]string // more parameters of the authorisation request
+	Params map[string]string // additional parameters of the authorisation request
 
-	Header string // in which servers get the credential
-	Prefix string // before the credential in it
+	Header string // header for the credential in requests to servers
+	Prefix string // prefix of the credential in it
 }
 
 func (p *Provider) config(redirect string, scopes []string) *oauth2.Config {
@@ -52,8 +53,8 @@ func (p *Provider) config(redirect string, scopes []string) *oauth2.Config {
 	}
 }
 
-// style returns where the client's secret stands. Left to find it out, the library would send a refused request again, and
-// with it a token that counts once.
+// style returns where the client's secret goes. If the library had to find out, it would repeat a rejected
+// request, and with it a token that is valid only once.
 func (p *Provider) style() oauth2.AuthStyle {
 	if p.InBody || p.ClientSecret == "" {
 		return oauth2.AuthStyleInParams
@@ -61,7 +62,7 @@ func (p *Provider) style() oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// redeem returns the token for a refresh token, or, for client credentials, for those.
+// redeem exchanges a refresh token or, for client credentials, those for a token.
 func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 	if p.Flow == ClientCredentials {
 		config := clientcredentials.Config{
@@ -78,7 +79,7 @@ func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 	return fresh, err
 }
 
-// A Token is what a provider has issued. Its zero Expires means that it does not say.
+// A Token is issued by a provider. Expires is zero if the provider does not say.
 type Token struct {
 	Access  string    `json:"access"`
 	Refresh string    `json:"refresh,omitempty"`
@@ -100,17 +101,17 @@ func newToken(t *oauth2.Token, asked []string) Token {
 	}
 }
 
-// A verdict is what a failed request for a token means.
+// A verdict is the meaning of a failed request for a token.
 type verdict int
 
 const (
 	passing verdict = iota // it may succeed later: the provider cannot be reached, or is in trouble
-	refused                // the grant counts no more: it was revoked
-	lapsed                 // or it has expired, which providers say in words of their own
-	faulty                 // the configuration is wrong: who we are, or what we ask for
+	refused                // the grant is no longer valid: it was revoked
+	lapsed                 // or it has expired, which providers report in their own words
+	faulty                 // the configuration is wrong: the client's credentials, or what is requested
 )
 
-// judge tells what the error of a request for a token means.
+// judge returns the meaning of an error in a request for a token.
 func judge(err error) verdict {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
@@ -128,7 +129,7 @@ func judge(err error) verdict {
 	}
 }
 
-// failure returns the Error of a request for a token. Nothing of what the provider has sent is shown.
+// failure returns the Error for a request for a token. It shows nothing that the provider sent.
 func (p *Provider) failure(err error) *recourse.Error {
 	var e *recourse.Error
 	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
@@ -147,13 +148,13 @@ func (p *Provider) failure(err error) *recourse.Error {
 	return e.WithProvider(p.Title).WithOrigin(recourse.OriginProvider).WithEffect(recourse.EffectNone).CausedBy(safe(err))
 }
 
-// safe returns an error without what the provider has sent, in which there may be a token.
+// safe returns an error without anything that the provider sent, which may include a token.
 func safe(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return errors.New("the token endpoint answered " + answer.Response.Status + " " + oneWord(answer.ErrorCode))
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err // its URL may have secrets of the operator's
+		return failed.Err // its URL may contain the operator's secrets
 	}
 	return err
 }

@@ -12,25 +12,26 @@ import (
 )
 
 const (
-	// redeemTimeout bounds a request for a token.
+	// redeemTimeout limits a request for a token.
 	redeemTimeout = 20 * time.Second
-	// storeTimeout bounds how long the new token is tried to be stored: it is all that is left of the old one.
+	// storeTimeout limits the attempts to store the new token, since the old one is no longer valid.
 	storeTimeout = 20 * time.Second
-	// leaseTime is longer than both together: a lease that has ended belongs to a process that has.
+	// leaseTime is longer than both together: a lease that has expired belongs to a process that has died.
 	leaseTime = time.Minute
-	// leasePoll is how often another process's refresh is looked at.
+	// leasePoll is how often another process's refresh is checked.
 	leasePoll = 100 * time.Millisecond
-	// maxRest bounds how long a provider in trouble is left alone.
+	// maxRest limits how long a provider in trouble is not asked.
 	maxRest = time.Minute
 )
 
-// A flight is a refresh under way.
+// A flight is a refresh in progress.
 type flight struct {
 	done chan struct{}
 	err  error // once done is closed
 }
 
-// refreshing refreshes the token of that version, once for all who want it. It goes on when its callers have gone.
+// refreshing refreshes the token of that version, once for all who want it. It continues when its callers
+// have gone.
 func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
 	at := key{p.Name, owner}
 	m.mu.Lock()
@@ -71,7 +72,7 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// resting returns the failure of a provider that is left alone.
+// resting returns the failure while a provider is not asked.
 func (m *Manager) resting(at key) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +86,7 @@ func (m *Manager) resting(at key) error {
 	return nil
 }
 
-// note remembers how a refresh has ended.
+// note records how a refresh ended.
 func (m *Manager) note(at key, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +100,7 @@ func (m *Manager) note(at key, err error) {
 	m.rests.Keep(at, rest{ends: time.Now().Add(max(wait, e.RetryAfter)), failures: r.failures + 1, err: e}, 0)
 }
 
-// refresh refreshes the token of that version, or finds that somebody else has.
+// refresh refreshes the token of that version, or finds that someone else has.
 func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, version int64) error {
 	for {
 		c, err := m.store.Get(ctx, p.Name, owner)
@@ -109,7 +110,7 @@ func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, versio
 		case p.Flow == ClientCredentials:
 			return m.obtain(ctx, p, owner)
 		case m.holds(key{p.Name, owner}):
-			return m.storeFailed(ctx, errUnsaved) // what there is in the store was redeemed
+			return m.storeFailed(ctx, errUnsaved) // the stored token was redeemed
 		case c == nil, c.State != Connected, c.Version != version:
 			return nil
 		case c.Lease != "" && time.Now().Before(c.LeaseEnds):
@@ -134,7 +135,7 @@ func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, versio
 	}
 }
 
-// renew redeems the refresh token of c, whose lease this process has.
+// renew redeems c's refresh token. This process holds c's lease.
 func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, lease string) error {
 	old, err := tokenOf(c, m.sealer)
 	if err != nil {
@@ -157,7 +158,7 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	case verdict == refused, verdict == lapsed:
 		now, readErr := m.store.Get(ctx, c.Provider, c.Owner)
 		if readErr == nil && (now == nil || now.Version != c.Version || now.Lease != lease) {
-			return nil // somebody has connected it again meanwhile
+			return nil // someone has reconnected it meanwhile
 		}
 		m.log.LogAttrs(ctx, slog.LevelWarn, "a provider refuses to renew a connection: it has to be made again",
 			slog.String("provider", p.Name), slog.String("owner", c.Owner))
@@ -172,7 +173,7 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	}
 }
 
-// keep stores the token that was redeemed for that of c.
+// keep stores the new token of c.
 func (m *Manager) keep(ctx context.Context, c *store.Connection, old, fresh Token) error {
 	for {
 		putToken(c, fresh, m.sealer)
@@ -182,17 +183,17 @@ func (m *Manager) keep(ctx context.Context, c *store.Connection, old, fresh Toke
 		}
 		now, err := m.store.Get(ctx, c.Provider, c.Owner)
 		if err != nil || now == nil {
-			return nil //nolint:nilerr // who wants no connection any more gets none
+			return nil //nolint:nilerr // the connection has been deleted, and stays so
 		}
 		there, err := tokenOf(now, m.sealer)
 		if now.Reason != Lost && (err != nil || there.Refresh != old.Refresh) {
-			return nil //nolint:nilerr // a person has connected it again meanwhile
+			return nil //nolint:nilerr // a person has reconnected it meanwhile
 		}
-		c = now // another process took this one for dead, or has sealed the old token again
+		c = now // another process considered this one dead, or has resealed the old token
 	}
 }
 
-// obtain gets a token for client credentials, which can be had at any time.
+// obtain gets a token for client credentials, which is possible at any time.
 func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 	redeeming, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
 	defer cancel()
@@ -211,10 +212,10 @@ func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 	return nil
 }
 
-// reconnect stores that a connection has to be made again.
+// reconnect records that an account has to be connected again.
 func (m *Manager) reconnect(ctx context.Context, c *store.Connection, why string) error {
 	c.State, c.Reason, c.Sealed, c.KeyID = ReconnectNeeded, why, "", ""
-	if err := m.swap(ctx, c); err != nil && !errors.Is(err, store.ErrConflict) { // what is there now counts
+	if err := m.swap(ctx, c); err != nil && !errors.Is(err, store.ErrConflict) { // the current row wins
 		return m.storeFailed(context.WithoutCancel(ctx), err)
 	}
 	return nil
@@ -225,7 +226,7 @@ func (m *Manager) swap(ctx context.Context, c *store.Connection) error {
 	return m.insist(ctx, func(ctx context.Context) error { return m.store.Swap(ctx, c) })
 }
 
-// insist tries to store something, for as long as it takes within storeTimeout.
+// insist retries until something is stored, for at most storeTimeout.
 func (*Manager) insist(ctx context.Context, put func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

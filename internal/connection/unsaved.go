@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A token that was redeemed is all that is left of the one before. If the store does not take it, because its disk is full, it is
-// kept in memory until the store does: calls go on with it meanwhile.
+// Once a token has been redeemed, the old one is useless. If the store does not accept the new one, because
+// its disk is full, it is kept in memory and used until the store does.
 
 const (
 	// unsavedPause is the time between two attempts to store such a token, and unsavedLast how long the last one may take.
@@ -22,7 +22,7 @@ const (
 
 var errUnsaved = errors.New("the token has yet to be stored")
 
-// holds reports whether there is a token that the store has not taken.
+// holds reports whether there is a token that the store has not accepted.
 func (m *Manager) holds(at key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -30,7 +30,7 @@ func (m *Manager) holds(at key) bool {
 	return ok
 }
 
-// drop forgets a token that counts no more, or is stored.
+// drop removes a token that is no longer valid, or has been stored.
 func (m *Manager) drop(at key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,7 @@ func (m *Manager) drop(at key) {
 	m.known.Remove(at)
 }
 
-// hold keeps the token that was redeemed for that of c until it is stored. It is called by a refresh, which Close waits for.
+// hold keeps the new token of c until it is stored. It is called by a refresh, which Close waits for.
 func (m *Manager) hold(c *store.Connection, old, fresh Token, why error) {
 	at := key{c.Provider, c.Owner}
 	about := []slog.Attr{slog.String("provider", c.Provider), slog.String("owner", c.Owner)}

@@ -14,25 +14,25 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// maxCalls bounds how many calls of the same id a page tells of.
+// maxCalls limits how many calls of the same id a page shows.
 const maxCalls = 10
 
-// A callView is what the page tells of a call.
+// A callView is a call as the page shows it.
 type callView struct {
 	*journal.Call
 
 	now     time.Time
-	number  int // among those with the same id; 0: it is the only one
+	number  int // its number among those with the same id; 0: it is the only one
 	steps   []step
 	told    explain.Lines // about the failure
-	story   string        // what explain prints
+	story   string        // the output of explain
 	curl    string
 	asJSON  string
 	asked   string // the arguments
 	failure string // the record
 }
 
-// call tells what happened to a request. Clients may choose the id, so that there may be several.
+// call shows what happened to a request. Clients may choose the id, so there may be several calls.
 func (c *Console) call(r *http.Request) (*view, error) {
 	if c.Journal == nil {
 		return &view{title: "A call", body: noJournal()}, nil
@@ -97,7 +97,7 @@ func pretty(value any) string {
 	return shortened(b.String())
 }
 
-// shortened bounds what a page shows of a text that is safe to show.
+// shortened limits the length of a text that is safe to show.
 func shortened(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -105,9 +105,9 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:maxShown], "") + "\n... the rest is not shown: see `recourse explain --json`"
 }
 
-// A step is a bar of the timeline, or something that is told between two.
+// A step is a bar of the timeline, or an event between two.
 type step struct {
-	what   string // stepAttempt, stepWait or stepVerify, which is the class of its element, too
+	what   string // stepAttempt, stepWait or stepVerify: also the class of its element
 	name   string
 	state  string // good or bad
 	text   string // how it ended
@@ -163,7 +163,7 @@ func stepsOf(c *journal.Call) []step {
 	return steps
 }
 
-// attemptStep tells of one request to the server.
+// attemptStep describes one request to the server.
 func attemptStep(c *journal.Call, i int) step {
 	a, last := &c.Attempts[i], i == len(c.Attempts)-1
 	s := step{
@@ -192,7 +192,7 @@ func attemptStep(c *journal.Call, i int) step {
 	return s
 }
 
-// id returns the id of a part of the page, which may tell of several calls.
+// id returns the id of a part of the page, which may show several calls.
 func (v *callView) id(part string) string {
 	if v.number == 0 {
 		return part
@@ -200,10 +200,10 @@ func (v *callView) id(part string) string {
 	return part + "-" + grouped(int64(v.number))
 }
 
-// percent returns a share of the timeline as SVG takes it.
+// percent formats a share of the timeline for SVG.
 func percent(share float64) string { return strconv.FormatFloat(share, 'f', 2, 64) + "%" }
 
-// natureText says what the tool does to the world.
+// natureText says what kind of tool it is.
 func natureText(c *journal.Call) string {
 	switch {
 	case c.Tool == "":

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A span is a time that a chart is about, and how long a bar of it is.
+// A span is the time that a chart covers, and the length of its bars.
 type span struct {
 	name, title string
 	length, bar time.Duration
@@ -22,7 +22,7 @@ var spans = []span{
 	{"7d", "7 d", 7 * 24 * time.Hour, 4 * time.Hour},
 }
 
-// spanOf returns the span of a name, or a day.
+// spanOf returns the span of that name; a day by default.
 func spanOf(name string) span {
 	if i := slices.IndexFunc(spans, func(s span) bool { return s.name == name }); i >= 0 {
 		return spans[i]
@@ -30,7 +30,7 @@ func spanOf(name string) span {
 	return spans[1]
 }
 
-// began returns when the span that ends now began: with the first bar.
+// began returns when the span that ends now began: with its first bar.
 func (s span) began(now time.Time) time.Time {
 	return now.UTC().Truncate(s.bar).Add(s.bar - s.length)
 }
@@ -55,7 +55,7 @@ type chart struct {
 	total int64
 }
 
-// A kindTotal is how often a kind of failure is in a chart.
+// A kindTotal is how often a kind of failure occurs in a chart.
 type kindTotal struct {
 	kind     string
 	failures int64
@@ -68,7 +68,7 @@ type bar struct {
 	total    int64
 }
 
-// historyChart draws what the journal counts.
+// historyChart draws the counts from the journal.
 func historyChart(bars []*store.Bar, s span, now time.Time) *chart {
 	return newChart(bars, s, s.began(now))
 }
@@ -124,13 +124,13 @@ func newChart(counted []*store.Bar, s span, began time.Time) *chart {
 	return c
 }
 
-// A box is a rectangle of the drawing.
+// A box is a rectangle in the drawing.
 type box struct {
 	kind                string // its class
 	x, y, width, height string
 }
 
-// boxes returns the bar as rectangles that stand on each other.
+// boxes returns the bar as a stack of rectangles.
 func (c *chart) boxes(i int) (boxes []box) {
 	width := float64(chartWidth) / float64(len(c.bars))
 	gap := min(width/4, 3)
@@ -172,7 +172,7 @@ func (c *chart) label(at time.Time) string {
 	return at.UTC().Format("15:04")
 }
 
-// summary says what the chart shows, to those who do not see it.
+// summary describes the chart to those who cannot see it.
 func (c *chart) summary() string {
 	parts := make([]string, len(c.kinds))
 	for i, k := range c.kinds {

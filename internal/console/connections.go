@@ -40,7 +40,7 @@ type accountList struct {
 	now time.Time
 }
 
-// connections lists the accounts, those first that have to be connected again.
+// connections lists the accounts, starting with those that have to be reconnected.
 func (c *Console) connections(r *http.Request) (*view, error) {
 	if c.Accounts == nil {
 		return &view{title: "Connections", body: noProviders()}, nil
@@ -64,12 +64,12 @@ var errNoAccount = &problem{
 	http.StatusNotFound, "There is no such connection.", "Somebody may have removed it: the list is at /connections.",
 }
 
-// account returns the account that a form names.
+// account returns the account named in a form.
 func (c *Console) account(r *http.Request) (connection.Account, error) {
 	if c.Accounts == nil {
 		return connection.Account{}, errNoAccount
 	}
-	provider, owner := r.FormValue(paramProvider), r.FormValue(paramOwner) // the body is read before it is this request's turn
+	provider, owner := r.FormValue(paramProvider), r.FormValue(paramOwner) // the body is read before waiting for a turn
 	done, err := c.reading(r.Context())
 	if err != nil {
 		return connection.Account{}, err
@@ -82,7 +82,7 @@ func (c *Console) account(r *http.Request) (connection.Account, error) {
 	return a, err
 }
 
-// disconnecting asks whether an account is to be forgotten.
+// disconnecting asks whether to delete an account.
 func (c *Console) disconnecting(r *http.Request) (*view, error) {
 	a, err := c.account(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Console) disconnecting(r *http.Request) (*view, error) {
 	return &view{title: "Disconnect?", body: disconnectPage(a)}, nil
 }
 
-// disconnect forgets an account.
+// disconnect deletes an account.
 func (c *Console) disconnect(r *http.Request) (*view, error) {
 	a, err := c.account(r)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Console) disconnect(r *http.Request) (*view, error) {
 	return &view{to: connectionsPath}, nil
 }
 
-// link makes a link under which the owner of an account connects it again.
+// link creates a link with which the owner of an account reconnects it.
 func (c *Console) link(r *http.Request) (*view, error) {
 	a, err := c.account(r)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Console) link(r *http.Request) (*view, error) {
 	return &view{title: "A link for " + shown(a.Owner), body: linkPage(a, link)}, nil
 }
 
-// disconnectURL returns the page that asks whether an account is to be forgotten.
+// disconnectURL returns the page that asks whether to delete an account.
 func disconnectURL(a connection.Account) templ.SafeURL {
 	return templ.SafeURL(disconnectPath + "?" + url.Values{paramProvider: {a.Provider}, paramOwner: {a.Owner}}.Encode())
 }
@@ -140,7 +140,7 @@ var accountReasons = map[string]string{
 	connection.Lost:    "a refresh was interrupted",
 }
 
-// noProvidersLines are those with which a gateway has connections.
+// noProvidersLines are configuration lines that give a gateway connections.
 const noProvidersLines = `store: sqlite:recourse.db
 connection_keys: ["${CONNECTION_KEY}"]  # openssl rand -base64 32
 providers:
@@ -154,7 +154,7 @@ servers:
     url: http://127.0.0.1:9101/mcp
     connection: deere`
 
-// ahead returns how long something is off.
+// ahead returns how far in the future something is.
 func ahead(d time.Duration) string {
 	switch {
 	case d < time.Minute:

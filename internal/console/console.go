@@ -9,29 +9,29 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// Sources are the parts of the program that the console shows. What is nil is not there.
+// Sources are the parts of the program that the console shows. Those that are nil do not exist.
 type Sources struct {
 	Journal *store.Journal
 	// Endpoint returns the URL at which clients reach a server; "": there is none.
 	Endpoint func(server string) string
-	// Gateway is what is shown, and Tally an observer of it.
+	// Gateway is the gateway to show, and Tally an observer of it.
 	Gateway  Gateway
 	Tally    *Tally
 	Accounts Accounts
 }
 
-// Console is the pages. It is safe for concurrent use.
+// Console serves the pages. It is safe for concurrent use.
 type Console struct {
 	Sources
 
 	log     *slog.Logger
 	now     func() time.Time
 	readers chan struct{} // holds a token for each page that reads the store
-	streams chan struct{} // and for each page that is told of new failures
-	login   *login        // nil: nobody is asked to sign in
+	streams chan struct{} // and for each page that is informed of new failures
+	login   *login        // nil: there is no sign-in
 }
 
-// maxReaders bounds how many pages read the store at a time: calls need it, too.
+// maxReaders limits how many pages read the store at a time: calls need it, too.
 const maxReaders = 2
 
 // New returns the console of a gateway.
@@ -41,7 +41,8 @@ func New(from Sources, log *slog.Logger) *Console {
 	}
 }
 
-// reading waits for its turn to read the store, which lasts until done is called. Nobody waits for a second turn during the first.
+// reading waits for its turn to read the store, which lasts until done is called. Nobody may wait for a
+// second turn during the first.
 func (c *Console) reading(ctx context.Context) (done func(), err error) {
 	select {
 	case c.readers <- struct{}{}:
@@ -54,12 +55,12 @@ func (c *Console) reading(ctx context.Context) (done func(), err error) {
 // A route is a page.
 type route struct {
 	pattern string // of [http.ServeMux]
-	name    string // in the navigation; "": it is not there
-	under   string // the path of the page in the navigation that it belongs to
+	name    string // in the navigation; "": not shown there
+	under   string // the path of the navigation entry that it belongs to
 	serve   func(c *Console, r *http.Request) (*view, error)
 }
 
-// routes are the pages, in the order of the navigation.
+// routes are the pages, in navigation order.
 func routes() []route {
 	return []route{
 		{pattern: "GET " + failuresPath, name: "Failures", serve: (*Console).failures},
@@ -78,7 +79,7 @@ func routes() []route {
 	}
 }
 
-// Handler returns what serves the pages, at paths from the root.
+// Handler returns the handler for the pages, at paths from the root.
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/failures", http.StatusSeeOther))

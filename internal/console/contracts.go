@@ -25,7 +25,7 @@ type contractView struct {
 	*contract.Contract
 
 	form    *contractform.Form
-	servers []string // whose failures it tells
+	servers []string // servers whose failures it describes
 	seen    int64    // failures in the journal
 	codes   []*codeView
 }
@@ -37,13 +37,13 @@ type codeView struct {
 	seen int64
 }
 
-// A contractList is all contracts.
+// A contractList is the page about all contracts.
 type contractList struct {
 	all  []*contractView
 	kept bool // there is a journal to count in
 }
 
-// contracts returns all contracts, with how often each of their codes was seen.
+// contracts lists all contracts, with how often each of their codes occurred.
 func (c *Console) contracts(r *http.Request) (*contractList, error) {
 	list := &contractList{kept: c.Journal != nil}
 	if c.Gateway == nil {
@@ -93,7 +93,7 @@ func (c *Console) contractList(r *http.Request) (*view, error) {
 	return &view{title: "Contracts", body: contractsPage(list)}, nil
 }
 
-// find returns the contract that a request names, among all of them.
+// find returns the contract named in a request.
 func (c *Console) find(r *http.Request) (of *contractView, all *contractList, err error) {
 	all, err = c.contracts(r)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Console) contract(r *http.Request) (*view, error) {
 	return &view{title: of.Name, body: contractPage(of, all.kept, contractdoc.Page(of.Contract))}, nil
 }
 
-// A translation is a failure as a contract tells it.
+// A translation is a failure as a contract writes it.
 type translation struct {
 	contract  string
 	code      string
@@ -132,7 +132,7 @@ type codePage struct {
 	other []translation
 }
 
-// code shows a code of a contract, and what the others say in its place.
+// code shows a code of a contract, and what other contracts say instead.
 func (c *Console) code(r *http.Request) (*view, error) {
 	of, all, err := c.find(r)
 	if err != nil {
@@ -158,7 +158,7 @@ func exampleCall() *contract.Call {
 	return &contract.Call{Method: wire.MethodToolsCall, At: contract.AtTool, HTTP: true, Now: contractform.ExampleTime}
 }
 
-// translate returns what a contract makes of a failure.
+// translate returns a failure as a contract writes it.
 func translate(by *contract.Contract, e *recourse.Error) translation {
 	call := exampleCall()
 	return translation{
@@ -190,7 +190,7 @@ func codeURL(contractName, code string) templ.SafeURL {
 	return contractURL(contractName) + templ.SafeURL("/codes/"+url.PathEscape(code))
 }
 
-// quantile returns a share of the durations of a server's calls, for people.
+// quantile formats a quantile of the durations of a server's calls.
 func quantile(s *server, q float64) string {
 	if s.tally.took.total == 0 {
 		return "-"

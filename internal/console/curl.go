@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// curl returns the command that makes a tool's call again, as a client of the modern era, which needs no session; "": it is no tool's
-// call, or its arguments were not kept.
+// curl returns the command that repeats a tool call as a modern client, which needs no session. It is "" if
+// it was not a tool call, or its arguments were not kept.
 func (c *Console) curl(call *journal.Call) string {
 	if call.Tool == "" || len(call.Arguments) == 0 || call.Server == "" {
 		return ""
@@ -58,5 +58,5 @@ func (c *Console) endpoint(call *journal.Call) string {
 	return visible.Escape(url)
 }
 
-// quoted returns a text as a shell takes it.
+// quoted quotes a text for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -7,11 +7,11 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A facet is what a list can be narrowed by, with a counter for each choice.
+// A facet is a way to narrow a list, with a count for each choice.
 type facet struct {
 	name, title string
 	chosen      string
-	choices     []choice // what is chosen first, and then the most frequent
+	choices     []choice // the selected one first, then the most frequent
 }
 
 // A choice is a value of a facet. Its count is how many failures the list would have with it.
@@ -20,7 +20,7 @@ type choice struct {
 	count int64
 }
 
-// A mark is what tells failures apart.
+// A mark is what distinguishes failures.
 type mark struct {
 	name, title string
 	chosen      func(f *store.Filter) *string
@@ -55,10 +55,10 @@ var marks = []mark{
 	},
 }
 
-// facetShown is how many choices of a facet are seen at once.
+// facetShown is how many choices of a facet are visible at first.
 const facetShown = 7
 
-// facets returns the facets of a query, and how many failures it chooses.
+// facets returns a query's facets, and how many failures match it.
 func (q *query) facets(counts []store.Count) (all []facet, total int64) {
 	for i := range counts {
 		if counts[i].Chosen(&q.Filter) {
@@ -76,7 +76,7 @@ func (q *query) facets(counts []store.Count) (all []facet, total int64) {
 			}
 			values := by.values(&counts[i])
 			slices.Sort(values)
-			for _, value := range slices.Compact(values) { // whoever is named as their organisation counts once
+			for _, value := range slices.Compact(values) { // a caller who is named like their organisation counts once
 				found[value] += counts[i].Failures
 			}
 		}
@@ -98,7 +98,7 @@ func (q *query) facets(counts []store.Count) (all []facet, total int64) {
 	return all, total
 }
 
-// first compares two values of which one may come before all others.
+// first compares two values, one of which may be the one that comes first.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -110,10 +110,10 @@ func first(a, b bool) int {
 	}
 }
 
-// seen returns the choices that are seen at once, and the others.
+// seen returns the choices that are visible at first, and the others.
 func (f *facet) seen() (seen, others []choice) {
 	n := min(len(f.choices), facetShown)
-	if n+1 == len(f.choices) { // as much room as saying that there is another
+	if n+1 == len(f.choices) { // it takes no more room than saying that there is another
 		n++
 	}
 	return f.choices[:n], f.choices[n:]

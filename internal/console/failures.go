@@ -26,14 +26,14 @@ type failureList struct {
 	more   bool
 	total  int64
 	facets []facet
-	kept   bool  // there are failures, whether or not they are chosen
-	seen   int64 // the Seq of the latest failure that the reader has seen; 0: all are new to them, and none is marked
-	news   int   // how many have come since
+	kept   bool  // there are failures, selected or not
+	seen   int64 // the Seq of the latest failure that the reader has seen; 0: none is marked as new
+	news   int   // how many are new since then
 
-	back time.Time // the text was looked for in the failures since then only; zero: in all
+	back time.Time // only failures since then were searched for the text; zero: all were
 }
 
-// failures lists calls that have failed.
+// failures lists failed calls.
 func (c *Console) failures(r *http.Request) (*view, error) {
 	if c.Journal == nil {
 		return &view{title: "Failures", body: noJournal()}, nil
@@ -49,7 +49,7 @@ func (c *Console) failures(r *http.Request) (*view, error) {
 	return &view{title: "Failures", body: failuresPage(list), search: q.Text}, nil
 }
 
-// list reads what a query chooses.
+// list reads the failures that match a query.
 func (c *Console) list(ctx context.Context, q *query) (*failureList, error) {
 	done, err := c.reading(ctx)
 	if err != nil {
@@ -78,20 +78,20 @@ func (l *failureList) older() templ.SafeURL {
 	return l.at(failuresPath, paramBefore, strconv.FormatInt(l.calls[len(l.calls)-1].Seq, 10))
 }
 
-// furtherBack returns the URL of the list in which the text is looked for in older failures.
+// furtherBack returns the URL that searches older failures for the text.
 func (l *failureList) furtherBack() templ.SafeURL {
 	return l.at(failuresPath, paramUntil, l.back.Format(time.RFC3339Nano))
 }
 
-// follows reports whether the page is one that new failures appear on.
+// follows reports whether new failures appear on the page.
 func (l *failureList) follows() bool { return l.Before == 0 && l.until == "" }
 
-// liveURL returns where the page is told of new failures.
+// liveURL returns where the page is informed of new failures.
 func (l *failureList) liveURL() string {
 	return string(l.at(failuresPath+"/live", "seen", strconv.FormatInt(max(l.latest(), 1), 10)))
 }
 
-// A period is a time that a list can be limited to.
+// A period is a time to which a list can be limited.
 type period struct{ since, name, text string }
 
 var periods = []period{
@@ -102,7 +102,7 @@ var periods = []period{
 	{"", "All", "in the journal"},
 }
 
-// when says which time the list is about.
+// when describes the time that the list covers.
 func (l *failureList) when() string {
 	since := l.back
 	if since.IsZero() {
@@ -123,7 +123,7 @@ func (l *failureList) when() string {
 	return strings.Join(said, " ")
 }
 
-// formTime returns an instant as a browser's form takes it.
+// formTime formats an instant for a browser's form.
 func formTime(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -137,7 +137,7 @@ func callURL(id string) templ.SafeURL { return templ.SafeURL("/calls/" + url.Pat
 // subject says what was called.
 func subject(c *journal.Call) string { return cmp.Or(c.Tool, c.Name, c.Method, "a request") }
 
-// counted returns a number of things in words.
+// counted formats a number of things.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -145,7 +145,7 @@ func counted(n int64, one, many string) string {
 	return grouped(n) + " " + many
 }
 
-// grouped returns a number with its thousands apart.
+// grouped formats a number with separated thousands.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {
@@ -154,7 +154,7 @@ func grouped(n int64) string {
 	return text
 }
 
-// tone is how grave a failure is, for its colour.
+// tone returns the severity of a failure, for its colour.
 func tone(e *recourse.Error) string {
 	switch {
 	case e.Effect == recourse.EffectUnknown:

@@ -2,17 +2,18 @@ package console
 
 import "net/http"
 
-// policy allows what these pages need and nothing else: no script or style of theirs stands in the page itself.
+// policy allows what these pages need and nothing else: pages contain no scripts or styles of their own.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// maxForm bounds the body of a request: the largest is an answer that somebody pastes.
+// maxForm limits the body of a request: the largest is an answer that somebody pastes.
 const maxForm = 4<<20 + 64<<10
 
-// guard sets the headers that keep pages safe, and refuses what other sites have a browser send.
+// guard sets the headers that keep pages safe, and refuses requests that other sites make a browser send.
 //
-// A session's cookie is SameSite=Strict, and each request that changes something must come from a page of ours by what the
-// browser says of it (Sec-Fetch-Site, or Origin). So forms need no token: a token only says the same again.
+// A session's cookie is SameSite=Strict, and each request that changes something must come from one of our
+// pages, according to the browser (Sec-Fetch-Site, or Origin). Forms therefore need no token: it would add
+// nothing.
 func guard(next http.Handler) http.Handler {
 	protected := http.NewCrossOriginProtection()
 	protected.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// maxStreams bounds how many pages are told of new failures at a time.
+	// maxStreams limits how many pages are informed of new failures at a time.
 	maxStreams = 16
-	// lookEvery is how often a page's stream looks for new failures, and renewEvery how often the page is sent anew without any.
+	// lookEvery is how often a page's stream looks for new failures, and renewEvery how often the page is
+	// sent again without any.
 	lookEvery  = time.Second
 	renewEvery = 30 * time.Second
-	// rest is how many times as long as a list took to read its stream pauses before it reads the next one.
+	// rest is the pause before a list is read again, as a multiple of the time that reading it took.
 	rest = 10
-	// sendTime bounds how long a browser may take to accept what is sent.
+	// sendTime limits how long a browser may take to accept what is sent.
 	sendTime = 10 * time.Second
 )
 
-// live sends a page's list anew whenever there are new failures, as events.
+// live sends a page's list again, as events, whenever there are new failures.
 func (c *Console) live(w http.ResponseWriter, r *http.Request) {
 	q, err := readQuery(r, c.now())
 	if err != nil || c.Journal == nil || !(&failureList{query: q}).follows() {
@@ -46,7 +47,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request) {
 	s.run(r)
 }
 
-// seenBefore returns the Seq of the latest failure that a page has shown already.
+// seenBefore returns the Seq of the latest failure that a page has already shown.
 func seenBefore(r *http.Request) int64 {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -56,7 +57,7 @@ func seenBefore(r *http.Request) int64 {
 	return seen
 }
 
-// A stream tells one page.
+// A stream updates one page.
 type stream struct {
 	c     *Console
 	w     http.ResponseWriter
@@ -71,7 +72,7 @@ type stream struct {
 
 func (s *stream) run(r *http.Request) {
 	ctx := r.Context()
-	if s.send("", templ.NopComponent) != nil { // the browser knows now that the stream has begun
+	if s.send("", templ.NopComponent) != nil { // tells the browser that the stream has begun
 		return
 	}
 	s.last, s.read = s.seen, time.Now()
@@ -94,7 +95,7 @@ func (s *stream) look(ctx context.Context, r *http.Request) error {
 	var list *failureList
 	if err == nil {
 		var q *query
-		if q, err = readQuery(r, s.c.now()); err == nil { // the time goes on
+		if q, err = readQuery(r, s.c.now()); err == nil { // time passes
 			list, err = s.c.list(ctx, q)
 		}
 	}
@@ -124,7 +125,7 @@ func (c *Console) last(ctx context.Context) (int64, error) {
 	return c.Journal.Last(ctx)
 }
 
-// send sends an event with what the page shows; nothing is a comment, which keeps the connection alive.
+// send sends an event with the page's content; an empty one is a comment, which keeps the connection alive.
 func (s *stream) send(id string, what templ.Component) error {
 	var page bytes.Buffer
 	if err := what.Render(context.Background(), &page); err != nil {

@@ -21,14 +21,15 @@ const (
 	logoutPath = "/logout"
 
 	cookieName = "recourse_console"
-	// sessionTime is how long an operator stays signed in, and maxSessions how many sessions there may be: a new one takes the
-	// place of the oldest.
+	// sessionTime is how long an operator stays signed in, and maxSessions limits the sessions: a new one
+	// replaces the oldest.
 	sessionTime = 12 * time.Hour
 	maxSessions = 1000
 )
 
-// Verify returns the name of the operator whose API key it is, or [ErrNotOperator]. Any other error means that this cannot be found
-// out now. It is asked with every request, so that a key that was revoked opens nothing any more.
+// Verify returns the name of the operator who owns the API key, or [ErrNotOperator]. Any other error means
+// that this cannot be determined at the moment. It is called for every request, so that a revoked key has no
+// effect any more.
 type Verify func(ctx context.Context, key string) (operator string, err error)
 
 var (
@@ -42,7 +43,7 @@ var (
 	}
 )
 
-// RequireLogin has operators sign in. It is called before [Console.Handler].
+// RequireLogin makes operators sign in. It is called before [Console.Handler].
 func (c *Console) RequireLogin(verify Verify) {
 	lockout := endpoint.NewLockout(endpoint.LockoutFailures, endpoint.LockoutTime)
 	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: lockout}
@@ -57,16 +58,16 @@ type login struct {
 	sessions map[sessionID]*session
 }
 
-// A sessionID is the hash of what a cookie says.
+// A sessionID is the hash of a cookie's value.
 type sessionID [sha256.Size]byte
 
-// A session is an operator's. The key is held in memory alone, to be verified again.
+// A session belongs to an operator. The key is only kept in memory, to be verified again.
 type session struct {
 	key  string
 	ends time.Time
 }
 
-// begin returns the cookie's text of a new session.
+// begin starts a session and returns the cookie's value.
 func (l *login) begin(key string, now time.Time) string {
 	text := rand.Text()
 	l.mu.Lock()
@@ -108,7 +109,8 @@ func (l *login) of(ctx context.Context, text string, now time.Time) (string, err
 	return operator, err
 }
 
-// operator returns who a request is from; "": nobody is asked. The error is [errSignedOut] if somebody has to sign in.
+// operator returns who sent a request; "" if there is no sign-in. The error is [errSignedOut] if they have to
+// sign in.
 func (c *Console) operator(r *http.Request) (string, error) {
 	if c.login == nil {
 		if endpoint.WasForwarded(r.Header) {
@@ -127,13 +129,13 @@ func (c *Console) operator(r *http.Request) (string, error) {
 
 type operatorKey struct{}
 
-// operatorOf returns who has been let in.
+// operatorOf returns the operator who was let in.
 func operatorOf(r *http.Request) string {
 	name, _ := r.Context().Value(operatorKey{}).(string)
 	return name
 }
 
-// admit lets operators in, and others to the page on which they sign in.
+// admit lets operators in, and shows the sign-in page to others.
 func (c *Console) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, err := c.operator(r)
@@ -155,7 +157,7 @@ func (c *Console) admit(next http.Handler) http.Handler {
 
 // A loginPage is the page on which operators sign in.
 type loginPage struct {
-	to      string // where they go then
+	to      string // where they go afterwards
 	problem string
 	plain   bool // what they enter can be read on its way
 }
@@ -176,7 +178,7 @@ func (*Console) loginView(r *http.Request, to, problem string) *view {
 	return v
 }
 
-// signIn begins a session for the key that was entered.
+// signIn starts a session for the key that was entered.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	if c.login == nil {
 		http.NotFound(w, r)
@@ -224,12 +226,13 @@ func setCookie(w http.ResponseWriter, r *http.Request, text string, age time.Dur
 	})
 }
 
-// isSecure reports whether the browser's connection is encrypted. Who says so wrongly only keeps their own cookie from plain http.
+// isSecure reports whether the browser's connection is encrypted. A client that lies about it only keeps its
+// own cookie from plain http.
 func isSecure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// ownPath returns where on these pages a text leads.
+// ownPath returns the path to which a text leads within these pages.
 func ownPath(text string) string {
 	to, err := url.Parse(text)
 	if err != nil || to.IsAbs() || to.Host != "" || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") ||

@@ -15,18 +15,18 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// htmxConfig keeps htmx from what the policy forbids, and from closing what a reader has opened.
+// htmxConfig stops htmx from doing what the policy forbids, and from closing what a reader has opened.
 const htmxConfig = `{"includeIndicatorCSS": false, "history": false, "extensions": "sse", "morphIgnore": ["data-htmx-powered", "open"]}`
 
-// pageTime bounds how long a page may take: the store serves calls, too.
+// pageTime limits how long a page may take: the store serves calls, too.
 const pageTime = 5 * time.Second
 
-// A view is what a page shows within the frame.
+// A view is the content of a page within the frame.
 type view struct {
 	title  string
 	status int    // 0: 200
-	search string // what the box has in it
-	to     string // "": the page is shown; else where the browser goes instead
+	search string // content of the search box
+	to     string // "": show the page; otherwise the browser is redirected there
 	bare   bool   // without the navigation
 	body   templ.Component
 
@@ -38,16 +38,16 @@ type frame struct {
 	*view
 
 	entries  []entry
-	operator string // "": nobody is asked to sign in
+	operator string // "": there is no sign-in
 }
 
-// An entry is one of the navigation.
+// An entry is a link in the navigation.
 type entry struct {
 	name, path string
 	here       bool
 }
 
-// A problem is an error that says on its page what to do.
+// A problem is an error whose page says what to do.
 type problem struct {
 	status     int
 	what, hint string
@@ -75,7 +75,7 @@ func (c *Console) page(at route) http.HandlerFunc {
 	}
 }
 
-// bare shows an error to somebody who was not let in.
+// bare shows an error to someone who was not let in.
 func (c *Console) bare(w http.ResponseWriter, r *http.Request, err error) {
 	v := c.trouble(r, err)
 	v.bare = true

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A query is which failures a page shows, as its URL says it.
+// A query says which failures a page shows. It is encoded in the page's URL.
 type query struct {
 	store.Filter
 
@@ -23,7 +23,7 @@ type query struct {
 // perPage is how many failures a page lists.
 const perPage = 50
 
-// The parameters of a URL.
+// Parameters of a URL.
 const (
 	paramServer = "server"
 	paramTool   = "tool"
@@ -71,7 +71,7 @@ func readQuery(r *http.Request, now time.Time) (*query, error) {
 	return q, nil
 }
 
-// instantOf reads a time as people write it, or as a browser's form sends it, in UTC.
+// instantOf parses a time in UTC, as people write it or as a browser's form sends it.
 func instantOf(text string, now time.Time) (time.Time, bool) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -84,7 +84,7 @@ func instantOf(text string, now time.Time) (time.Time, bool) {
 // A param is a parameter of a URL.
 type param struct{ name, value string }
 
-// params returns the parameters of the query's URL, without those that choose a page.
+// params returns the parameters of the query's URL, except for paging.
 func (q *query) params() []param {
 	all := []param{
 		{paramServer, q.Server},
@@ -99,7 +99,8 @@ func (q *query) params() []param {
 	return slices.DeleteFunc(all, func(p param) bool { return p.value == "" })
 }
 
-// at returns the URL of a path for the query with other parameters, in pairs of name and value; an empty value removes one.
+// at returns the URL of a path for the query with some parameters changed, given as pairs of name and value;
+// an empty value removes one.
 func (q *query) at(path string, changes ...string) templ.SafeURL {
 	values := url.Values{}
 	for _, p := range q.params() {
@@ -118,7 +119,7 @@ func (q *query) at(path string, changes ...string) templ.SafeURL {
 	return templ.SafeURL(path + "?" + values.Encode())
 }
 
-// narrowed reports whether anything but the time is chosen.
+// narrowed reports whether the query limits anything but the time.
 func (q *query) narrowed() bool {
 	return q.Server != "" || q.Tool != "" || q.Kind != "" || q.Origin != "" || q.Caller != "" || q.Text != ""
 }

@@ -17,16 +17,16 @@ import (
 
 const searchPath = "/search"
 
-// maxAnswer bounds an answer that is read.
+// maxAnswer limits the size of an answer that is read.
 const maxAnswer = 4 << 20
 
 var (
-	// reID matches whatever may be the id of a request, and reOwnID those that a gateway gives, within a text.
+	// reID matches anything that may be the id of a request, and reOwnID an id from a gateway, within a text.
 	reID    = regexp.MustCompile(`^[\w.:-]{1,128}$`)
 	reOwnID = regexp.MustCompile(`\breq-[0-9a-f]{24}\b`)
 )
 
-// A finding is what has become of a text that somebody has pasted.
+// A finding is the result of a search for a text that somebody pasted.
 type finding struct {
 	text    string
 	reading *explain.Reading
@@ -34,13 +34,13 @@ type finding struct {
 	problem string        // why it cannot be read as an answer
 	call    string        // the id of a request that is in the journal; "": none is
 	unknown string        // one that is not
-	same    templ.SafeURL // the failures that have the same message; "": none is known
-	count   int64         // how many those are
-	back    time.Time     // the message was looked for in the failures since then only; zero: in all
-	older   templ.SafeURL // where it is looked for in those before
+	same    templ.SafeURL // the failures with the same message; "": none
+	count   int64         // how many there are
+	back    time.Time     // only failures since then were searched for the message; zero: all were
+	older   templ.SafeURL // searches those before
 }
 
-// search looks for the call that a text is about, and reads it as an answer.
+// search looks for the call that a text is about, and reads the text as an answer.
 func (c *Console) search(r *http.Request) (*view, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, &problem{http.StatusRequestEntityTooLarge, "This is too long to be read.", "Paste at most 4 MiB."}
@@ -59,7 +59,7 @@ func (c *Console) search(r *http.Request) (*view, error) {
 	return &view{title: "Search", search: clipped(text), body: searchPage(f)}, nil
 }
 
-// clipped is what the box shows of a text again.
+// clipped is the text as the search box shows it again.
 func clipped(text string) string {
 	const most = 1 << 10
 	if len(text) > most {
@@ -68,7 +68,7 @@ func clipped(text string) string {
 	return text
 }
 
-// identify fills in what is found. A text that is nothing but an id or a message leads to a page of its own.
+// identify fills in what was found. A text that is only an id or a message leads to a page of its own.
 func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, err error) {
 	if reID.MatchString(f.text) {
 		if known, err := c.knows(ctx, f.text); known || err != nil {
@@ -112,7 +112,7 @@ func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, e
 	return "", nil
 }
 
-// ids returns the ids of requests that a text names.
+// ids returns the ids of requests in a text.
 func (f *finding) ids() []string {
 	var ids []string
 	if f.reading != nil && f.reading.Failure != nil && reID.MatchString(f.reading.Failure.RequestID) {
@@ -122,7 +122,7 @@ func (f *finding) ids() []string {
 	return append(ids, reOwnID.FindAllString(f.text, most)...)
 }
 
-// messages returns what may be a failure's message: the text itself, or what is read in it.
+// messages returns texts that may be a failure's message: the text itself, or the message read from it.
 func (f *finding) messages() []string {
 	const most = 512
 	var messages []string
@@ -131,17 +131,17 @@ func (f *finding) messages() []string {
 	}
 	if f.reading != nil && f.reading.Failure != nil {
 		said := f.reading.Failure.Sentence()
-		first, _, several := strings.Cut(said, ". ") // what follows may be the contract's advice
+		first, _, several := strings.Cut(said, ". ") // the rest may be the contract's advice
 		messages = append(messages, said)
 		if several {
 			messages = append(messages, first+".")
 		}
 	}
-	const least = 4 // less stands in many
+	const least = 4 // anything shorter occurs too often
 	return slices.DeleteFunc(slices.Compact(messages), func(m string) bool { return len(m) < least || len(m) > most })
 }
 
-// knows reports whether the journal has a request.
+// knows reports whether the journal contains a request.
 func (c *Console) knows(ctx context.Context, id string) (bool, error) {
 	if c.Journal == nil {
 		return false, nil
@@ -155,7 +155,7 @@ func (c *Console) knows(ctx context.Context, id string) (bool, error) {
 	return len(entries) > 0, err
 }
 
-// sameMessage returns the failures that have a message.
+// sameMessage returns the failures with that message.
 func (c *Console) sameMessage(ctx context.Context, message string) (*failureList, error) {
 	q := &query{Filter: store.Filter{Text: message, Limit: 1}}
 	if c.Journal == nil {

@@ -22,7 +22,7 @@ import (
 
 const serversPath = "/servers"
 
-// A Gateway says what it is made of, and what it holds now: [gateway.Gateway].
+// A Gateway describes its configuration and its current state: [gateway.Gateway].
 type Gateway interface {
 	Figures() gateway.Figures
 	Protections() []gateway.Protection
@@ -32,7 +32,7 @@ type Gateway interface {
 
 var _ Gateway = (*gateway.Gateway)(nil)
 
-// A server is what is known of one.
+// A server is what is known about a server.
 type server struct {
 	gateway.ServerFigures
 
@@ -43,9 +43,9 @@ type server struct {
 	places   []gateway.Bulkhead
 }
 
-// A state is whether a server answers, in one word and in a sentence.
+// A state says whether a server answers, in one word and in a sentence.
 type state struct {
-	name  string // of its colour and shape
+	name  string // for its colour and shape
 	text  string
 	since time.Time // zero: that is not known
 }
@@ -77,7 +77,7 @@ func (s *server) share() string {
 	return strconv.FormatFloat(share, 'f', 1, 64) + " %"
 }
 
-// servers returns all servers in the order of the configuration.
+// servers lists all servers in the order of the configuration.
 func (c *Console) servers() []*server {
 	if c.Gateway == nil {
 		return nil
@@ -111,7 +111,7 @@ type serverPage struct {
 	callers []culprit
 }
 
-// A culprit is a tool that fails, or a caller whose calls do.
+// A culprit is a tool that fails, or a caller whose calls fail.
 type culprit struct {
 	name  string // "": none is known
 	count int64
@@ -152,10 +152,10 @@ func (c *Console) server(r *http.Request) (*view, error) {
 	return &view{title: page.Title, body: serverDetail(page)}, nil
 }
 
-// maxCulprits bounds how many of them are shown.
+// maxCulprits limits how many of them are shown.
 const maxCulprits = 10
 
-// culprits returns which tools fail, and whose calls do, the most frequent first.
+// culprits returns which tools fail, and whose calls fail, the most frequent first.
 func culprits(counts []store.Count, f *store.Filter, s span) (tools, callers []culprit) {
 	byTool, byCaller := map[string]int64{}, map[string]int64{}
 	for i := range counts {
@@ -178,7 +178,7 @@ func culprits(counts []store.Count, f *store.Filter, s span) (tools, callers []c
 	return sorted(byTool, paramTool), sorted(byCaller, paramCaller)
 }
 
-// circuitName says whose breaker it is.
+// circuitName names the owner of a circuit breaker.
 func circuitName(c breaker.State) string {
 	if c.Tool == "" {
 		return "the server"
@@ -203,7 +203,7 @@ func circuitText(c breaker.State) string {
 	return text
 }
 
-// placeName says whose calls a bound is about.
+// placeName says which calls a bulkhead limits.
 func placeName(tools string) string {
 	if tools == "" {
 		return "the server"

@@ -24,7 +24,7 @@ type staticFile struct {
 	version     string // changes with the body
 }
 
-// staticFiles are read when a page is first shown: every start of the program would pay for it.
+// staticFiles are read when a page is first shown: otherwise every start of the program would pay for it.
 var staticFiles = sync.OnceValue(readStatic)
 
 func readStatic() map[string]*staticFile {
@@ -47,7 +47,7 @@ func readStatic() map[string]*staticFile {
 	return files
 }
 
-// staticURL returns the address of a file, which changes with it.
+// staticURL returns the URL of a file, which changes with its content.
 func staticURL(name string) string { return staticPrefix + name + "?v=" + staticFiles()[name].version }
 
 func serveStatic(w http.ResponseWriter, r *http.Request) {

@@ -21,18 +21,18 @@ type Tally struct {
 
 var _ observe.Observer = (*Tally)(nil)
 
-// NewTally returns a tally of nothing yet.
+// NewTally returns an empty tally.
 func NewTally() *Tally { return &Tally{began: time.Now(), servers: map[string]*tally{}} }
 
-// A tally is that of one server.
+// A tally counts the calls of one server.
 type tally struct {
 	calls, failures int64
-	took            histogram // of the calls that were sent
+	took            histogram // for calls that were sent
 	answers         answering
 	minutes         [60]minute
 }
 
-// answering is whether a server has answered when it was called last.
+// answering says whether a server answered its last call.
 type answering struct {
 	called bool
 	does   bool
@@ -40,7 +40,7 @@ type answering struct {
 	why    recourse.Kind // it does not
 }
 
-// A minute is the failures in one of the last sixty.
+// A minute counts the failures in one of the last sixty minutes.
 type minute struct {
 	began    time.Time
 	failures map[recourse.Kind]int64
@@ -87,7 +87,7 @@ func (a *answering) note(last *observe.Attempt, at time.Time) {
 	a.why = last.Failure
 }
 
-// of returns what is known of a server. Nothing of it changes any more.
+// of returns a copy of what is known about a server.
 func (t *Tally) of(server string) tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (h *histogram) add(d time.Duration) {
 	h.total++
 }
 
-// quantile returns the duration that this share of all does not exceed, about.
+// quantile returns the approximate duration that this share of all does not exceed.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := int64(q * float64(h.total))
 	i := slices.IndexFunc(h.counts[:], func(n int64) bool { rank -= n; return rank < 0 })

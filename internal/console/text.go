@@ -8,10 +8,10 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// maxShown bounds a text on a page.
+// maxShown limits a text on a page.
 const maxShown = 16 << 10
 
-// shown returns a text of a server or client as pages show it: cut, and with what hides made visible.
+// shown returns a text from a server or client for a page: cut, and with invisible characters made visible.
 func shown(text string) string {
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf(" ... (%d bytes in all)", len(text))
@@ -19,10 +19,10 @@ func shown(text string) string {
 	return visible.Escape(text)
 }
 
-// absolute returns an instant as people read it.
+// absolute formats an instant for people.
 func absolute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000 UTC") }
 
-// clock returns the time of an instant, with its day if that is not the last one.
+// clock returns the time of day of an instant, with its date unless it is recent.
 func clock(at, now time.Time) string {
 	if now.Sub(at) > 24*time.Hour {
 		return at.UTC().Format("Jan 2 15:04")
@@ -46,7 +46,7 @@ func ago(at, now time.Time) string {
 	}
 }
 
-// lasted returns a duration as people read it.
+// lasted formats a duration for people.
 func lasted(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
