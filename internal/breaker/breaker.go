@@ -1,10 +1,11 @@
 // Package breaker holds calls back from a server that does not answer.
 //
-// A [Breaker] has a circuit for the server and one for each of its tools. A circuit opens when too large a share of the
-// calls in a window has failed; then calls are refused for a while, and after that one call at a time probes whether the
-// server answers again. [Circuit] is that machine alone, for callers with a rule of their own for when it opens.
+// A [Breaker] has a circuit for the server and one for each of its tools. A circuit opens when too large a
+// share of the calls in a window has failed; calls are then refused for a while, and after that one call at a
+// time probes whether the server answers again. [Circuit] is that state machine alone, for callers with their
+// own rule for opening it.
 //
-// It knows neither errors nor the protocol: the caller says what has become of each call.
+// It knows neither errors nor the protocol: the caller reports how each call ended.
 package breaker
 
 import (
@@ -15,35 +16,35 @@ import (
 
 // Settings say when a [Breaker] opens and for how long.
 type Settings struct {
-	FailureRate float64       // of the calls in the window, from which on a circuit opens; 1 at most
-	Window      time.Duration // over which calls are counted
-	MinCalls    int           // in the window, below which no circuit opens
-	OpenFor     time.Duration // the first time; it doubles each time in a row
+	FailureRate float64       // share of failed calls in the window at which a circuit opens; 1 at most
+	Window      time.Duration // the time over which calls are counted
+	MinCalls    int           // in the window; with fewer, no circuit opens
+	OpenFor     time.Duration // the first time; it doubles with each opening in a row
 	MaxOpen     time.Duration // up to this
 }
 
-// An Outcome is what a call tells of a server.
+// An Outcome is what a call shows about a server.
 type Outcome uint8
 
-// The outcomes.
+// The outcomes of a call.
 const (
 	Untold   Outcome = iota // nothing: it was cancelled, or never sent
-	Answered                // the server works, whatever it has said
+	Answered                // the server works, whatever it said
 	Failed                  // it did not answer
-	TimedOut                // no answer came in time: that may be the tool alone
-	Missed                  // the server could not be reached: that says nothing of the tool
+	TimedOut                // no answer came in time: that may be due to the tool alone
+	Missed                  // the server could not be reached: that says nothing about the tool
 )
 
 const (
-	// maxTools bounds the tools that have a circuit of their own.
+	// maxTools limits how many tools have a circuit of their own.
 	maxTools = 2000
-	// maxStated bounds how long the word of a server keeps a circuit open.
+	// maxStated limits how long a server's own statement keeps a circuit open.
 	maxStated = time.Hour
-	// probeWait is how long callers are told to wait while another call probes.
+	// probeWait is how long callers are told to wait while another call is probing.
 	probeWait = time.Second
 )
 
-// A Breaker is the circuits of one server. It is safe for concurrent use.
+// A Breaker has the circuits of one server. It is safe for concurrent use.
 type Breaker struct {
 	mu     sync.Mutex
 	rule   Settings
@@ -51,23 +52,23 @@ type Breaker struct {
 	tools  map[string]*lane
 }
 
-// A lane is a circuit, and the calls that decide about it.
+// A lane is a circuit with the counts that open it.
 type lane struct {
 	Circuit
 
 	window  window
-	stage   uint64 // changes whenever the circuit does: a call that began in another stage is not counted
-	refused int64  // calls, in all
+	stage   uint64 // changes with the circuit's state: a call that began in another stage is not counted
+	refused int64  // total calls
 }
 
-// New returns a breaker that is closed.
+// New returns a closed breaker.
 func New(rule Settings) *Breaker { return &Breaker{rule: rule, tools: map[string]*lane{}} }
 
-// Set changes the settings. Circuits that are open stay so.
+// Set changes the settings. Open circuits stay open.
 func (b *Breaker) Set(rule Settings) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if rule.Window != b.rule.Window { // what has been counted was counted in other slots
+	if rule.Window != b.rule.Window { // the old counts are in slots of another length
 		b.server.window = window{}
 		for _, l := range b.tools {
 			l.window = window{}
@@ -76,19 +77,19 @@ func (b *Breaker) Set(rule Settings) {
 	b.rule = rule
 }
 
-// A Pass lets one call through. Its end has to be told to [Breaker.Done].
+// A Pass lets one call through. [Breaker.Done] must be called when the call ends.
 type Pass struct {
 	tool                   string
 	serverStage, toolStage uint64
 }
 
-// A Refusal says why a call does not begin.
+// A Refusal says why a call may not begin.
 type Refusal struct {
-	Tool string        // that is held back; "": the server is
+	Tool string        // that is held back; "": the whole server is
 	Wait time.Duration // until a call may probe
 }
 
-// Admit lets a call of a tool begin, or says why it does not. Without a name it is a call of no tool.
+// Admit lets a tool call begin, or says why not. An empty name means a call without a tool.
 func (b *Breaker) Admit(now time.Time, tool string) (Pass, *Refusal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +117,7 @@ func (b *Breaker) Closed(tool string) bool {
 	return b.server.Closed() && (l == nil || l.Closed())
 }
 
-// Refuses says why a call would not begin now; nil: it would. It counts nothing.
+// Refuses says why a call could not begin now, or returns nil. It counts nothing.
 func (b *Breaker) Refuses(now time.Time, tool string) *Refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,8 +137,8 @@ func (b *Breaker) refusal(now time.Time, tool string, l *lane) *Refusal {
 	return nil
 }
 
-// Done tells how the call of a pass has ended, and how long the server has asked to be left alone, if it has. It returns the
-// circuits that have opened or closed.
+// Done reports how a pass's call ended, and how long the server asked to be left alone, if it did. It returns
+// the circuits that have opened or closed.
 func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration) (changed []State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,13 +168,13 @@ func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration
 	return changed
 }
 
-// lane returns the lane of a tool. Without a name there is none.
+// lane returns a tool's lane, or nil without a name.
 func (b *Breaker) lane(tool string) *lane {
 	l := b.tools[tool]
 	if l != nil || tool == "" {
 		return l
 	}
-	if len(b.tools) >= maxTools { // a client may have made names up
+	if len(b.tools) >= maxTools { // a client may have invented names
 		maps.DeleteFunc(b.tools, func(_ string, l *lane) bool { return l.Closed() })
 	}
 	if len(b.tools) < maxTools {
@@ -183,7 +184,7 @@ func (b *Breaker) lane(tool string) *lane {
 	return l
 }
 
-// wait returns how long a call waits until it may probe; 0: it may begin.
+// wait returns how long a call waits until it may probe; 0 means that it may begin.
 func (l *lane) wait(now time.Time) time.Duration {
 	if l.Closed() {
 		return 0
@@ -194,7 +195,7 @@ func (l *lane) wait(now time.Time) time.Duration {
 	return max(l.Until().Sub(now), 0)
 }
 
-// begin notes that a call begins, and returns its stage. A probe has one of its own.
+// begin records that a call begins, and returns its stage. A probe has a stage of its own.
 func (l *lane) begin(now time.Time) (stage uint64) {
 	if !l.Closed() {
 		l.Begin(now)
@@ -203,7 +204,7 @@ func (l *lane) begin(now time.Time) (stage uint64) {
 	return l.stage
 }
 
-// leave notes that a call says nothing.
+// leave records that a call says nothing about the server.
 func (l *lane) leave() {
 	if !l.Closed() {
 		l.Leave()

@@ -9,21 +9,21 @@ import (
 // A Status is what a circuit does with calls.
 type Status string
 
-// The statuses.
+// The statuses of a circuit.
 const (
-	StatusClosed   Status = "closed"    // they pass
-	StatusOpen     Status = "open"      // they are refused
-	StatusHalfOpen Status = "half-open" // one at a time passes, to probe
+	StatusClosed   Status = "closed"    // calls pass
+	StatusOpen     Status = "open"      // calls are refused
+	StatusHalfOpen Status = "half-open" // one call at a time passes, to probe
 )
 
-// A State is what a circuit shows to those who watch.
+// A State is a circuit's state for observers.
 type State struct {
-	Tool    string // "": it is the server's
+	Tool    string // "": the server's circuit
 	Status  Status
 	Wait    time.Duration // until a call may probe
 	Calls   int           // in the window
-	Failed  int           // of them
-	Refused int64         // calls, in all
+	Failed  int           // failed ones among them
+	Refused int64         // total calls
 }
 
 // States returns the state of the server's circuit and then those of its tools, by name.

@@ -2,10 +2,10 @@ package breaker
 
 import "time"
 
-// windowSlots is how many slots a window is made of: the oldest slot leaves it at a time.
+// windowSlots is how many slots a window has: the oldest one leaves it at a time.
 const windowSlots = 10
 
-// A window counts what calls came to in the last while.
+// A window counts the recent calls by outcome.
 type window struct {
 	slots [windowSlots]struct {
 		at            int64 // when the slot began, in slots since the epoch

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Call is what the journal tells of a call. Its JSON form is what the store keeps.
+// A Call is a call as the journal describes it. Its JSON form is what the store keeps.
 type Call struct {
 	Seq int64 `json:"-"` // see [store.Journal.Next]
 
@@ -28,33 +28,33 @@ type Call struct {
 	Contract  string          `json:"contract,omitempty"`
 	Method    string          `json:"method,omitempty"`
 	Tool      string          `json:"tool,omitempty"` // as the client wrote it
-	Name      string          `json:"name,omitempty"` // of the prompt or resource that was asked for
+	Name      string          `json:"name,omitempty"` // of the requested prompt or resource
 	Nature    string          `json:"nature,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Access    string          `json:"access,omitempty"` // how the caller was verified
 	Caller    string          `json:"caller,omitempty"`
 	Org       string          `json:"org,omitempty"`
-	User      string          `json:"user,omitempty"` // that the path names
+	User      string          `json:"user,omitempty"` // from the path
 	Peer      string          `json:"peer,omitempty"` // the address that the request came from
 	Ending    string          `json:"ending"`
-	Status    int             `json:"status,omitempty"` // of HTTP, toward the client
+	Status    int             `json:"status,omitempty"` // the HTTP status for the client
 	Bytes     int64           `json:"bytes,omitempty"`
 	Attempts  []Attempt       `json:"attempts,omitempty"`
-	Sent      int             `json:"sent"`                  // how many attempts there were; at most 16 are told
-	Final     string          `json:"notRepeated,omitempty"` // why it was not sent again
-	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client was told
-	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on as it came
+	Sent      int             `json:"sent"`                  // number of attempts; at most 16 are listed
+	Final     string          `json:"notRepeated,omitempty"` // why it was not repeated
+	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it
+	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on unchanged
 	Cause     string          `json:"cause,omitempty"`
 }
 
 // An Attempt is one request to the server.
 type Attempt struct {
-	After   Millis        `json:"afterMs"`          // the beginning of the call
+	After   Millis        `json:"afterMs"`          // relative to the beginning of the call
 	Wait    Millis        `json:"waitMs,omitempty"` // that was decided on before it
 	Took    Millis        `json:"tookMs"`
 	Status  int           `json:"status,omitempty"`
 	Failure recourse.Kind `json:"failure,omitempty"`
-	Reason  string        `json:"reason,omitempty"` // why there was another one, or none
+	Reason  string        `json:"reason,omitempty"` // why there was another attempt, or none
 }
 
 // Ended returns when the call ended.
@@ -78,13 +78,14 @@ func (m *Millis) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// failed reports whether a call failed in a way that its client did not ask for: clients find out in this way that a server is of the
+// failed reports whether a call failed in a way that its client did not ask for: clients use some failures to
+// find out that a server is of the legacy era.
 // legacy era.
 func failed(o *observe.Outcome) bool {
 	return o.Record != nil && (o.Method != wire.MethodDiscover || o.Record.Kind.Class() == recourse.ClassUpstream)
 }
 
-// callOf returns what is kept of a call.
+// callOf returns the part of a call that is kept.
 func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
 	c := &Call{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
@@ -106,13 +107,13 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
 			Reason: a.Reason,
 		})
 		if i == len(o.Attempts)-1 && a.Reason == o.Reason {
-			c.Attempts[i].Reason = "" // it stands in Final
+			c.Attempts[i].Reason = "" // it is in Final
 		}
 	}
 	return c
 }
 
-// cut bounds a name that a client has given.
+// cut shortens a name from a client.
 func cut(name string) string {
 	const most = 256
 	if len(name) > most {
@@ -121,7 +122,7 @@ func cut(name string) string {
 	return name
 }
 
-// keptRecord returns the record of a call without the arguments that are not to be kept.
+// keptRecord returns a call's record without the arguments that must not be kept.
 func keptRecord(o *observe.Outcome, arguments config.Arguments) *recourse.Error {
 	if o.Record == nil || arguments == config.ArgumentsMasked && o.ShowsArguments() {
 		return o.Record
@@ -139,7 +140,7 @@ func keptRecord(o *observe.Outcome, arguments config.Arguments) *recourse.Error 
 	})
 }
 
-// Entry returns the row of a call.
+// Entry returns a call's row.
 func (c *Call) Entry(seq int64) *store.Entry {
 	story, err := json.Marshal(c)
 	if err != nil { // of a record with a member that has no JSON form
@@ -155,12 +156,12 @@ func (c *Call) Entry(seq int64) *store.Entry {
 	return e
 }
 
-// Find returns the latest calls that a filter chooses, the oldest of them first.
+// Find returns the latest calls that match a filter, oldest first.
 func Find(ctx context.Context, rows *store.Journal, f *store.Filter) ([]*Call, error) {
 	return read(rows.Find(ctx, f))
 }
 
-// Of returns the calls of a request id, the oldest first. There may be several: clients may choose the id.
+// Of returns the calls with a request id, oldest first. There may be several: clients may choose the id.
 func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Call, error) {
 	return read(rows.Of(ctx, requestID))
 }

@@ -1,5 +1,5 @@
-// Package journal writes down how calls have ended: all failures, and a share of the successes. It writes off the calls' way, in
-// batches, and never blocks one: what cannot be written is counted.
+// Package journal records how calls ended: all failures, and a share of the successes. It writes in the
+// background, in batches, and never blocks a call: what cannot be written is counted.
 package journal
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// Rows is where a journal is kept: [store.Journal].
+// Rows is where a journal is stored: [store.Journal].
 type Rows interface {
 	Next() int64
 	Append(ctx context.Context, entries []*store.Entry) (size int64, err error)
@@ -26,7 +26,7 @@ type Rows interface {
 
 var _ Rows = (*store.Journal)(nil)
 
-// Bounds of what waits to be written.
+// Limits of what waits to be written.
 const (
 	maxWaiting = 8192     // calls
 	maxHeld    = 16 << 20 // bytes of their requests
@@ -47,7 +47,7 @@ type Journal struct {
 	more    chan struct{} // holds a token when something waits
 	closing chan struct{}
 	done    chan struct{}   // the writer has ended
-	life    context.Context //nolint:containedctx // of the writer
+	life    context.Context //nolint:containedctx // the writer's
 	end     context.CancelFunc
 
 	written, lost atomic.Uint64
@@ -61,7 +61,7 @@ type ended struct {
 	outcome *observe.Outcome
 }
 
-// New returns a journal that is kept in rows, and starts to write it. End it with [Journal.Close].
+// New returns a journal stored in rows, and starts writing it. End it with [Journal.Close].
 func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
 	j := &Journal{rows: rows, log: log, more: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
 	j.settings.Store(settings)
@@ -95,7 +95,7 @@ func (j *Journal) Ended(o *observe.Outcome) {
 	}
 }
 
-// keeps reports whether a call is written down.
+// keeps reports whether a call is recorded.
 func keeps(s *config.Journal, o *observe.Outcome) bool {
 	switch {
 	case failed(o):
@@ -105,11 +105,11 @@ func keeps(s *config.Journal, o *observe.Outcome) bool {
 	case o.Sent > 1:
 		return s.Failures
 	default:
-		return s.Successes > 0 && rand.Float64() < s.Successes //nolint:gosec // it is no secret
+		return s.Successes > 0 && rand.Float64() < s.Successes //nolint:gosec // it need not be secret
 	}
 }
 
-// take takes up to most of the calls that wait, and reports whether there were more.
+// take takes up to most waiting calls, and reports whether there were more.
 func (j *Journal) take(most int) (taken []ended, more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,11 +124,11 @@ func (j *Journal) take(most int) (taken []ended, more bool) {
 	return taken, j.waiting != nil
 }
 
-// Stats are what a journal has counted since it began.
+// Stats are a journal's counts since it was started.
 type Stats struct {
 	Written uint64 // calls
 	Lost    uint64 // calls that could not be written
-	Waiting int    // calls that are not written yet
+	Waiting int    // calls that have not been written yet
 }
 
 // Stats returns the counts.
@@ -138,7 +138,7 @@ func (j *Journal) Stats() Stats {
 	return Stats{Written: j.written.Load(), Lost: j.lost.Load(), Waiting: len(j.waiting)}
 }
 
-// Fault returns why calls cannot be written now, if they cannot.
+// Fault returns why calls cannot be written at the moment, or nil.
 func (j *Journal) Fault() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -151,7 +151,8 @@ func (j *Journal) setFault(err error) {
 	j.fault = err
 }
 
-// Close writes what still waits, for as long as ctx lets it, and ends the journal. It is called once, after the last call.
+// Close writes what is still waiting, as long as ctx allows, and ends the journal. It is called once, after
+// the last call.
 func (j *Journal) Close(ctx context.Context) {
 	j.mu.Lock()
 	j.closed = true

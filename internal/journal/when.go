@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// When reads when something began, as people write it: how long ago, such as 30m, 12h or 7d, or an instant of RFC 3339.
+// When parses the beginning of a period as people write it: how long ago, such as 30m, 12h or 7d, or a time
+// in RFC 3339.
 func When(text string, now time.Time) (at time.Time, ok bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC(), true

@@ -10,21 +10,23 @@ import (
 )
 
 const (
-	// gather is how long calls are collected for a batch, and maxBatch how many make a full one.
+	// gather is how long calls are collected for a batch, and maxBatch how many fill one.
 	gather   = 100 * time.Millisecond
 	maxBatch = 256
-	// A batch that cannot be written is tried again, with growing waits, until giveUp has passed. One attempt takes at most writeTimeout.
+	// A batch that cannot be written is retried, with growing waits, until giveUp has passed. One attempt
+	// takes at most writeTimeout.
 	writeTimeout = 10 * time.Second
 	firstWait    = 200 * time.Millisecond
 	longestWait  = 10 * time.Second
 	giveUp       = time.Minute
-	// quiet is how often the log tells at most of what goes wrong.
+	// quiet is the shortest time between two log entries about problems.
 	quiet = time.Minute
-	// upkeepEvery is how often old calls are removed, in up to maxPrunes small steps; what is left after that has to wait for soon.
+	// upkeepEvery is how often old calls are removed, in up to maxPrunes small steps; the rest is removed
+	// after soon.
 	upkeepEvery = time.Minute
 	soon        = time.Second
 	maxPrunes   = 10
-	// measureEvery is how often the size is read anew: other replicas write, too.
+	// measureEvery is how often the size is read again: other replicas write, too.
 	measureEvery = 10 * time.Minute
 )
 
@@ -32,12 +34,12 @@ const (
 type writer struct {
 	*Journal
 
-	size     int64     // of all calls, about
-	measured time.Time // when it was read
+	size     int64     // approximate size of all calls
+	measured time.Time // when the size was read
 
 	broken   bool      // the log says so
-	told     time.Time // when the log told of a fault the last time
-	reported uint64    // calls whose loss the log has told of
+	told     time.Time // when a problem was last logged
+	reported uint64    // lost calls that have been logged
 }
 
 // run writes until the journal is closed.
@@ -54,7 +56,7 @@ func (w *writer) run() {
 		case <-w.closing:
 			w.flush()
 			if w.lost.Load() > w.reported {
-				w.told = time.Time{} // there is no later
+				w.told = time.Time{} // there will be no later
 				w.tell(w.Fault())
 			}
 			return
@@ -77,7 +79,7 @@ func (w *writer) collect() {
 	}
 }
 
-// flush writes all that waits.
+// flush writes everything that waits.
 func (w *writer) flush() {
 	for more := true; more; {
 		var calls []ended
@@ -86,7 +88,7 @@ func (w *writer) flush() {
 		entries := make([]*store.Entry, len(calls))
 		for i, e := range calls {
 			entries[i] = callOf(e.outcome, arguments).Entry(e.seq)
-			calls[i].outcome = nil // with its request
+			calls[i].outcome = nil // including its request
 		}
 		if len(entries) > 0 {
 			w.write(entries)
@@ -117,7 +119,7 @@ func (w *writer) write(entries []*store.Entry) {
 	}
 }
 
-// wait reports false when the journal is closed meanwhile: there is no time left for another attempt.
+// wait reports false if the journal is closed meanwhile: there is no time for another attempt.
 func (w *writer) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -129,7 +131,7 @@ func (w *writer) wait(d time.Duration) bool {
 	}
 }
 
-// tell tells the operator what goes wrong, now and then. Without an error it tells of losses only.
+// tell informs the operator of problems now and then. Without an error it only reports losses.
 func (w *writer) tell(err error) {
 	lost := w.lost.Load()
 	if err == nil && lost == w.reported || !w.told.IsZero() && time.Since(w.told) < quiet {
@@ -146,7 +148,7 @@ func (w *writer) tell(err error) {
 	w.told, w.reported = time.Now(), lost
 }
 
-// recovered tells that the journal can be written again.
+// recovered logs that the journal can be written again.
 func (w *writer) recovered() {
 	if !w.broken {
 		return
@@ -156,7 +158,7 @@ func (w *writer) recovered() {
 	w.broken, w.reported = false, lost
 }
 
-// upkeep removes what is too old or too much, and returns when to come again.
+// upkeep removes what is too old or too much, and returns when to run again.
 func (w *writer) upkeep() time.Duration {
 	w.tell(nil)
 	settings := w.settings.Load()

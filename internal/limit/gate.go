@@ -8,21 +8,21 @@ import (
 	"github.com/recoursehq/recourse/internal/bulkhead"
 )
 
-// A Bound says how many calls with the same key may be under way at once, and how many others may wait for their turn.
+// A Bound says how many calls with the same key may be in progress at once, and how many others may wait.
 type Bound struct {
-	ID     string // names what is counted: see [Window]
+	ID     string // identifies what is counted: see [Window]
 	Name   string // for people
 	AtOnce int
 	Queue  int
 	Wait   time.Duration
 }
 
-// A Gate bounds how many calls are under way at once, in this process. It remembers only those callers who have a call under
-// way. The zero value is ready, and safe for concurrent use.
+// A Gate limits how many calls are in progress at once, in this process. It only remembers callers with a
+// call in progress. The zero value is ready to use, and safe for concurrent use.
 type Gate struct {
 	mu     sync.Mutex
 	crowds map[gateKey]*crowd
-	idle   []*crowd // to be used again
+	idle   []*crowd // for reuse
 }
 
 type gateKey struct {
@@ -30,18 +30,18 @@ type gateKey struct {
 	key Key
 }
 
-// A crowd are the calls with the same key.
+// A crowd holds the calls with the same key.
 type crowd struct {
 	inside *bulkhead.Bulkhead
 	of     Bound
 	calls  int // inside or waiting
 }
 
-// maxIdle bounds the crowds that are kept for later.
+// maxIdle limits how many crowds are kept for reuse.
 const maxIdle = 256
 
-// Enter returns when the call may go on; Leave has to follow if there is no error. The error is [bulkhead.ErrFull],
-// [bulkhead.ErrWaited], or that of ctx.
+// Enter returns when the call may continue; unless it returns an error, Leave must be called. The error is
+// [bulkhead.ErrFull], [bulkhead.ErrWaited], or that of ctx.
 func (g *Gate) Enter(ctx context.Context, of *Bound, key Key) error {
 	err := g.join(of, key).inside.Enter(ctx, of.Wait)
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *Gate) join(of *Bound, key Key) *crowd {
 	default:
 		c = &crowd{inside: bulkhead.New(of.AtOnce, of.Queue), of: *of}
 	}
-	if c.of.AtOnce != of.AtOnce || c.of.Queue != of.Queue { // another configuration
+	if c.of.AtOnce != of.AtOnce || c.of.Queue != of.Queue { // the configuration has changed
 		c.inside.Set(of.AtOnce, of.Queue)
 	}
 	c.of = *of

@@ -1,5 +1,6 @@
-// Package limit bounds how often, and how often at the same time, something may be done: in windows of time that slide, counted
-// in memory ([Memory]) or in Redis ([Redis], [Shared]), and by a [Gate] with a bounded queue.
+// Package limit limits how often, and how often at the same time, something may be done: in sliding windows
+// of time, counted in memory ([Memory]) or in Redis ([Redis], [Shared]), and by a [Gate] with a limited
+// queue.
 package limit
 
 import (
@@ -9,22 +10,22 @@ import (
 	"time"
 )
 
-// A Window bounds the calls in a stretch of time: in none of that length, whenever it begins, are there more. A call counts
-// for at most a sixtieth of the length longer.
+// A Window limits the calls in any stretch of time of that length, whenever it begins. A call may count for
+// up to a sixtieth of the length longer.
 type Window struct {
-	// ID names what is counted, such as "{farm}:minute": windows with the same ID and length share their counts, in memory
-	// and between replicas. What stands in its braces decides where a Redis cluster keeps the counts: all windows of one call
-	// need the same.
+	// ID identifies what is counted, such as "{farm}:minute": windows with the same ID and length share their
+	// counts, in memory and between replicas. The part in braces decides where a Redis cluster keeps the
+	// counts: it must be the same for all windows of one call.
 	ID     string
 	Name   string // for people
 	Calls  int64
 	Length time.Duration // at least a millisecond; Redis counts whole ones
 }
 
-// A Key says whose calls are counted together. Members that a limit does not go by are left empty.
+// A Key says which calls are counted together. Members that a limit does not use are left empty.
 type Key struct {
 	Access, Name string     // of a verified caller
-	Digest       [32]byte   // of the credentials of one who was not verified
+	Digest       [32]byte   // of the credentials of an unverified caller
 	Address      netip.Addr // of the client
 	Org          string
 	Tool         string
@@ -42,10 +43,10 @@ type Charge struct {
 	Window *Window
 	Key    Key
 
-	// What follows is the state after Take.
+	// The members below are the state after Take.
 
 	Remaining int64
-	// Reset is the time until the window has room for one more call than it has now.
+	// Reset is the time until the window has room for one more call than now.
 	Reset time.Duration
 
 	at    int64 // when it was charged, on the counter's clock
@@ -57,8 +58,8 @@ func (c *Charge) Full() bool { return c.Remaining <= 0 }
 
 // A Counter counts calls. It is safe for concurrent use.
 type Counter interface {
-	// Take charges a call to all windows, if each has room for it, or to none. It fills in the state of each charge. An error
-	// says that nobody could count.
+	// Take charges a call to all windows if each has room for it, or else to none. It fills in the state of
+	// each charge. An error says that nobody could count.
 	Take(ctx context.Context, now time.Time, charges []Charge) (ok bool, err error)
 	// Give takes back what Take has charged.
 	Give(ctx context.Context, charges []Charge)
@@ -70,5 +71,5 @@ var (
 	_ Counter = (*Shared)(nil)
 )
 
-// slotsPerWindow is into how many slots a window is divided.
+// slotsPerWindow is the number of slots in a window.
 const slotsPerWindow = 60

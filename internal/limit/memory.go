@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/recent"
 )
 
-// Memory counts in memory. What it holds is bounded for each window: beyond [maxBytes] the counts that were asked for least
-// recently are forgotten. Get one with [NewMemory].
+// Memory counts in memory. The size of each window is limited: beyond [maxBytes] the least recently used
+// counts are dropped. Get one with [NewMemory].
 type Memory struct {
 	epoch time.Time
 
@@ -18,7 +18,7 @@ type Memory struct {
 	found  []*series // of the call that is being counted
 }
 
-// A tableID tells tables apart.
+// A tableID identifies a table.
 type tableID struct {
 	id     string
 	length time.Duration
@@ -28,13 +28,13 @@ type tableID struct {
 type table = recent.Map[Key, *series]
 
 const (
-	// maxBytes bounds the counts of one window, of 20,000 to 70,000 keys.
+	// maxBytes limits the counts of one window to 20,000 to 70,000 keys.
 	maxBytes = 32 << 20
-	// seriesBytes is about what a key takes without its slots, and slotBytes what a slot takes.
+	// seriesBytes is the approximate size of a key without its slots, and slotBytes that of a slot.
 	seriesBytes, slotBytes = 450, 16
 )
 
-// NewMemory returns a counter that has counted nothing.
+// NewMemory returns a counter without any counts.
 func NewMemory() *Memory { return &Memory{epoch: time.Now(), tables: map[tableID]*table{}} }
 
 // Take implements [Counter]. It never fails.
@@ -89,7 +89,7 @@ func (m *Memory) Give(_ context.Context, charges []Charge) {
 	}
 }
 
-// Keep forgets the counts of all windows but these.
+// Keep drops the counts of all windows but these.
 func (m *Memory) Keep(windows []*Window) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +116,7 @@ func (m *Memory) table(w *Window) *table {
 	id := tableID{w.ID, w.Length}
 	t := m.tables[id]
 	if t == nil {
-		// What nobody has asked for in such a time has left the window.
+		// Whatever was not used for that long has left the window.
 		t = recent.New[Key, *series](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/slotsPerWindow})
 		m.tables[id] = t
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Redis counts in Redis, by its clock: one script, one round trip for a call. The windows of a call are in one slot of a
-// cluster. Get one with [OpenRedis] and end it with Close.
+// Redis counts in Redis, by its clock: one script and one round trip for a call. The windows of a call are in
+// one slot of a cluster. Get one with [OpenRedis] and end it with Close.
 type Redis struct {
 	client   redis.UniversalClient
 	patience time.Duration
@@ -30,11 +30,12 @@ var countSource string
 
 var count = redis.NewScript(countSource)
 
-// quiet keeps the client from writing to standard error by itself: what fails is returned.
+// quiet keeps the client from writing to standard error: errors are returned.
 var quiet = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
 
-// OpenRedis returns a counter in the Redis at a URL: redis://, rediss:// for TLS, or unix://. Further nodes of a cluster
-// follow as parameters, ?addr=HOST:PORT. It does not connect yet. Patience is how long it waits for an answer.
+// OpenRedis returns a counter in the Redis at a URL: redis://, rediss:// for TLS, or unix://. Further nodes
+// of a cluster follow as parameters, ?addr=HOST:PORT. It does not connect yet. Patience is how long it waits
+// for an answer.
 func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 	quiet()
 	u, err := url.Parse(address)
@@ -57,21 +58,21 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
-	// A script that may have run is not run again.
+	// A script that may have run must not be repeated.
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &Redis{redis.NewClient(o), patience}, nil
 }
 
-// errNode says what to do about a client of one node only that meets a cluster.
+// errNode says how to configure a cluster when the client was given only one node of it.
 var errNode = errors.New("it is a cluster: name another of its nodes in `redis` with ?addr=HOST:PORT")
 
-// nobodys is what check counts.
+// nobodys is the key that check counts under.
 var nobodys = Window{ID: "{ready}", Calls: 1 << 40, Length: time.Second}
 
-// check returns why Redis cannot count. One that answers PING may be full, a replica that takes no writes, or one that does not let
-// this user run scripts: so a call is counted there.
+// check returns why Redis cannot count. A server that answers PING may be full, be a read-only replica, or
+// not allow this user to run scripts: so a call is counted there.
 func (r *Redis) check(ctx context.Context) error {
 	_, err := r.Take(ctx, time.Time{}, []Charge{{Window: &nobodys}})
 	return err
@@ -80,7 +81,7 @@ func (r *Redis) check(ctx context.Context) error {
 // Close ends the connections.
 func (r *Redis) Close() error { return r.client.Close() } //nolint:wrapcheck // it is only logged
 
-// Take implements [Counter]. It goes by Redis's clock.
+// Take implements [Counter]. It uses Redis's clock.
 func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
@@ -102,7 +103,7 @@ func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, 
 	return answer[0] == 1, nil
 }
 
-// Give implements [Counter]. What Redis does not take back counts on.
+// Give implements [Counter]. What Redis does not take back keeps counting.
 func (r *Redis) Give(ctx context.Context, charges []Charge) {
 	if len(charges) == 0 {
 		return
@@ -123,7 +124,7 @@ func (r *Redis) run(ctx context.Context, back int64, charges []Charge) *redis.Cm
 	return count.Run(ctx, r.client, keys, args...)
 }
 
-// redisKey returns where the counts of a charge stand. Who calls is not written there.
+// redisKey returns the key for the counts of a charge. It does not reveal the caller.
 func redisKey(c *Charge) string {
 	k, sum := &c.Key, sha256.New()
 	address, _ := k.Address.MarshalBinary() // never fails

@@ -2,8 +2,9 @@ package limit
 
 import "slices"
 
-// A series holds the calls of one window that count at the moment. The calls of a sixtieth of the window share a slot, and
-// leave the window with the last of them: none leaves early, and no more than 61 slots are needed. count.lua does the same.
+// A series holds the calls of one window that currently count. The calls of a sixtieth of the window share a
+// slot, and leave the window with the last of them: none leaves early, and at most 61 slots are needed.
+// count.lua does the same.
 type series struct {
 	slots []slot // the oldest first
 	total int64
@@ -14,8 +15,8 @@ type slot struct {
 	calls int64
 }
 
-// expire drops what has left the window, and returns the time to count with: a clock that is read by several callers can
-// seem to go back.
+// expire drops what has left the window, and returns the time to count with: a clock that several callers
+// read can seem to go backwards.
 func (s *series) expire(now, length int64) int64 {
 	gone := 0
 	for gone < len(s.slots) && s.slots[gone].last+length <= now {
@@ -42,7 +43,7 @@ func (s *series) add(now, length int64) {
 	s.total++
 }
 
-// remove takes back a call that was counted at the time.
+// remove takes back a call that was counted at that time.
 func (s *series) remove(at, length int64) {
 	width := max(length/slotsPerWindow, 1)
 	for i := range s.slots {
@@ -57,7 +58,7 @@ func (s *series) remove(at, length int64) {
 	}
 }
 
-// reset returns how long it takes until there is room for one more call than now.
+// reset returns the time until there is room for one more call than now.
 func (s *series) reset(now, length, most int64) int64 {
 	left := s.total
 	for i := range s.slots {

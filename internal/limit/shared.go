@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Shared counts in Redis, and keeps values there (values.go). While Redis fails, calls are counted in memory, or nobody can count:
-// see [NewShared].
+// Shared counts in Redis, and keeps values there (values.go). While Redis fails, calls are either counted in
+// memory or not at all: see [NewShared].
 //
-// After a few failures in a row Redis is left alone for a while, and then asked by one call at a time until it answers, so
-// that one that hangs delays few calls, and each of them by a tenth of a second.
+// After a few failures in a row Redis is left alone for a while, and then tried by one call at a time until
+// it answers. A hanging Redis therefore delays only a few calls, each by a tenth of a second.
 type Shared struct {
 	redis  *Redis
 	memory *Memory // nil: calls are refused
@@ -24,22 +24,22 @@ type Shared struct {
 
 	mu     sync.Mutex
 	inARow int
-	again  time.Time // before which Redis is not asked; zero: it answers
+	again  time.Time // Redis is not used before then; zero: it works
 	logged time.Time
 }
 
 const (
-	// tripsAfter is how many failures in a row it takes to leave Redis alone, and restsFor how long that is.
+	// tripsAfter is how many failures in a row it takes to leave Redis alone, and restsFor for how long.
 	tripsAfter = 3
 	restsFor   = time.Second
-	// logsEvery is how often a Redis that fails is logged.
+	// logsEvery is how often a failing Redis is logged.
 	logsEvery = time.Minute
 )
 
-// ErrUncounted says that Redis fails, and that calls are not to pass uncounted.
+// ErrUncounted says that Redis fails, and that calls may not pass uncounted.
 var ErrUncounted = errors.New("calls cannot be counted while Redis fails")
 
-// errResting says that Redis has failed just now.
+// errResting says that Redis has just failed.
 var errResting = errors.New("Redis is left alone for a moment, since it has failed")
 
 // NewShared returns a counter in redis. While Redis fails, calls are counted in memory; if that is nil, the error of Take is
@@ -54,7 +54,8 @@ func (s *Shared) RestsFor() time.Duration { return restsFor }
 // Failures returns how many times Redis has failed.
 func (s *Shared) Failures() int64 { return s.failures.Load() }
 
-// Check returns why Redis cannot count, or keep anything. The error is [ErrUncounted], too, if calls are refused meanwhile.
+// Check returns why Redis cannot count or store anything. The error is also [ErrUncounted] if calls are
+// refused meanwhile.
 func (s *Shared) Check(ctx context.Context) error {
 	err := s.redis.check(ctx)
 	if err != nil && s.memory == nil {
@@ -73,7 +74,7 @@ func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok 
 	case err == nil:
 		return ok, nil
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx) //nolint:wrapcheck // the call's own end
+		return false, context.Cause(ctx) //nolint:wrapcheck // the call itself ended
 	case s.memory == nil:
 		return false, ErrUncounted
 	}
@@ -95,7 +96,7 @@ func (s *Shared) Give(ctx context.Context, charges []Charge) {
 	}
 }
 
-// ask has Redis do something, unless it is left alone.
+// ask uses Redis, unless it is left alone.
 func (s *Shared) ask(ctx context.Context, now time.Time, do func() error) error {
 	if !s.asks(now) {
 		return errResting
@@ -105,13 +106,13 @@ func (s *Shared) ask(ctx context.Context, now time.Time, do func() error) error 
 	switch {
 	case err == nil:
 		s.answered()
-	case ctx.Err() == nil: // else it says nothing about Redis
+	case ctx.Err() == nil: // otherwise it says nothing about Redis
 		s.failed(now.Add(time.Since(began)), err)
 	}
 	return err
 }
 
-// asks reports whether Redis is to be asked.
+// asks reports whether Redis may be used.
 func (s *Shared) asks(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

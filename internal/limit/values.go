@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Put keeps a value under a key in Redis for that long. It replaces an older one.
+// Put stores a value under a key in Redis for that long. It replaces an older one.
 func (s *Shared) Put(ctx context.Context, key, value string, keep time.Duration) error {
 	return s.use(ctx, "write to", func(ctx context.Context) error {
 		return s.redis.client.Set(ctx, key, value, keep).Err()
 	})
 }
 
-// Value returns the value of a key in Redis; "" if there is none.
+// Value returns the value of a key in Redis, or "".
 func (s *Shared) Value(ctx context.Context, key string) (value string, err error) {
 	err = s.use(ctx, "read from", func(ctx context.Context) (err error) {
 		if value, err = s.redis.client.Get(ctx, key).Result(); errors.Is(err, redis.Nil) {
@@ -27,7 +27,7 @@ func (s *Shared) Value(ctx context.Context, key string) (value string, err error
 	return value, err
 }
 
-// Extend has Redis keep the value of a key, if there is one, for that long from now on.
+// Extend makes Redis keep a key's value, if there is one, for that long from now on.
 func (s *Shared) Extend(ctx context.Context, key string, keep time.Duration) error {
 	return s.use(ctx, "write to", func(ctx context.Context) error {
 		return s.redis.client.PExpire(ctx, key, keep).Err()
@@ -41,7 +41,7 @@ func (s *Shared) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// use has Redis do something in time, unless it is left alone.
+// use runs a Redis command with a time limit, unless Redis is left alone.
 func (s *Shared) use(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	err := s.ask(ctx, time.Now(), func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.redis.patience)

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// ErrConflict says that a row is not there any more, or has changed meanwhile.
+// ErrConflict says that a row no longer exists, or has changed meanwhile.
 var ErrConflict = errors.New("the row has changed meanwhile")
 
-// A Connection is an owner's account at a provider; see package connection for what its members mean.
+// A Connection is an owner's account at a provider; package connection explains its members.
 type Connection struct {
 	Provider, Owner string
 
 	State   string
 	Reason  string
 	Scopes  []string
-	Expires time.Time // of the access token; zero: it is not known
+	Expires time.Time // of the access token; zero: not known
 	Sealed  string    // the token
 	KeyID   string    // of the key that it is sealed with
-	Version int64     // counts the changes, from 1
+	Version int64     // counts changes, from 1
 
-	Lease     string // names who refreshes the token; "": nobody
+	Lease     string // identifies who is refreshing the token; "": nobody
 	LeaseEnds time.Time
 
-	By               string // who has connected it
+	By               string // who connected it
 	Created, Updated time.Time
 }
 
@@ -40,12 +40,12 @@ func (s *Store) Connections() *Connections { return &Connections{s} }
 const connectionColumns = "provider, owner, state, reason, scopes, expires, sealed, key_id, version, lease, " +
 	"lease_ends, made_by, created, updated"
 
-// Get returns a connection; nil: there is none.
+// Get returns a connection, or nil.
 func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connection, error) {
 	found, err := readConnection(c.s.reads.QueryRowContext(ctx,
 		"SELECT "+connectionColumns+" FROM connections WHERE provider = $1 AND owner = $2", provider, owner))
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // not finding one is not an error
 	}
 	return found, err
 }
@@ -56,7 +56,7 @@ func (c *Connections) List(ctx context.Context) ([]*Connection, error) {
 		"SELECT "+connectionColumns+" FROM connections ORDER BY provider, owner")
 }
 
-// Put keeps a connection in the place of whatever was there, as the next version and without a lease.
+// Put stores a connection, replacing any other, as the next version and without a lease.
 func (c *Connections) Put(ctx context.Context, next *Connection) error {
 	scopes, err := json.Marshal(append([]string{}, next.Scopes...))
 	if err != nil {
@@ -75,8 +75,8 @@ func (c *Connections) Put(ctx context.Context, next *Connection) error {
 	return nil
 }
 
-// Swap keeps a connection in the place of that version, as the next one and without a lease. It returns [ErrConflict] if
-// there is another version.
+// Swap replaces that version of a connection with the next one, without a lease. It returns [ErrConflict] if
+// the version is a different one.
 func (c *Connections) Swap(ctx context.Context, next *Connection) error {
 	scopes, err := json.Marshal(append([]string{}, next.Scopes...))
 	if err != nil {
@@ -88,14 +88,15 @@ func (c *Connections) Swap(ctx context.Context, next *Connection) error {
 		micros(time.Now()))
 }
 
-// Lease gives the lease of a version, or returns [ErrConflict] if there is another version or somebody has it.
+// Lease takes the lease of a version, or returns [ErrConflict] if the version is a different one or someone
+// else has the lease.
 func (c *Connections) Lease(ctx context.Context, of *Connection, lease string, ends time.Time) error {
 	return c.change(ctx, "UPDATE connections SET lease = $4, lease_ends = $5 "+
 		"WHERE provider = $1 AND owner = $2 AND version = $3 AND lease = ''",
 		of.Provider, of.Owner, of.Version, lease, micros(ends))
 }
 
-// Release ends a lease, if it has not ended otherwise.
+// Release gives up a lease, unless it has already ended.
 func (c *Connections) Release(ctx context.Context, provider, owner, lease string) error {
 	err := c.change(ctx, "UPDATE connections SET lease = '', lease_ends = 0 WHERE provider = $1 AND owner = $2 AND lease = $3",
 		provider, owner, lease)
@@ -110,7 +111,7 @@ func (c *Connections) Delete(ctx context.Context, provider, owner string) error 
 	return c.change(ctx, "DELETE FROM connections WHERE provider = $1 AND owner = $2", provider, owner)
 }
 
-// change runs a statement for one row.
+// change runs a statement that affects one row.
 func (c *Connections) change(ctx context.Context, statement string, args ...any) error {
 	done, err := c.s.writes.ExecContext(ctx, statement, args...)
 	if err != nil {

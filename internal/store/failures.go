@@ -12,34 +12,36 @@ import (
 	"time"
 )
 
-// A Page is the latest failures that a filter chooses, with the counts of all failures within its time.
+// A Page is the latest failures that match a filter, with the counts of all failures within its time.
 type Page struct {
 	Entries []*Entry // the latest first; only Seq, RequestID and Story are set
 	More    bool     // there are older ones
 	Counts  []Count
-	Since   time.Time // a text was looked for in the failures since then only; zero: in all
+	Since   time.Time // only failures since then were searched for the text; zero: all were
 }
 
-// looked is in how many failures a text is looked for at a time, unless a filter says otherwise. Their rows have to be read.
+// looked is how many failures are searched for a text at a time by default, since their rows have to be read.
 const looked = 20_000
 
-// A Count is how many failures have the same marks.
+// A Count is how many failures share the same marks.
 type Count struct {
 	Server, Tool, Kind, Origin, Caller, Org string
 
 	Failures int64
 }
 
-// Chosen reports whether a filter chooses the failures, its time and text aside.
+// Chosen reports whether a filter selects the failures, ignoring its time and text.
 func (c *Count) Chosen(f *Filter) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	return is(f.Server, c.Server) && is(f.Tool, c.Tool) && is(f.Kind, c.Kind) && is(f.Origin, c.Origin) &&
 		(is(f.Caller, c.Caller) || is(f.Caller, c.Org))
 }
 
-// Page returns a page of failures. One statement reads the list and the counts, so that they agree while others write.
+// Page returns a page of failures. One statement reads the list and the counts, so that they are consistent
+// while others write.
 //
-// A text is looked for in the latest failures only: [Page.Since] is where to go on, as the Until of another filter.
+// Only the latest failures are searched for a text: [Page.Since] is where to continue, as the Until of
+// another filter.
 func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 	failures, page := *f, new(Page)
 	failures.Failures = true
@@ -49,7 +51,7 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		columns = "failures, seq, " + marks + ", request_id, story"
 	)
 	with, from := "", "journal"
-	if failures.Text != "" { // it is looked for once
+	if failures.Text != "" { // evaluated once
 		var err error
 		if page.Since, err = j.reach(ctx, &failures); err != nil {
 			return nil, err
@@ -60,11 +62,12 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		with = "WITH found AS MATERIALIZED (SELECT seq, " + marks + " FROM journal WHERE " + every(c.within("seq", &failures)) + ") "
 		from, failures.Text = "found", ""
 	}
-	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups.
+	// +seq keeps the databases from using the index on seq: the index on the marks has everything that is
+	// counted, in the order of the groups.
 	const bySeq, byMarks = "seq", "+seq"
 	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM " + from +
 		" WHERE " + every(c.within(byMarks, &failures)) + " GROUP BY " + marks
-	// What few failures have is found in that index, too, and what many have, or all, by going back in time.
+	// Rare marks are looked up in that index, too; frequent ones, or none, by going back in time.
 	seq := bySeq
 	if failures.narrow() {
 		seq = byMarks
@@ -103,7 +106,8 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 	return page, nil
 }
 
-// reach returns since when as many failures of a filter's time have ended as a text is looked for in; zero: there are no more.
+// reach returns the time since which as many failures have ended as are searched for a text; zero means that
+// there are no more.
 func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
 	all := *f
 	all.Text = ""
@@ -121,7 +125,7 @@ func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
 	return instant(beyond>>seqBits + 1), nil
 }
 
-// Last returns the Seq of the latest entry; 0: there is none.
+// Last returns the Seq of the latest entry, or 0.
 func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 	if err := j.s.reads.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM journal").Scan(&seq); err != nil {
 		return 0, fmt.Errorf("read the journal: %w", err)
@@ -129,7 +133,7 @@ func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 	return seq, nil
 }
 
-// narrow reports whether a filter chooses by marks.
+// narrow reports whether a filter selects by marks.
 func (f *Filter) narrow() bool {
 	return f.Server != "" || f.Tool != "" || f.Kind != "" || f.Origin != "" || f.Caller != ""
 }
@@ -141,7 +145,7 @@ func (f *Filter) limit() int64 {
 	return int64(f.Limit)
 }
 
-// conditions are what a statement asks for, and the values of its parameters.
+// conditions are the conditions of a statement, with the values of its parameters.
 type conditions struct{ values []any }
 
 // value adds a parameter, and returns its name.
@@ -150,7 +154,7 @@ func (c *conditions) value(v any) string {
 	return "$" + strconv.Itoa(len(c.values))
 }
 
-// within returns the conditions that entries are of a filter's time, text and outcome. seq is how they spell the column.
+// within returns the conditions for a filter's time, text and outcome. seq is the name of the column.
 func (c *conditions) within(seq string, f *Filter) []string {
 	within := []string{seq + " >= " + c.value(seqAt(f.Since))}
 	if !f.Until.IsZero() {
@@ -166,7 +170,7 @@ func (c *conditions) within(seq string, f *Filter) []string {
 	return within
 }
 
-// chosen returns the conditions that a filter chooses entries.
+// chosen returns the conditions for all of a filter.
 func (c *conditions) chosen(seq string, f *Filter) []string {
 	chosen := c.within(seq, f)
 	if f.After != 0 {

@@ -13,8 +13,8 @@ type Bar struct {
 	Failures int64
 }
 
-// History counts the failures that a filter chooses in stretches of that length, which begin at whole multiples of it. They are not
-// sorted.
+// History counts the failures that match a filter in stretches of that length, which begin at whole multiples
+// of it. They are not sorted.
 func (j *Journal) History(ctx context.Context, f *Filter, length time.Duration) ([]*Bar, error) {
 	failures := *f
 	failures.Failures = true
@@ -34,13 +34,13 @@ func (j *Journal) History(ctx context.Context, f *Filter, length time.Duration) 
 	}, statement, c.values...)
 }
 
-// A CodeCount is how many failures of a server were told with a code.
+// A CodeCount is how many failures of a server had a code.
 type CodeCount struct {
 	Server, Code string
 	Failures     int64
 }
 
-// Codes counts the failures that a filter chooses by server and code.
+// Codes counts the failures that match a filter by server and code.
 func (j *Journal) Codes(ctx context.Context, f *Filter) ([]*CodeCount, error) {
 	failures := *f
 	failures.Failures = true

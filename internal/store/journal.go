@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// An Entry is a call in the journal. Its texts may be whatever a client has written: they are cut, and made valid, when they are kept.
+// An Entry is a call in the journal. Its texts may be anything that a client has written: they are shortened,
+// and made valid, when stored.
 type Entry struct {
 	Seq       int64 // see [Journal.Next]
 	RequestID string
@@ -22,7 +23,7 @@ type Entry struct {
 	Server    string
 	Tool      string
 	Method    string
-	Access    string // how the caller was verified; "": it was not
+	Access    string // how the caller was verified; "": not verified
 	Caller    string
 	Org       string
 	Ending    string
@@ -33,19 +34,19 @@ type Entry struct {
 	Attempts  int
 	TraceID   string
 	Message   string // of the failure
-	Story     string // all else, which the store does not look into
+	Story     string // everything else, which the store does not read
 }
 
-// A Filter chooses entries. What is empty or 0 chooses all.
+// A Filter selects entries. Empty or zero members select all.
 type Filter struct {
 	Server, Tool, Kind, Origin string
 	Caller                     string    // or the organisation
 	Text                       string    // a part of the message
-	Looked                     int       // in how many failures a [Page] looks for the text, the latest; 0: 20,000
-	Since, Until               time.Time // when they ended: not before the one, and before the other
+	Looked                     int       // how many failures, the latest, a [Page] searches for the text; 0: 20,000
+	Since, Until               time.Time // when they ended: not before Since, and before Until
 	After, Before              int64     // each a Seq
 	Failures                   bool      // failures only
-	Limit                      int       // the latest of them; 0: 1,000
+	Limit                      int       // only the latest; 0: 1,000
 }
 
 // Journal is the journal of a store.
@@ -58,27 +59,28 @@ type Journal struct {
 func (s *Store) Journal() *Journal { return &Journal{s: s} }
 
 const (
-	// seqBits are the low bits of a Seq, which tell calls of the same microsecond apart.
+	// seqBits are the low bits of a Seq, which distinguish calls that ended in the same microsecond.
 	seqBits = 11
-	// maxRows is how many rows one statement inserts: 100 times the columns is within what both databases take.
+	// maxRows is how many rows one statement inserts: both databases accept 100 times the columns.
 	maxRows  = 100
 	maxName  = 128 // bytes of a name
 	maxText  = 1 << 10
-	rowBytes = 160 // what a row takes up beside its texts
+	rowBytes = 160 // size of a row besides its texts
 )
 
-// Next returns the Seq of a call that ends now: it grows with time, and two replicas are unlikely to choose the same one.
+// Next returns the Seq of a call that ends now: it grows with time, and two replicas are unlikely to choose
+// the same one.
 func (j *Journal) Next() int64 {
 	for {
 		last := j.last.Load()
-		next := max(last+1, time.Now().UnixMicro()<<seqBits|rand.Int64N(1<<seqBits)) //nolint:gosec // it is no secret
+		next := max(last+1, time.Now().UnixMicro()<<seqBits|rand.Int64N(1<<seqBits)) //nolint:gosec // it need not be secret
 		if j.last.CompareAndSwap(last, next) {
 			return next
 		}
 	}
 }
 
-// seqAt returns the least Seq of an instant. Instants beyond what a Seq can say are those at its ends.
+// seqAt returns the smallest Seq of an instant, limited to the range of a Seq.
 func seqAt(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
@@ -86,11 +88,11 @@ func seqAt(at time.Time) int64 {
 	return min(max(at.UnixMicro(), 0), math.MaxInt64>>seqBits) << seqBits
 }
 
-// entryColumns are the columns of an [Entry] in the order of its fields.
+// entryColumns are an [Entry]'s columns in the order of its fields.
 const entryColumns = "seq, request_id, began, took, server, tool, method, access, caller, org, ending, kind, code, origin, effect, " +
 	"attempts, trace_id, message, story"
 
-// values returns the values of the columns, and about how many bytes they take up.
+// values returns the values of the columns, and their approximate size in bytes.
 func (e *Entry) values() (values []any, size int64) {
 	texts := [...]*string{
 		&e.RequestID, &e.Server, &e.Tool, &e.Method, &e.Access, &e.Caller, &e.Org, &e.Ending, &e.Kind, &e.Code,
@@ -99,7 +101,7 @@ func (e *Entry) values() (values []any, size int64) {
 	size = rowBytes
 	for i, t := range texts {
 		switch i {
-		case len(texts) - 1: // cut, it would be no JSON
+		case len(texts) - 1: // cut JSON would be invalid
 			*t = text(*t, len(*t))
 		case len(texts) - 2:
 			*t = text(*t, maxText)
@@ -114,8 +116,8 @@ func (e *Entry) values() (values []any, size int64) {
 	}, size
 }
 
-// Append writes entries in one transaction, and returns about how many bytes they take up. It may be repeated when it is not known
-// whether it was carried out: what is there already is left alone.
+// Append writes entries in one transaction, and returns their approximate size in bytes. It may be repeated
+// if it is not known whether it was carried out: existing rows are left alone.
 func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err error) {
 	tx, err := j.s.writes.BeginTx(ctx, nil)
 	if err != nil {
@@ -160,7 +162,7 @@ func insertion(rows, columns int) string {
 	return b.String()
 }
 
-// Find returns the latest entries that a filter chooses, the oldest of them first.
+// Find returns the latest entries that match a filter, oldest first.
 func (j *Journal) Find(ctx context.Context, f *Filter) ([]*Entry, error) {
 	var c conditions
 	chosen := every(c.chosen("seq", f))
@@ -168,12 +170,12 @@ func (j *Journal) Find(ctx context.Context, f *Filter) ([]*Entry, error) {
 	return j.query(ctx, query, c.values...)
 }
 
-// Of returns the entries of a request, the oldest first. There may be several: clients may choose the id.
+// Of returns the entries of a request, oldest first. There may be several: clients may choose the id.
 func (j *Journal) Of(ctx context.Context, requestID string) ([]*Entry, error) {
 	return j.query(ctx, "SELECT "+entryColumns+" FROM journal WHERE request_id = $1 ORDER BY seq DESC LIMIT 100", requestID)
 }
 
-// query reads entries, the latest first, and returns them the other way round.
+// query reads entries, latest first, and returns them in reverse order.
 func (j *Journal) query(ctx context.Context, statement string, args ...any) ([]*Entry, error) {
 	entries, err := all(ctx, j.s.reads, "read the journal", readEntry, statement, args...)
 	slices.Reverse(entries)
@@ -192,7 +194,7 @@ func readEntry(row scanner) (*Entry, error) {
 	return &e, nil
 }
 
-// Size returns about how many bytes all entries take up.
+// Size returns the approximate size of all entries in bytes.
 func (j *Journal) Size(ctx context.Context) (size int64, err error) {
 	err = j.s.reads.QueryRowContext(ctx, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM journal").Scan(&size)
 	if err != nil {
@@ -201,11 +203,12 @@ func (j *Journal) Size(ctx context.Context) (size int64, err error) {
 	return size, nil
 }
 
-// Tidy gives a part of the space back to the operating system that entries have left which were removed.
+// Tidy returns part of the space left by removed entries to the operating system.
 func (j *Journal) Tidy(ctx context.Context) error { return j.s.Tidy(ctx) }
 
-// Prune removes the oldest entries: those that ended before an instant, and more until bytes are gone. It removes at most a few
-// hundred at a time, and reports how many bytes those took up, and whether there are more.
+// Prune removes the oldest entries: those that ended before an instant, and more until that many bytes are
+// freed. It removes at most a few hundred at a time, and reports how many bytes they took up, and whether
+// there are more.
 func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error) {
 	const most = 500
 	tx, err := j.s.writes.BeginTx(ctx, nil)
@@ -226,7 +229,7 @@ func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pru
 	return pruned, n == most, nil
 }
 
-// oldest returns the last of the oldest entries as long as they go, how many bytes they take up together, and how many they are.
+// oldest returns the last of the oldest entries to remove, their total size in bytes, and their number.
 func oldest(ctx context.Context, tx *sql.Tx, most int, goes func(seq, gone int64) bool) (last, bytes int64, n int, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT seq, size FROM journal ORDER BY seq LIMIT $1", int64(most))
 	if err != nil {

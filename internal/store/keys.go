@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// ErrNoKey says that there is no key of that id.
+// ErrNoKey says that no key has that id.
 var ErrNoKey = errors.New("there is no such key")
 
-// A Key is an API key. Of the key itself only a hash is kept.
+// A Key is an API key. Only a hash of the key itself is stored.
 type Key struct {
-	ID       string // which may be shown, and finds the key
+	ID       string // it may be shown, and is used to find the key
 	Name     string
 	Hash     string
 	Org      string // "": none
 	Roles    []string
 	Created  time.Time
 	Expires  time.Time // zero: never
-	Revoked  time.Time // zero: it is not
+	Revoked  time.Time // zero: not revoked
 	LastUsed time.Time // zero: never; see [Keys.Used]
 }
 
@@ -35,7 +35,7 @@ func (s *Store) Keys() *Keys { return &Keys{s} }
 
 const keyColumns = "id, name, hash, org, roles, created, expires, revoked, last_used"
 
-// New keeps a new key. An id that is taken is an error.
+// New stores a new key. It is an error if the id is taken.
 func (k *Keys) New(ctx context.Context, key *Key) error {
 	roles, err := json.Marshal(append([]string{}, key.Roles...))
 	if err != nil {
@@ -50,12 +50,12 @@ func (k *Keys) New(ctx context.Context, key *Key) error {
 	return nil
 }
 
-// List returns all keys, the oldest first.
+// List returns all keys, oldest first.
 func (k *Keys) List(ctx context.Context) ([]*Key, error) {
 	return all(ctx, k.s.reads, "list the keys", readKey, "SELECT "+keyColumns+" FROM api_keys ORDER BY created, id")
 }
 
-// Lookup returns the key of that id, whether or not it is still good, or [ErrNoKey].
+// Lookup returns the key with that id, valid or not, or [ErrNoKey].
 func (k *Keys) Lookup(ctx context.Context, id string) (*Key, error) {
 	key, err := readKey(k.s.reads.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE id = $1", id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -64,7 +64,7 @@ func (k *Keys) Lookup(ctx context.Context, id string) (*Key, error) {
 	return key, err
 }
 
-// Revoke ends a key, or returns [ErrNoKey]. One that was revoked before stays as it is.
+// Revoke revokes a key, or returns [ErrNoKey]. A key that was already revoked does not change.
 func (k *Keys) Revoke(ctx context.Context, id string, at time.Time) error {
 	const revoke = "UPDATE api_keys SET revoked = CASE revoked WHEN 0 THEN $2 ELSE revoked END WHERE id = $1"
 	done, err := k.s.writes.ExecContext(ctx, revoke, id, micros(at))
@@ -77,7 +77,7 @@ func (k *Keys) Revoke(ctx context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// Used notes when keys were used last, by id. It is for many calls at once: one write for each would be slow.
+// Used records when keys were last used, by id. It is for many calls at once: a write for each would be slow.
 func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
 	tx, err := k.s.writes.BeginTx(ctx, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
 	const use = "UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2"
-	for _, id := range slices.Sorted(maps.Keys(last)) { // in one order, or two processes wait for each other
+	for _, id := range slices.Sorted(maps.Keys(last)) { // always in the same order, or two processes would deadlock
 		if _, err := tx.ExecContext(ctx, use, id, micros(last[id])); err != nil {
 			return fmt.Errorf("note the use of keys: %w", err)
 		}

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Link is under which a person connects an account, once.
+// A Link lets a person connect an account, once.
 type Link struct {
-	Hash string // of what stands in the link
+	Hash string // of the secret in the link
 
 	Provider, Owner      string
 	Access, Name, Server string // who asked for it, and where
@@ -19,13 +19,13 @@ type Link struct {
 	Expires              time.Time
 	Used                 time.Time // zero: not yet
 
-	StateHash string // of the sign-in at the provider that is under way; "": none
-	Sealed    string // what that needs
+	StateHash string // of the current sign-in at the provider; "": none
+	Sealed    string // data for that sign-in
 }
 
 const linkColumns = "hash, provider, owner, access, name, server, scopes, expires, used, state_hash, sealed"
 
-// PutLink keeps a new link, and removes those that have expired.
+// PutLink stores a new link, and removes expired ones.
 func (c *Connections) PutLink(ctx context.Context, l *Link) error {
 	scopes, err := json.Marshal(append([]string{}, l.Scopes...))
 	if err != nil {
@@ -43,26 +43,26 @@ func (c *Connections) PutLink(ctx context.Context, l *Link) error {
 	return nil
 }
 
-// Link returns the link of that hash; nil: there is none.
+// Link returns the link with that hash, or nil.
 func (c *Connections) Link(ctx context.Context, hash string) (*Link, error) {
 	return readLink(c.s.reads.QueryRowContext(ctx, "SELECT "+linkColumns+" FROM connection_links WHERE hash = $1", hash))
 }
 
-// BeginLink notes that a sign-in has begun, in the place of an earlier one. It returns [ErrConflict] if the link is used up or has
-// expired.
+// BeginLink records that a sign-in has begun, replacing an earlier one. It returns [ErrConflict] if the link
+// has been used or has expired.
 func (c *Connections) BeginLink(ctx context.Context, hash, stateHash, sealed string) error {
 	return c.change(ctx, "UPDATE connection_links SET state_hash = $2, sealed = $3 WHERE hash = $1 AND used = 0 AND expires > $4",
 		hash, stateHash, sealed, micros(time.Now()))
 }
 
-// EndLink uses up the link whose sign-in has that state, and returns it; nil: there is none, or no more.
+// EndLink marks the link whose sign-in has that state as used, and returns it; nil if there is no such link.
 func (c *Connections) EndLink(ctx context.Context, stateHash string) (*Link, error) {
 	now := micros(time.Now())
 	return readLink(c.s.writes.QueryRowContext(ctx, "UPDATE connection_links SET used = $2 "+
 		"WHERE state_hash = $1 AND state_hash <> '' AND used = 0 AND expires > $2 RETURNING "+linkColumns, stateHash, now))
 }
 
-// Devices returns the links that are codes which people have yet to enter, those that are good for longest first.
+// Devices returns the links that are codes which people have yet to enter; those that expire last come first.
 func (c *Connections) Devices(ctx context.Context) ([]*Link, error) {
 	return all(ctx, c.s.reads, "list the codes", scanLink, "SELECT "+linkColumns+" FROM connection_links "+
 		"WHERE state_hash LIKE 'device %' AND used = 0 AND expires > $1 ORDER BY expires DESC", micros(time.Now()))
@@ -72,7 +72,7 @@ func (c *Connections) Devices(ctx context.Context) ([]*Link, error) {
 func readLink(row scanner) (*Link, error) {
 	l, err := scanLink(row)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // not finding one is not an error
 	}
 	return l, err
 }

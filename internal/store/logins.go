@@ -12,14 +12,15 @@ import (
 type Login struct {
 	StateHash string
 	Link      string // hash of the link
-	Sealed    string // what the end of the sign-in needs
+	Sealed    string // data for completing the sign-in
 	Expires   time.Time
 }
 
-// maxLogins bounds the sign-ins under way for a link: the oldest end.
+// maxLogins limits the sign-ins in progress for a link: the oldest are dropped.
 const maxLogins = 20
 
-// PutLogin keeps a sign-in, and removes those that have expired. It returns [ErrConflict] if there is one of that state.
+// PutLogin stores a sign-in, and removes expired ones. It returns [ErrConflict] if one has that state
+// already.
 func (c *Connections) PutLogin(ctx context.Context, l *Login) error {
 	_, err := c.s.writes.ExecContext(ctx, "DELETE FROM connection_logins WHERE expires < $1 OR link = $2 AND state_hash NOT IN "+
 		"(SELECT state_hash FROM connection_logins WHERE link = $2 ORDER BY expires DESC LIMIT $3)",
@@ -31,7 +32,7 @@ func (c *Connections) PutLogin(ctx context.Context, l *Login) error {
 		"ON CONFLICT (state_hash) DO NOTHING", l.StateHash, l.Link, l.Sealed, micros(l.Expires))
 }
 
-// TakeLogin removes the sign-in of that state and returns it; nil: there is none, or no more.
+// TakeLogin removes the sign-in with that state and returns it, or nil.
 func (c *Connections) TakeLogin(ctx context.Context, stateHash string) (*Login, error) {
 	l := &Login{StateHash: stateHash}
 	var expires int64
@@ -39,7 +40,7 @@ func (c *Connections) TakeLogin(ctx context.Context, stateHash string) (*Login, 
 		"RETURNING link, sealed, expires", stateHash, micros(time.Now())).Scan(&l.Link, &l.Sealed, &expires)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // not finding one is not an error
 	case err != nil:
 		return nil, fmt.Errorf("take a sign-in: %w", err)
 	}

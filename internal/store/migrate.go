@@ -21,10 +21,10 @@ var migrations embed.FS
 // schemaTable lists the migrations that have been run.
 const schemaTable = "recourse_schema"
 
-// schema is the version that this program knows.
+// schema is the schema version of this program.
 const schema = 5
 
-// usable returns why a program of this version cannot use a schema.
+// usable returns why this program cannot use a schema version.
 func usable(have int64) error {
 	switch {
 	case have > schema:
@@ -36,20 +36,20 @@ func usable(have int64) error {
 	}
 }
 
-// version returns the version of the schema; 0: there is none yet.
+// version returns the version of the schema; 0 if there is none yet.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	if err := s.writes.PingContext(ctx); err != nil {
 		return 0, pingError(err)
 	}
 	var version int64
 	err := s.writes.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+schemaTable).Scan(&version)
-	if err != nil && ctx.Err() == nil { // the table is not there yet; anything else is met again at once
+	if err != nil && ctx.Err() == nil { // the table does not exist yet; any other problem will show up again at once
 		return 0, s.empty(ctx)
 	}
 	return version, err
 }
 
-// pingError returns the cause of a failure to connect, of which the driver tells once for each address that it has tried.
+// pingError returns the cause of a failed connection. The driver repeats it for each address that it tried.
 func pingError(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return &causedError{ErrUnreachable, dns.Err}
@@ -67,7 +67,7 @@ func pingError(err error) error {
 	return fmt.Errorf("reach the database: %w", err)
 }
 
-// A causedError is one of the errors of this package, told by its cause.
+// A causedError is one of this package's errors with its cause as the text.
 type causedError struct {
 	is    error
 	cause string
@@ -76,7 +76,7 @@ type causedError struct {
 func (e *causedError) Error() string { return e.cause }
 func (e *causedError) Unwrap() error { return e.is }
 
-// empty returns why not even an empty database can be read.
+// empty returns why an empty database cannot even be read.
 func (s *Store) empty(ctx context.Context) error {
 	var one int
 	if err := s.writes.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
@@ -85,7 +85,7 @@ func (s *Store) empty(ctx context.Context) error {
 	return nil
 }
 
-// migrate brings the schema up to date. Processes that start at the same time wait for each other.
+// migrate updates the schema. Processes that start at the same time wait for each other.
 func (s *Store) migrate(ctx context.Context) error {
 	have, err := s.version(ctx)
 	if err != nil || have == schema {
@@ -96,7 +96,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		if have, again := s.version(ctx); again == nil && have == schema { // whoever had the lock has done it
+		if have, again := s.version(ctx); again == nil && have == schema { // whoever held the lock has done it
 			return nil
 		}
 		return err
@@ -106,7 +106,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	return err
 }
 
-// up runs the migrations that are missing, which it looks for anew.
+// up runs the missing migrations, after determining them again.
 func (s *Store) up(ctx context.Context) error {
 	dialect := goose.DialectSQLite3
 	if _, ok := s.writes.Driver().(*stdlib.Driver); ok {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// maxPostgres bounds the connections of one process.
+	// maxPostgres limits the connections of one process.
 	maxPostgres     = 8
 	postgresIdle    = 4
 	postgresLife    = 30 * time.Minute
 	postgresConnect = 5 * time.Second
-	// schemaLock is the advisory lock of those who bring the schema up to date: "recourse" in ASCII.
+	// schemaLock is the advisory lock for updating the schema: "recourse" in ASCII.
 	schemaLock = 0x7265636f75727365
 )
 
@@ -46,7 +46,7 @@ func openPostgres(address string) (*Store, error) {
 			return nil, fmt.Errorf("lock the schema: %w", err)
 		}
 		return func(bool) {
-			// The connection goes back to the others, so that the lock has to be given back, too.
+			// The connection returns to the pool, so the lock must be released, too.
 			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(schemaLock))
 			_ = conn.Close()
 		}, nil

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// maxReaders bounds how many statements read a file at a time.
+	// maxReaders limits how many statements read a file at a time.
 	maxReaders = 4
-	// ownerOnly is the mode of the file: it holds hashes of keys, and what callers did.
+	// ownerOnly is the mode of the file: it contains hashes of keys, and what callers did.
 	ownerOnly = 0o600
-	// freedPages bounds how many pages are given back at a time, so that the writer is not held for long.
+	// freedPages limits how many pages are released at a time, so that the writer is not blocked for long.
 	freedPages = 256
 )
 
-// openSQLite opens the file at path. It has one writer: two would only wait for each other, and for no longer than the timeout.
+// openSQLite opens the file at path. There is one writer: two would only wait for each other, and no longer
+// than the timeout.
 func openSQLite(path string, create bool) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -45,7 +46,7 @@ func openSQLite(path string, create bool) (*Store, error) {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	forWrites := url.Values{"_txlock": {"immediate"}}
-	if info.Size() == 0 { // to say so takes the lock for writing, and has no effect later
+	if info.Size() == 0 { // setting it takes the write lock, and later has no effect
 		forWrites.Set("_auto_vacuum", "INCREMENTAL")
 	}
 	writes, err := openFile(path, forWrites)
@@ -64,8 +65,8 @@ func openSQLite(path string, create bool) (*Store, error) {
 	return s, nil
 }
 
-// openFile returns the connections to a file. What was committed survives the end of the program; that of the machine may cost the
-// last moments (synchronous NORMAL in WAL), but never the file.
+// openFile returns the connections to a file. Committed data survives a crash of the program. A crash of the
+// machine may lose the last moments (synchronous NORMAL in WAL), but never corrupts the file.
 func openFile(path string, more url.Values) (*sql.DB, error) {
 	more.Set("_busy_timeout", "5000")
 	more.Set("_journal_mode", "WAL")
@@ -78,17 +79,18 @@ func openFile(path string, more url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// fileURL returns an absolute path as SQLite's driver takes any of them.
+// fileURL returns the URL of an absolute path in a form that SQLite's driver always accepts.
 func fileURL(path string, options url.Values) string {
 	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") { // a drive of Windows
+	if !strings.HasPrefix(path, "/") { // a Windows drive
 		path = "/" + path
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String()
 }
 
-// lockFile holds a lock until unlock is called or the process ends: an exclusive transaction on an empty file beside the store. Once
-// the schema is up to date nobody needs the file: for those who still wait it becomes an error.
+// lockFile holds a lock until unlock is called or the process ends: an exclusive transaction on an empty file
+// beside the store. Once the schema is up to date nobody needs the file; those who are still waiting get an
+// error.
 func lockFile(ctx context.Context, path string) (unlock func(done bool), err error) {
 	db, err := sql.Open("sqlite", fileURL(path, url.Values{"_busy_timeout": {"60000"}}))
 	if err != nil {
@@ -100,20 +102,20 @@ func lockFile(ctx context.Context, path string) (unlock func(done bool), err err
 	}
 	return func(done bool) {
 		if done {
-			_ = os.Remove(path) // where it cannot be, it is empty
+			_ = os.Remove(path) // if it cannot be removed, it is empty
 		}
-		_ = db.Close() // which ends the transaction
+		_ = db.Close() // this ends the transaction
 	}, nil
 }
 
-// freeFile gives pages back that hold nothing any more.
+// freeFile releases pages that are no longer used.
 func freeFile(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", freedPages))
 	if err != nil {
 		return fmt.Errorf("give space back: %w", err)
 	}
 	defer rows.Close()
-	for rows.Next() { // each step frees a page
+	for rows.Next() { // each step releases a page
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("give space back: %w", err)

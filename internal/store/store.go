@@ -1,5 +1,5 @@
-// Package store keeps what a gateway remembers beyond its process: the journal of calls, and API keys. It lies in a file of SQLite or
-// in a PostgreSQL that replicas share; the statements are the same.
+// Package store keeps what outlives the gateway's process: the journal of calls, and API keys. It is an
+// SQLite file or a PostgreSQL database that replicas share; the statements are the same.
 package store
 
 import (
@@ -13,14 +13,14 @@ import (
 
 // A Store is an open database. It is safe for concurrent use, also by several processes.
 type Store struct {
-	name   string  // for messages: without credentials
+	name   string  // for messages; without credentials
 	writes *sql.DB // SQLite has one writer
 	reads  *sql.DB
 	lock   func(ctx context.Context) (unlock func(done bool), err error) // of the schema; done: it is up to date
-	tidy   func(ctx context.Context) error                               // gives space back, a little at a time
+	tidy   func(ctx context.Context) error                               // releases space, a little at a time
 }
 
-// The beginnings of a store's address.
+// Prefixes of a store's address.
 const (
 	schemeSQLite     = "sqlite:"
 	schemePostgres   = "postgres:"
@@ -33,19 +33,21 @@ var (
 	// ErrNewer says that a later version of the program has written the store.
 	ErrNewer = errors.New("the store was written by a later version of this program")
 
-	// ErrAddress says that an address is not that of a store.
+	// ErrAddress says that an address is not valid for a store.
 	ErrAddress = errors.New("the address of a store has to begin with `sqlite:` or `postgres:`")
 	// ErrUnreachable says that no connection to the database could be made.
 	ErrUnreachable = errors.New("the database cannot be reached")
-	// ErrLocked says that another program keeps the file of SQLite to itself.
+	// ErrLocked says that another program has locked the SQLite file.
 	ErrLocked = errors.New("another program has locked the file")
 )
 
-// startTimeout bounds how long opening may take, which includes waiting for another process that brings the schema up to date.
+// startTimeout limits how long opening may take, including the wait for another process that is updating the
+// schema.
 const startTimeout = time.Minute
 
-// Open opens the store at an address, sqlite:PATH or postgres://..., and brings its schema up to date. A file of SQLite that is not
-// there is made, readable for its owner alone. The error is [ErrNewer] where this program is too old for the schema.
+// Open opens the store at an address, sqlite:PATH or postgres://..., and updates its schema. A missing SQLite
+// file is created, readable by its owner only. The error is [ErrNewer] if this program is too old for the
+// schema.
 func Open(ctx context.Context, address string) (*Store, error) {
 	s, err := connect(address, true)
 	if err != nil {
@@ -59,8 +61,8 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return s, nil
 }
 
-// OpenExisting opens the store at an address as it is. The error is [ErrNone] where nothing has written it yet, and [ErrNewer] as
-// with [Open].
+// OpenExisting opens the store at an address without changing it. The error is [ErrNone] if nothing has been
+// written there yet, and [ErrNewer] as with [Open].
 func OpenExisting(ctx context.Context, address string) (*Store, error) {
 	s, err := connect(address, false)
 	if err != nil {
@@ -78,7 +80,7 @@ func OpenExisting(ctx context.Context, address string) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a store whose schema has not been looked at.
+// connect returns a store without checking its schema.
 func connect(address string, create bool) (*Store, error) {
 	switch {
 	case strings.HasPrefix(address, schemeSQLite):
@@ -93,7 +95,7 @@ func connect(address string, create bool) (*Store, error) {
 // String returns the store's address without credentials.
 func (s *Store) String() string { return s.name }
 
-// Ping returns why the database cannot be reached, if it cannot.
+// Ping returns why the database cannot be reached, or nil.
 func (s *Store) Ping(ctx context.Context) error { return s.reads.PingContext(ctx) }
 
 // Close closes the store.
@@ -108,7 +110,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Tidy gives a part of the space back to the operating system that rows have left which were deleted.
+// Tidy returns part of the space left by deleted rows to the operating system.
 func (s *Store) Tidy(ctx context.Context) error {
 	if s.tidy == nil {
 		return nil
@@ -116,7 +118,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 	return s.tidy(ctx)
 }
 
-// all returns what read makes of each row of a query. what says, in errors, what it is for.
+// all returns what read makes of each row of a query. what names its purpose, for errors.
 func all[T any](
 	ctx context.Context, db *sql.DB, what string, read func(row scanner) (*T, error), query string, args ...any,
 ) ([]*T, error) {
@@ -142,7 +144,7 @@ func all[T any](
 // A scanner is a row of a query.
 type scanner interface{ Scan(to ...any) error }
 
-// micros returns an instant as it is stored.
+// micros returns an instant in its stored form.
 func micros(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
@@ -158,7 +160,7 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// text returns a text as both databases take it: valid, without zero bytes, and not longer than most.
+// text returns a text that both databases accept: valid, without zero bytes, and at most that long.
 func text(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) > most {

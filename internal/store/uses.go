@@ -10,13 +10,13 @@ import (
 const (
 	// usesEvery is how often the last uses of keys are written.
 	usesEvery = time.Minute
-	// maxUses bounds the keys whose last use waits to be written, and usesTimeout one write.
+	// maxUses limits how many keys' uses wait to be written, and usesTimeout limits one write.
 	maxUses     = 10_000
 	usesTimeout = 10 * time.Second
 )
 
-// Uses notes when API keys were used last, and writes that beside the calls. It is safe for concurrent use. Make it with
-// [Keys.Uses], and end it with Close.
+// Uses records when API keys were last used, and writes that in the background. It is safe for concurrent
+// use. Create it with [Keys.Uses], and end it with Close.
 type Uses struct {
 	keys *Keys
 	log  *slog.Logger
@@ -24,17 +24,17 @@ type Uses struct {
 	done chan struct{}
 
 	mu   sync.Mutex
-	last map[string]time.Time // by id: what is not written yet
+	last map[string]time.Time // by id: not written yet
 }
 
-// Uses begins to write when keys were used.
+// Uses starts recording when keys are used.
 func (k *Keys) Uses(log *slog.Logger) *Uses {
 	u := &Uses{keys: k, log: log, end: make(chan struct{}), done: make(chan struct{}), last: map[string]time.Time{}}
 	go u.run()
 	return u
 }
 
-// Note notes that a key is used now.
+// Note records that a key is used now.
 func (u *Uses) Note(id string) {
 	now := time.Now()
 	u.mu.Lock()
@@ -65,7 +65,7 @@ func (u *Uses) run() {
 	}
 }
 
-// write writes what has been noted. What cannot be written now is written later, unless the key has been used since.
+// write writes the recorded uses. If that fails, it is retried later, unless the key has been used since.
 func (u *Uses) write(ctx context.Context) {
 	u.mu.Lock()
 	last := u.last

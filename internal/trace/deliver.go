@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// timeout bounds one request to the collector.
+	// timeout limits one request to the collector.
 	timeout = 10 * time.Second
-	// tries is how often a batch is sent that the collector may take later, and maxWait how long it may ask to
-	// be left alone before.
+	// tries is how often a batch is sent while the collector asks for a retry, and maxWait the longest pause
+	// that it may ask for.
 	tries   = 3
 	maxWait = 10 * time.Second
-	// maxAnswer is how much is read of what the collector says.
+	// maxAnswer is how much of the collector's answer is read.
 	maxAnswer = 4 << 10
 )
 
@@ -41,7 +41,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// deliver sends a batch, and counts what has become of it.
+// deliver sends a batch, and counts the result.
 func (e *Exporter) deliver(batch []*tracepb.Span) {
 	body, err := e.encoder.encode(&e.source, batch)
 	if err == nil {
@@ -56,14 +56,14 @@ func (e *Exporter) deliver(batch []*tracepb.Span) {
 		return
 	}
 	e.refused.Add(uint64(len(batch)))
-	if !e.failing { // what comes after it is counted only
+	if !e.failing { // later ones are only counted
 		e.failing = true
 		e.log.LogAttrs(context.Background(), slog.LevelWarn, "the collector does not take traces: they are dropped until it does",
 			slog.String("url", e.url), slog.String("cause", err.Error()))
 	}
 }
 
-// send sends a batch until the collector takes it, or never will.
+// send sends a batch until the collector accepts or rejects it for good.
 func (e *Exporter) send(body []byte) error {
 	for try := 1; ; try++ {
 		wait, again, err := e.post(body)
@@ -73,14 +73,14 @@ func (e *Exporter) send(body []byte) error {
 	}
 }
 
-// An encoder writes batches, in memory that it uses again: what gzip needs for one is more than a batch.
+// An encoder writes batches into memory that it reuses: gzip needs more memory than a batch.
 type encoder struct {
 	plain []byte
 	body  bytes.Buffer
 	zip   *gzip.Writer
 }
 
-// encode returns a batch as OTLP spells it. TracesData is what the message of a request to a collector looks like, too.
+// encode returns a batch in OTLP's encoding. A TracesData looks the same as the message of an export request.
 func (c *encoder) encode(from *source, batch []*tracepb.Span) (body []byte, err error) {
 	c.plain, err = proto.MarshalOptions{}.MarshalAppend(c.plain[:0], &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource:   from.resource,
@@ -95,12 +95,13 @@ func (c *encoder) encode(from *source, batch []*tracepb.Span) (body []byte, err 
 	} else {
 		c.zip.Reset(&c.body)
 	}
-	_, _ = c.zip.Write(c.plain) // a buffer takes everything
+	_, _ = c.zip.Write(c.plain) // writing to a buffer never fails
 	_ = c.zip.Close()
-	return bytes.Clone(c.body.Bytes()), nil // a transport may read on when it has returned
+	return bytes.Clone(c.body.Bytes()), nil // a transport may go on reading after it has returned
 }
 
-// post sends a batch once. again says that the collector may take it later, wait how much later if it has said so.
+// post sends a batch once. again says that the collector may accept it later, wait how much later if it said
+// so.
 func (e *Exporter) post(body []byte) (wait time.Duration, again bool, err error) {
 	r, err := http.NewRequestWithContext(e.life, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -114,7 +115,7 @@ func (e *Exporter) post(body []byte) (wait time.Duration, again bool, err error)
 		return 0, true, err
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // so that the connection can be reused
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		return 0, false, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/tracecontext"
 )
 
-// A source says whose spans they are.
+// A source identifies the sender of spans.
 type source struct {
 	resource *resourcepb.Resource
 	scope    *commonpb.InstrumentationScope
@@ -29,8 +29,8 @@ func newSource(version string) source {
 	}
 }
 
-// spansOf returns the span of a request and of each of its attempts, by OpenTelemetry's conventions for MCP. They tell
-// nothing of what the client or the server has said: neither is asked whether a collector may know it.
+// spansOf returns the spans of a request and of its attempts, following OpenTelemetry's conventions for MCP.
+// They contain nothing that the client or the server said, since neither agreed that a collector may know it.
 func spansOf(o *observe.Outcome) []*tracepb.Span {
 	at := o.Span // the spans outlive the outcome
 	name := o.Method
@@ -60,7 +60,7 @@ func spansOf(o *observe.Outcome) []*tracepb.Span {
 	for i := range o.Attempts {
 		a := &o.Attempts[i]
 		id := a.Span
-		if id == (tracecontext.SpanID{}) { // the server was told of the client's
+		if id == (tracecontext.SpanID{}) { // the server was given the client's
 			id = at.Own.Child().Span
 		}
 		began := uint64(a.Began.UnixNano())
@@ -73,10 +73,10 @@ func spansOf(o *observe.Outcome) []*tracepb.Span {
 	return spans
 }
 
-// flags say that a span is sampled.
+// flags mark a span as sampled.
 const flags = 1
 
-// requestAttributes returns what is said of a request alone.
+// requestAttributes returns the attributes that only requests have.
 func requestAttributes(o *observe.Outcome) []*commonpb.KeyValue {
 	transport := "tcp"
 	if o.Peer == "" {
@@ -110,7 +110,7 @@ func requestAttributes(o *observe.Outcome) []*commonpb.KeyValue {
 	return list
 }
 
-// attemptAttributes returns what is said of an attempt alone: why there is one more, and what was waited before.
+// attemptAttributes returns the attributes that only attempts have: why it was made, and the wait before it.
 func attemptAttributes(o *observe.Outcome, i int) []*commonpb.KeyValue {
 	a := &o.Attempts[i]
 	list := []*commonpb.KeyValue{number("recourse.attempt", int64(i+1))}
@@ -126,7 +126,8 @@ func attemptAttributes(o *observe.Outcome, i int) []*commonpb.KeyValue {
 	return list
 }
 
-// failureOf returns the error.type of a request: the form in which the client was told, else the kind; "" for a success.
+// failureOf returns the error.type of a request: the form in which the client got the failure, else the kind;
+// "" for a success.
 func failureOf(o *observe.Outcome) string {
 	switch {
 	case o.Record == nil:
@@ -145,11 +146,11 @@ func status(failure string) *tracepb.Status {
 	return &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR}
 }
 
-// maxText bounds the texts of spans, in bytes.
+// maxText limits the texts of spans, in bytes.
 const maxText = 256
 
 func text(key, value string) *commonpb.KeyValue {
-	value = strings.ToValidUTF8(value[:min(len(value), maxText)], "") // else the whole batch would be refused
+	value = strings.ToValidUTF8(value[:min(len(value), maxText)], "") // invalid UTF-8 would make the collector refuse the whole batch
 	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
 }
 

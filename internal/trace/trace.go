@@ -1,8 +1,9 @@
-// Package trace sends what has become of calls to a collector: as spans of OpenTelemetry, in OTLP over HTTP.
+// Package trace sends the outcome of calls to a collector: as OpenTelemetry spans, in OTLP over HTTP.
 //
-// Nothing here is on a call's way. What there is no room for is dropped and counted, and so is what the collector does not take.
+// It never delays a call. Spans without room in the queue are dropped and counted, and so are those that the
+// collector does not accept.
 //
-// OpenTelemetry's own exporter brings gRPC along, a third of the program, for what is one POST.
+// OpenTelemetry's own exporter would bring in gRPC, a third of the program, for what is a single POST.
 package trace
 
 import (
@@ -21,15 +22,15 @@ import (
 )
 
 const (
-	// maxQueued is how many calls wait to be sent, maxBatch how many spans are sent together, at the latest
-	// after linger.
+	// maxQueued is how many calls wait to be sent. maxBatch is how many spans are sent together, at most
+	// linger after the first.
 	maxQueued = 1024
 	maxBatch  = 512
 	linger    = 2 * time.Second
 )
 
-// An Exporter is an observer of the gateway that exports its spans. It is safe for concurrent use. Make one with [New], and
-// end it with [Exporter.Close].
+// An Exporter is an observer of the gateway that exports its spans. It is safe for concurrent use. Create one
+// with [New], and end it with [Exporter.Close].
 type Exporter struct {
 	url    string
 	header http.Header
@@ -38,7 +39,7 @@ type Exporter struct {
 	source source
 
 	queue chan []*tracepb.Span
-	// Nothing is queued any more once taking has ended, and nothing sent once life has.
+	// Nothing is queued after taking has ended, and nothing is sent after life has.
 	taking  context.Context //nolint:containedctx // the life of the background work
 	stop    context.CancelFunc
 	life    context.Context //nolint:containedctx // as above
@@ -50,16 +51,16 @@ type Exporter struct {
 	encoder                encoder
 }
 
-// Figures count spans.
+// Figures are counts of spans.
 type Figures struct {
-	Sent    uint64 // that the collector has taken
+	Sent    uint64 // accepted by the collector
 	Dropped uint64 // for which there was no room
-	Refused uint64 // that the collector did not take
+	Refused uint64 // not accepted by the collector
 }
 
 var _ observe.Observer = (*Exporter)(nil)
 
-// New returns the exporter of a gateway of that version. A nil transport is net/http's.
+// New returns the exporter for a gateway of that version. A nil transport means net/http's.
 func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.RoundTripper) *Exporter {
 	if transport == nil {
 		transport = newTransport()
@@ -68,7 +69,7 @@ func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.R
 		url: tracesURL(cfg.Endpoint), header: http.Header{}, log: log, source: newSource(version),
 		client: &http.Client{
 			Transport: transport, Timeout: timeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are for this collector
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are only for it
 		},
 		queue: make(chan []*tracepb.Span, maxQueued),
 	}
@@ -81,7 +82,7 @@ func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.R
 	return e
 }
 
-// tracesURL returns where a collector takes traces.
+// tracesURL returns the URL at which a collector accepts traces.
 func tracesURL(endpoint string) string {
 	const path = "/v1/traces"
 	endpoint = strings.TrimSuffix(endpoint, "/")
@@ -111,12 +112,12 @@ func (e *Exporter) Ended(o *observe.Outcome) {
 	}
 }
 
-// Figures returns what has been counted.
+// Figures returns the counts.
 func (e *Exporter) Figures() Figures {
 	return Figures{Sent: e.sent.Load(), Dropped: e.dropped.Load(), Refused: e.refused.Load()}
 }
 
-// Close sends what is queued, and ends within that time.
+// Close sends what is queued, and returns within that time.
 func (e *Exporter) Close(within time.Duration) {
 	e.stop()
 	timer := time.AfterFunc(within, e.end)
@@ -139,7 +140,7 @@ func (e *Exporter) run() {
 	}
 }
 
-// batch waits for spans, and then for more of them. last says that there are no others to come.
+// batch waits for spans, and then for more of them. last says that no others will come.
 func (e *Exporter) batch() (batch []*tracepb.Span, last bool) {
 	select {
 	case batch = <-e.queue:
