@@ -123,8 +123,8 @@ func page(listed []promises.Promise, claims []claim) string {
 	var b strings.Builder
 	b.WriteString("# What the contracts promise, and which test provokes it\n\n" +
 		"Printed from the lists in `contract/testdata/promises` and from the tests; `make golden` rewrites it.\n\n" +
-		"To provoke a promise is to bring its cause about, in a reference system or in the gateway. A reading is less: a scripted " +
-		"server says the words of a failure, and the test finds that they are understood and handed on.\n")
+		"A test provokes a promise by bringing its cause about, in a reference system or in the gateway. A reading is less: a scripted " +
+		"server sends the words of a failure, and the test checks that they are understood and passed on.\n")
 	for len(listed) > 0 {
 		name, _, _ := strings.Cut(listed[0].ID, "/")
 		n := slices.IndexFunc(listed, func(p promises.Promise) bool { return !strings.HasPrefix(p.ID, name+"/") })
