@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/admin"
@@ -158,5 +159,15 @@ func TestLabelsAreBounded(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics do not say %s", want)
 		}
+	}
+}
+
+// What is served can be read as Prometheus reads it, and has names, units and help as Prometheus's linter wants them.
+func TestMetricsAreWellFormed(t *testing.T) {
+	t.Parallel()
+	_, text := get(t, everything(), "/metrics")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", err, problems)
 	}
 }

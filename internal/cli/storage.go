@@ -58,6 +58,8 @@ func storeError(err error) error {
 			WithHint("check the address of the store, and that the database runs there").CausedBy(err)}
 	case errors.Is(err, store.ErrLocked):
 		return &hintedError{err, "end that program or its transaction, or name another `store`"}
+	case errors.Is(err, store.ErrFull):
+		return &hintedError{err, "free some space there, or name another `store`"}
 	case errors.Is(err, store.ErrNewer):
 		return &hintedError{err, "use that version or a later one, or name another `store`"}
 	default:

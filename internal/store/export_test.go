@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -12,4 +13,17 @@ func (u *Uses) Write(ctx context.Context) { u.write(ctx) }
 func (s *Store) LimitPages(ctx context.Context, most int) error {
 	_, err := s.writes.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", most))
 	return err
+}
+
+// OpenFull is [Open] on a disk with room for that many pages.
+func OpenFull(ctx context.Context, address string, most int) error {
+	s, err := connect(address, true)
+	if err != nil {
+		return err
+	}
+	err = s.LimitPages(ctx, most)
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	return errors.Join(err, s.Close())
 }

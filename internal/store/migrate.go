@@ -64,7 +64,15 @@ func pingError(err error) error {
 	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_BUSY {
 		return ErrLocked
 	}
-	return fmt.Errorf("reach the database: %w", err)
+	return fullOr("reach the database", err)
+}
+
+// fullOr returns ErrFull, if that is why something failed, and else the error with what it was.
+func fullOr(what string, err error) error {
+	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_FULL {
+		return ErrFull
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // A causedError is one of this package's errors with its cause as the text.
@@ -121,7 +129,7 @@ func (s *Store) up(ctx context.Context) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
+		return fullOr("bring the schema up to date", err)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ var (
 	ErrUnreachable = errors.New("the database cannot be reached")
 	// ErrLocked says that another program has locked the SQLite file.
 	ErrLocked = errors.New("another program has locked the file")
+	// ErrFull says that there is no space left for the file of SQLite.
+	ErrFull = errors.New("the disk is full")
 )
 
 // startTimeout limits how long opening may take, including the wait for another process that is updating the

@@ -70,6 +70,16 @@ func TestLongLockedFileIsRefused(t *testing.T) {
 	}
 }
 
+// A disk without room for an empty store is an error that says so.
+func TestFullDiskIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, pages := range []int{1, 5} {
+		if err := store.OpenFull(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), pages); !errors.Is(err, store.ErrFull) {
+			t.Errorf("%d pages: %v", pages, err)
+		}
+	}
+}
+
 // A file that cannot grow is read as before, and written again once there is room.
 func TestFullFile(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,10 @@ import (
 // The page names the bounds as they are.
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
-	testkit.Documented(t, fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10))
+	testkit.Documented(t,
+		fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10),
+		fmt.Sprintf("%d KiB each, %d MiB a day from each process", maxOpening>>10, maxSessionBytes>>20),
+	)
 }
 
 // Sessions are bounded in bytes altogether: those that have been idle longest go first.
