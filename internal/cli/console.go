@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse"
@@ -20,9 +19,7 @@ import (
 
 // newConsole returns the pages about a gateway, whose calls they count from now on.
 func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.Logger) http.Handler {
-	from := console.Sources{
-		Gateway: g, Tally: console.NewTally(), Endpoint: func(server string) string { return endpointURL(g.Config(), server) },
-	}
+	from := console.Sources{Gateway: g, Tally: console.NewTally()}
 	g.Observe(from.Tally)
 	if kept.store != nil {
 		from.Journal = kept.store.Journal()
@@ -44,20 +41,6 @@ func newJournalTools(g *gateway.Gateway, kept *storage, asked *operators, log *s
 		of.Operators = asked
 	}
 	return journaltools.New(of, moduleVersion(), log)
-}
-
-// endpointURL returns where clients reach a server; "": they do not.
-func endpointURL(cfg *config.Config, server string) string {
-	base := cfg.PublicURL
-	if base == "" {
-		base = scheme(cfg) + cfg.Listen
-	}
-	for _, s := range cfg.Servers {
-		if s.Name == server && s.Path != config.PathNone {
-			return strings.TrimSuffix(base, "/") + s.Path
-		}
-	}
-	return ""
 }
 
 // operators know whose API keys open the console and the journal's tools, by the configuration that the gateway goes by.

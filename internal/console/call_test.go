@@ -14,9 +14,8 @@ func TestCall(t *testing.T) {
 
 	s := openStore(t)
 	write(t, s, failed("req-1", timeout()))
-	url := serve(t, console.Sources{
-		Journal: s.Journal(), Endpoint: func(server string) string { return "https://gateway.example.com/" + server + "/mcp" },
-	})
+	g, _ := newGateway(t, s)
+	url := serve(t, console.Sources{Journal: s.Journal(), Gateway: g})
 	resp, page := get(t, url+"/calls/req-1")
 	page = html.UnescapeString(page)
 	for _, want := range []string{
@@ -25,7 +24,7 @@ func TestCall(t *testing.T) {
 		`order_get(reference="A-17"), and look at status`, "HTTP 200 with 853 bytes",
 		"dial tcp 127.0.0.1:9101: connect: connection refused",
 		`$ recourse explain req-1`, "+1ms       sent to farm",
-		"curl 'https://gateway.example.com/farm/mcp'", `"arguments":{"field_id":"F-1"}`, `Bearer $RECOURSE_KEY`,
+		"curl 'https://tools.example.com/farm/mcp'", `"arguments":{"field_id":"F-1"}`, `Bearer $RECOURSE_KEY`,
 		`href="/failures?caller=ada"`, `<rect class="bar" x="30.00%" width="50.00%"`,
 	} {
 		if !strings.Contains(page, want) {

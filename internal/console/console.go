@@ -12,8 +12,6 @@ import (
 // Sources are the parts of the program that the console shows. Those that are nil do not exist.
 type Sources struct {
 	Journal *store.Journal
-	// Endpoint returns the URL at which clients reach a server; "": there is none.
-	Endpoint func(server string) string
 	// Gateway is the gateway to show, and Tally an observer of it.
 	Gateway  Gateway
 	Tally    *Tally

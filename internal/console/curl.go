@@ -1,18 +1,28 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/visible"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // curl returns the command that repeats a tool call as a modern client, which needs no session. It is "" if
-// it was not a tool call, or its arguments were not kept.
+// it was not a tool call, its arguments were not kept, or clients cannot reach the server itself.
 func (c *Console) curl(call *journal.Call) string {
-	if call.Tool == "" || len(call.Arguments) == 0 || call.Server == "" {
+	if call.Tool == "" || len(call.Arguments) == 0 || c.Gateway == nil {
+		return ""
+	}
+	to, ok := c.Gateway.Entrance(call.Server, call.Tool, call.Access)
+	if !ok {
 		return ""
 	}
 	message, err := json.Marshal(map[string]any{
@@ -26,36 +36,46 @@ func (c *Console) curl(call *journal.Call) string {
 	if err != nil {
 		return ""
 	}
-	lines := []string{"curl " + quoted(c.endpoint(call))}
-	for _, h := range [][2]string{
-		{"Content-Type", "application/json"},
-		{"Accept", "application/json, text/event-stream"},
-		{wire.HeaderVersion, wire.Version20260728},
-		{wire.HeaderMethod, wire.MethodToolsCall},
-		{wire.HeaderName, wire.EncodeHeader(call.Tool)},
-	} {
-		lines = append(lines, "-H "+quoted(h[0]+": "+h[1]))
+	lines := []string{"curl " + quoted(visible.Escape(withUser(to.URL, call.User)))}
+	add := func(name, value string) { lines = append(lines, "-H "+quoted(name+": "+visible.Escape(value))) }
+	add("Content-Type", "application/json")
+	add("Accept", "application/json, text/event-stream")
+	add(wire.HeaderVersion, wire.Version20260728)
+	add(wire.HeaderMethod, wire.MethodToolsCall)
+	add(wire.HeaderName, wire.EncodeHeader(call.Tool))
+	mirrored := http.Header{}
+	wire.SetParamHeaders(mirrored, call.Arguments, to.Params)
+	for _, name := range slices.Sorted(maps.Keys(mirrored)) {
+		add(name, mirrored.Get(name))
 	}
-	if call.Access != "" && call.Access != "loopback" {
-		lines = append(lines, `-H "Authorization: Bearer $RECOURSE_KEY"`)
-	}
+	lines = append(lines, credentials(call, to)...)
 	lines = append(lines, "-d "+quoted(string(visible.EscapeJSON(message))))
 	return shortened(strings.Join(lines, " \\\n  "))
 }
 
-// endpoint returns where a call was made.
-func (c *Console) endpoint(call *journal.Call) string {
-	url := "http://GATEWAY/" + call.Server + "/mcp"
-	if c.Endpoint != nil {
-		if known := c.Endpoint(call.Server); known != "" {
-			url = known
-		}
+// credentials returns the headers by which the caller was let in, with a variable of the shell in place of what is secret.
+func credentials(call *journal.Call, to gateway.Entrance) []string {
+	switch pair := to.Access.Headers; {
+	case call.Access == "" || call.Access == auth.MethodLoopback:
+		return nil
+	case to.Access.JWT != nil:
+		return []string{`-H "Authorization: Bearer $RECOURSE_TOKEN"`}
+	case pair == nil:
+		return []string{`-H "Authorization: Bearer $RECOURSE_KEY"`}
+	case pair.ID == "":
+		return []string{"-H " + quoted(pair.Key+": ") + `"$RECOURSE_KEY"`}
+	default:
+		return []string{"-H " + quoted(pair.ID+": "+visible.Escape(call.Caller)), "-H " + quoted(pair.Key+": ") + `"$RECOURSE_KEY"`}
 	}
+}
+
+// withUser puts the user that a call named into a URL that has a place for one.
+func withUser(url, user string) string {
 	before, rest, found := strings.Cut(url, "{")
-	if _, after, closed := strings.Cut(rest, "}"); found && closed && call.User != "" {
-		url = before + call.User + after
+	if _, after, closed := strings.Cut(rest, "}"); found && closed {
+		return before + cmp.Or(user, "USER") + after
 	}
-	return visible.Escape(url)
+	return url
 }
 
 // quoted quotes a text for a shell.

@@ -27,6 +27,7 @@ type Gateway interface {
 	Figures() gateway.Figures
 	Protections() []gateway.Protection
 	Contracts() *contract.Set
+	Entrance(server, tool, access string) (e gateway.Entrance, ok bool)
 	ConnectLink(ctx context.Context, provider, owner string) (link string, err error)
 }
 

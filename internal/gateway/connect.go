@@ -1,11 +1,9 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -181,5 +179,5 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 	if err != nil {
 		return "", err //nolint:wrapcheck // the caller distinguishes it
 	}
-	return strings.TrimSuffix(cmp.Or(t.config.PublicURL, "http://"+t.config.Listen), "/") + path, nil
+	return g.URL() + path, nil
 }

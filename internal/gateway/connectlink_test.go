@@ -1,13 +1,17 @@
 package gateway_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/connection"
@@ -74,5 +78,39 @@ func TestConnectWithHeaderPair(t *testing.T) {
 	wantEcho(t, client)
 	if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer account-of-ada" {
 		t.Errorf("the server gets %q", got)
+	}
+}
+
+// The gateway knows its own URL: by the configuration, or where it listens, if the address is one that a browser can open.
+func TestOwnURL(t *testing.T) {
+	t.Parallel()
+	const server = "\nservers: {farm: {url: 'http://127.0.0.1:1'}}"
+	for more, want := range map[string]string{
+		"public_url: https://tools.example.com/": "https://tools.example.com",
+		"listen: 127.0.0.1:8790":                 "http://127.0.0.1:8790",
+		"listen: ':8791'":                        "http://127.0.0.1:8791",
+		"listen: '[::]:8792'":                    "http://127.0.0.1:8792",
+		"listen: 127.0.0.1:0":                    "",
+	} {
+		g, _ := newGateway(t, more+server)
+		if want == "" {
+			ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = "http://" + ln.Addr().String()
+			ctx, stop := context.WithCancel(t.Context())
+			var serving sync.WaitGroup
+			serving.Go(func() { _ = g.Serve(ctx, ln, time.Second) })
+			resp, err := http.Get(want + "/farm/mcp")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			t.Cleanup(func() { stop(); serving.Wait() })
+		}
+		if got := g.URL(); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
+		}
 	}
 }

@@ -50,7 +50,8 @@ type Gateway struct {
 	counting  *limits.Counting
 
 	http    front.HTTP
-	issuers *auth.Issuers // of callers' tokens
+	issuers *auth.Issuers          // of callers' tokens
+	listens atomic.Pointer[string] // the address, once it serves
 
 	large   chan struct{} // holds a token for each failure larger than the decision window
 	notices account.Notices
@@ -154,6 +155,8 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	if cfg.TLS != nil {
 		in.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: g.certificate}
 	}
+	at := ln.Addr().String()
+	g.listens.Store(&at)
 	in.Delay = func() time.Duration { return g.table.Load().config.ShutdownDelay }
 	return in.Serve(ctx, ln, grace)
 }

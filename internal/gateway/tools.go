@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
@@ -95,6 +96,18 @@ func (t *toolLists) changed(of upstream.Caller) {
 	if slot := t.lists[of]; slot != nil {
 		slot.stale = true
 	}
+}
+
+// params returns the arguments of a tool that its clients repeat in headers, by the word of any list.
+func (t *toolLists) params(tool string) []wire.ParamHeader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, slot := range t.lists {
+		if slot.list != nil && slot.list.Tools[tool] != nil {
+			return slot.list.Tools[tool].ParamHeaders()
+		}
+	}
+	return nil
 }
 
 func (t *toolLists) slot(of upstream.Caller) *listSlot {
