@@ -37,7 +37,7 @@ type Tab struct {
 // that is a failure instead.
 func Open(tb testing.TB) *Tab {
 	tb.Helper()
-	life, end := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
+	life, end := context.WithCancel(context.WithoutCancel(tb.Context())) // each step has a patience of its own
 	tb.Cleanup(end)
 	allocator, leave := remote.NewAllocator(life, testkit.Chromium(tb), remote.NoModifyURL)
 	tb.Cleanup(leave)
