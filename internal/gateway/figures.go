@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"net/url"
 	"path/filepath"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
@@ -67,6 +70,75 @@ func whereabouts(entry *config.Server) string {
 		return ""
 	}
 	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
+}
+
+// A Protection is the current state of what holds calls back from a server.
+type Protection struct {
+	Server    string
+	Circuits  []breaker.State // the server's own, then its tools'; empty without a breaker
+	Bulkheads []Bulkhead
+}
+
+// A Bulkhead is the state of a bulkhead for a server or some of its tools.
+type Bulkhead struct {
+	bulkhead.State
+
+	Tools string // the name or pattern in the entry; "": all tools
+}
+
+// Protections returns the state for each server that has a breaker or bulkheads, in the file's order.
+func (g *Gateway) Protections() []Protection {
+	t, now := g.table.Load(), time.Now()
+	var all []Protection
+	names := make([]string, 0, len(t.named))
+	for _, entry := range t.config.Servers {
+		names = append(names, entry.Name)
+	}
+	for _, entry := range t.config.Endpoints {
+		names = append(names, entry.Name)
+	}
+	for _, name := range names {
+		to, p := t.named[name].target, Protection{Server: name}
+		if to.breaker != nil {
+			p.Circuits = to.breaker.States(now)
+		}
+		if to.bulkhead != nil {
+			p.Bulkheads = append(p.Bulkheads, Bulkhead{State: to.bulkhead.State()})
+		}
+		for _, tool := range to.Tools {
+			if b := to.toolBulkheads[tool.Value.Concurrency]; b != nil {
+				p.Bulkheads = append(p.Bulkheads, Bulkhead{Tools: tool.Key, State: b.State()})
+			}
+		}
+		if p.Circuits != nil || p.Bulkheads != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// LimitStats is the state of the counters.
+type LimitStats struct {
+	Waiting       int   // calls that wait for others of the same caller to end
+	RedisFailures int64 // how often Redis has failed
+}
+
+// Limits returns the state of the counters.
+func (g *Gateway) Limits() LimitStats {
+	stats := LimitStats{Waiting: g.counting.Waiting()}
+	if shared := g.table.Load().redis; shared != nil {
+		stats.RedisFailures = shared.Failures()
+	}
+	return stats
+}
+
+// CheckRedis returns why limits that should be counted in Redis cannot be. It is limit.ErrUncounted if
+// calls with limits are refused meanwhile.
+func (g *Gateway) CheckRedis(ctx context.Context) error {
+	if shared := g.table.Load().redis; shared != nil {
+		return shared.Check(ctx)
+	}
+	return nil
 }
 
 // Config returns the configuration in use. It must not be changed.

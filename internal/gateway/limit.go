@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"time"
@@ -136,28 +135,4 @@ func (c limited) setCaller(key *limit.Key) {
 	} else {
 		key.Digest = upstream.CallerOf(sent...)
 	}
-}
-
-// LimitStats is the state of the counters.
-type LimitStats struct {
-	Waiting       int   // calls that wait for others of the same caller to end
-	RedisFailures int64 // how often Redis has failed
-}
-
-// Limits returns the state of the counters.
-func (g *Gateway) Limits() LimitStats {
-	stats := LimitStats{Waiting: g.counting.Waiting()}
-	if shared := g.table.Load().redis; shared != nil {
-		stats.RedisFailures = shared.Failures()
-	}
-	return stats
-}
-
-// CheckRedis returns why limits that should be counted in Redis cannot be. It is [limit.ErrUncounted] if
-// calls with limits are refused meanwhile.
-func (g *Gateway) CheckRedis(ctx context.Context) error {
-	if shared := g.table.Load().redis; shared != nil {
-		return shared.Check(ctx)
-	}
-	return nil
 }

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -9,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -61,6 +66,36 @@ func send(c *call, _ next) error {
 	}
 	c.out.ended(e)
 	return err
+}
+
+// keyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely
+// first.
+var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
+
+// addKey gives an HTTP API the call's idempotency key, the same for every repetition. A client's own key is
+// kept apart from those of other callers and tools.
+func (c *call) addKey(header http.Header) {
+	if c.to.API == nil || !c.req.isCall() {
+		return
+	}
+	if c.out.key == "" {
+		c.out.key = c.newKey()
+	}
+	header[api.KeyHeader] = []string{c.out.key}
+}
+
+func (c *call) newKey() string {
+	given := c.req.http.Header.Get(api.KeyHeader)
+	for _, name := range keyMembers {
+		if raw := json.Lookup(c.req.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
+			given = string(raw)
+		}
+	}
+	if given == "" {
+		return rand.Text()
+	}
+	sum := sha256.Sum256(slices.Concat(c.who.id[:], []byte(c.on.Name+" "+c.req.msg.Name+" "+given)))
+	return hex.EncodeToString(sum[:16])
 }
 
 // request returns a request to the server for the caller.
