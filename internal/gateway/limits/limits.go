@@ -2,7 +2,6 @@
 package limits
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -108,7 +107,7 @@ func (n *Counting) Waiting() int { return n.gate.Waiting() }
 func (n *Counting) Close() {
 	for _, r := range n.redis {
 		if err := r.Close(); err != nil {
-			n.log.LogAttrs(context.Background(), slog.LevelDebug, "close the connection to Redis", slog.Any("cause", err))
+			n.log.Debug("close the connection to Redis", slog.Any("cause", err))
 		}
 	}
 }
