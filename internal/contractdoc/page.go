@@ -167,26 +167,26 @@ func (p *page) codes() {
 	identified, advised := p.bySentence(), p.advises()
 	switch name := p.retryMember(); {
 	case identified:
-		p.linef("A code does not stand in the answer: the sentence identifies the failure. Look for it within the text, the longest " +
-			"first; one that belongs to an HTTP status is the whole text, and a single word counts with that status only.")
+		p.linef("Answers do not contain a code: the sentence identifies the failure. Look for it within the text, the longest " +
+			"first. A sentence that belongs to an HTTP status is the whole text, and a single word only counts with that status.")
 	case name != "":
-		p.linef("The set of codes is open: treat one that is not listed by %s.", code(name))
+		p.linef("The set of codes is open: for an unlisted one, go by %s.", code(name))
 	default:
-		p.linef("The set of codes is open: do not repeat the call for one that is not listed.")
+		p.linef("The set of codes is open: do not repeat the call for an unlisted one.")
 	}
 	if advised {
-		p.linef("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
-			"hints the first is given that fits and can be filled in.")
+		p.linef("Names in braces are placeholders; the text after a bar is used if the value is empty. If there are several hints, the " +
+			"first one that fits and can be filled in is used.")
 	}
 	if len(p.form.Hints) > 0 {
-		p.linef("Before all others, whatever the code:")
+		p.linef("Before all other hints, whatever the code:")
 		for _, a := range p.form.Hints {
 			p.b.WriteString("- " + hintsText([]contractform.Hint{a}) + "\n")
 		}
 		p.b.WriteByte('\n')
 	}
 	if len(p.form.HintTools) > 0 {
-		p.linef("A hint that names a tool which the server does not have is left out. Tools that are named: %s.",
+		p.linef("A hint is left out if it names a tool that the server does not have. Hints name: %s.",
 			codesText(p.form.HintTools))
 	}
 	groups, byGroup := p.groups(func(*contractform.Code) bool { return true })
@@ -349,7 +349,7 @@ func (p *page) choice() {
 		}
 	}
 	p.table(rows...)
-	p.linef("Everything that no code selects is %s.", code(p.form.Fallback.Code))
+	p.linef("Anything that no code selects is %s.", code(p.form.Fallback.Code))
 }
 
 // chosen returns the entry of a failed tool call.
@@ -364,7 +364,7 @@ func (p *page) http() {
 		return
 	}
 	p.heading("HTTP answers")
-	p.linef("These failures are not tool results: the whole HTTP answer stands for them, where there is one to give.")
+	p.linef("These failures are not tool results but whole HTTP answers, where HTTP is possible.")
 	for _, en := range p.form.Codes {
 		if en.HTTP == nil {
 			continue
@@ -376,7 +376,7 @@ func (p *page) http() {
 		a := p.c.Write(Example(p.c, en), call)
 		p.fence("http", httpText(en.HTTP, a))
 		if en.Otherwise != "" {
-			p.linef("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.Otherwise))
+			p.linef("Over stdio, the failure is a tool result with the code %s.", code(en.Otherwise))
 		}
 	}
 }
@@ -418,7 +418,7 @@ func httpText(f *contractform.HTTP, a contract.Answer) string {
 // rpc tells what becomes a JSON-RPC error.
 func (p *page) rpc() {
 	p.heading("JSON-RPC errors")
-	p.linef("A call of another method than tools/call that fails is a JSON-RPC error, and so is a faulty message. " +
+	p.linef("A failed call of any method other than tools/call is a JSON-RPC error, and so is the answer to an invalid message. " +
 		"`data` is the failure as a record, and `message` its sentence.")
 	byCode := map[int][]recourse.Kind{}
 	var order []int
@@ -438,7 +438,7 @@ func (p *page) rpc() {
 	}
 	p.table(append(rows, []string{strconv.Itoa(others), "all others"})...)
 	if p.c.UnknownTool == "rpc" {
-		p.linef("An unknown tool is such an error too, as the protocol has it.")
+		p.linef("An unknown tool is such an error, too, as the protocol requires.")
 	} else {
 		p.linef("An unknown tool is a tool result.")
 	}

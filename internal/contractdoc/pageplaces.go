@@ -12,7 +12,7 @@ import (
 
 // places tells where in an answer a failure stands.
 func (p *page) places() {
-	p.heading("Where a failure stands")
+	p.heading("Where a failure appears")
 	p.layout(&p.form.Layout)
 	p.toolResults()
 }
@@ -27,19 +27,20 @@ func (p *page) layout(l *contractform.Layout) {
 	}
 	if l.Human != "" {
 		texts = append(texts, fmt.Sprintf(
-			"The argument `%s` of the call chooses the texts: `markdown` is %s, `json` the form above, `both` one after the other. "+
-				"Missing, unknown, or not taken by the tool: `%s`.", l.Format.Argument, code(l.Human), l.Format.Fallback))
+			"The argument `%s` of the call selects the texts: `markdown` is %s, `json` the form above, `both` one after the other. "+
+				"The default, also for unknown values and tools without the argument, is `%s`.",
+			l.Format.Argument, code(l.Human), l.Format.Fallback))
 	}
 	if l.Structured {
 		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema or the server sent its own.")
 	}
 	if l.Result != "" {
-		texts = append(texts, fmt.Sprintf("The member %s of the result is the object too.", code(l.Result)))
+		texts = append(texts, fmt.Sprintf("The member %s of the result is the object, too.", code(l.Result)))
 	}
 	if l.IsError {
 		texts = append(texts, "`isError` is true.")
 	} else {
-		texts = append(texts, "`isError` is left out.")
+		texts = append(texts, "`isError` is absent.")
 	}
 	texts = append(texts, fmt.Sprintf(
 		"`_meta[%q]` is the whole record: kind, effect, wait and everything else, whatever the object can hold.", recourse.MetaKey))
@@ -52,7 +53,7 @@ func describeLine(l *contractform.Line) string {
 		text += fmt.Sprintf(" Hints follow: %q before the first, %q between them.", l.BeforeHints, l.BetweenHints)
 	}
 	if l.EnvelopeShape != nil {
-		text += fmt.Sprintf(" Where there are details, %q and one line of JSON come last.", l.EnvelopeMark)
+		text += fmt.Sprintf(" If there are details, %q and one line of JSON come last.", l.EnvelopeMark)
 	}
 	return text
 }
@@ -60,14 +61,14 @@ func describeLine(l *contractform.Line) string {
 // reading tells what is understood beyond what is written.
 func (p *page) reading() {
 	p.heading("Read, but never written")
-	texts := []string{"A code that is not listed: by its retryable boolean and its status."}
+	texts := []string{"An unlisted code: by its retryable boolean and its status."}
 	for _, en := range p.form.Codes {
 		if len(en.Reads) > 0 {
 			texts = append(texts, fmt.Sprintf("%s is read as %s.", codesText(en.Reads), code(en.Code)))
 		}
 	}
 	for _, r := range p.form.Ranges {
-		text := fmt.Sprintf("A code from %d to %d that is not listed is read as %s", r.From, r.To, code(string(r.Kind)))
+		text := fmt.Sprintf("An unlisted code from %d to %d is read as %s", r.From, r.To, code(string(r.Kind)))
 		if r.Name != "" {
 			text += " (" + r.Name + ")"
 		}
@@ -75,9 +76,9 @@ func (p *page) reading() {
 	}
 	texts = append(texts, p.otherForms()...)
 	if p.form.Layout.Shape != nil && p.form.Layout.Shape.Marked() {
-		texts = append(texts, "The object in an answer that does not say isError: only of a server that is known to keep this contract.")
+		texts = append(texts, "The object in an answer without isError: only from a server that is known to follow this contract.")
 	}
-	texts = append(texts, "What SDKs and other servers write, as every contract does.")
+	texts = append(texts, "The texts of SDKs and other servers, as in every contract.")
 	p.list(texts...)
 }
 
@@ -97,11 +98,11 @@ func (p *page) otherForms() []string {
 	}
 	var texts []string
 	if len(sentences) > 0 {
-		texts = append(texts, fmt.Sprintf("As the whole text of a failed call, of a server that is known to keep this contract: %s.",
+		texts = append(texts, fmt.Sprintf("As the whole text of a failed call, from a server that is known to follow this contract: %s.",
 			strings.Join(sentences, ", ")))
 	}
 	if len(objects) > 0 {
-		texts = append(texts, fmt.Sprintf("As an object, of such a server, also in an answer that says that it succeeded: %s.",
+		texts = append(texts, fmt.Sprintf("As an object, from such a server, even in an answer that reports success: %s.",
 			strings.Join(objects, ", ")))
 	}
 	return texts
@@ -132,7 +133,7 @@ func (p *page) question() {
 		return
 	}
 	p.heading("Questions")
-	p.linef("A call that needs an answer of the caller is not a failure: it does not say isError, and stands where a failure would.")
+	p.linef("A call that needs an answer from the caller is not a failure: it has no isError, and appears where a failure would.")
 	call := p.exampleCall()
 	call.FormatArgument, call.Arguments = true, []byte(`{"format":"both"}`)
 	a := p.c.Ask(&recourse.NeedsInput{

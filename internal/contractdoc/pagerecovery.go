@@ -52,9 +52,9 @@ func (p *page) poll() {
 		return
 	}
 	p.heading("Work that takes long")
-	p.linef("A tool that starts it takes %s (false where it is left out) and %s, in seconds. Without %s its answer names in %s "+
-		"the call that asks again. With it, the call returns when the work has ended or %s has passed; until then these codes do "+
-		"not end the wait, and any other does:", code(rule.Wait), code(rule.Timeout), code(rule.Wait), code(rule.Next), code(rule.Timeout))
+	p.linef("A tool that starts it has the parameters %s (false by default) and %s, in seconds. Without %s, %s in its answer names "+
+		"the call that polls. With it, the call returns when the work has ended or %s has passed; until then these codes do "+
+		"not end the wait, and all others do:", code(rule.Wait), code(rule.Timeout), code(rule.Wait), code(rule.Next), code(rule.Timeout))
 	var absorbed []string
 	for _, en := range p.form.Codes {
 		switch p.retryableMode(en) {
@@ -67,7 +67,7 @@ func (p *page) poll() {
 	}
 	p.list(strings.Join(absorbed, ", "))
 	if len(rule.Status) > 0 {
-		p.linef("The work goes on as long as the call that asks again answers %s at %s.",
+		p.linef("The work goes on as long as the polling call answers %s at %s.",
 			codes(rule.Pending, " or "), codes(rule.Status, " or "))
 	}
 }
@@ -142,7 +142,7 @@ func (p *page) verify() {
 		return
 	}
 	p.heading("Before a write is repeated")
-	p.linef("A write that was not answered may have been done. These calls tell:")
+	p.linef("A write that was not answered may have been done. These calls find out:")
 	tools := make([]string, 0, len(p.form.Verify))
 	for tool := range p.form.Verify {
 		tools = append(tools, tool)
@@ -181,11 +181,11 @@ func landed(l *contractform.Landed) string {
 	}
 	switch {
 	case l.Exists != nil && *l.Exists:
-		return code(l.Path) + " is there"
+		return code(l.Path) + " exists"
 	case l.Exists != nil:
-		return code(l.Path) + " is not there"
+		return code(l.Path) + " does not exist"
 	case l.Contains:
-		return code(l.Path) + " holds " + code(value)
+		return code(l.Path) + " contains " + code(value)
 	default:
 		return code(l.Path) + " is " + code(value)
 	}
@@ -197,7 +197,7 @@ func (p *page) batch() {
 		return
 	}
 	p.heading("Many items at once")
-	p.linef("Where some items fail and others do not, only those that failed and may succeed later are called for again. " +
+	p.linef("If some items fail, only the failed items that may succeed later are tried again. " +
 		"The argument that lists the items:")
 	rows := [][]string{{"Tool", "Argument"}}
 	for _, tool := range slices.Sorted(maps.Keys(p.form.Batch)) {
@@ -208,8 +208,8 @@ func (p *page) batch() {
 
 // upstream tells which code an answer of what the server itself calls becomes.
 func (p *page) upstream() {
-	p.heading("What the other side answered")
-	p.linef("When what the server itself calls does not answer, or answers with an HTTP error:")
+	p.heading("Answers of the other side")
+	p.linef("When a service that the server itself calls does not answer, or answers with an HTTP error:")
 	var order []*contractform.Code
 	answers := map[*contractform.Code][]string{}
 	add := func(answer string, e *recourse.Error) {
@@ -256,7 +256,7 @@ func (p *page) upstream() {
 	p.upstreamBody()
 	for _, en := range p.form.Codes {
 		if en.Wait > 0 {
-			p.linef("Where %s states no wait, it is %s.", code(en.Code), recourse.FormatWait(en.Wait))
+			p.linef("If %s states no wait, it is %s.", code(en.Code), recourse.FormatWait(en.Wait))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (p *page) upstreamBody() {
 	if p.form.Upstream == nil {
 		return
 	}
-	p.linef("Where the body is JSON, these members count. A word that is one of the codes goes before the status; of any other word the " +
+	p.linef("If the body is JSON, these members count. A listed code takes precedence over the status; for any other code, the " +
 		"status decides whether to repeat.")
 	p.table(append([][]string{{"Member of the body", "What it is"}}, memberRows(p.form.Upstream, "")...)...)
 }

@@ -12,11 +12,11 @@ func (p *page) masked() {
 	for _, class := range p.c.Mask {
 		switch class {
 		case contract.MaskPersonal:
-			texts = append(texts, "Personal data: `[personal data]` stands in place of e-mail addresses, of phone, card, account and "+
-				"social security numbers, and of values that are named for such data. "+
-				"Names and postal addresses in a sentence cannot be told from other words.")
+			texts = append(texts, "Personal data: `[personal data]` replaces e-mail addresses, phone, card, account and social "+
+				"security numbers, and values whose names mark them as such. "+
+				"Names and postal addresses in a sentence cannot be recognised.")
 		case contract.MaskAddresses:
-			texts = append(texts, "Addresses of machines: `[address]` stands in their place, also where the caller wrote them.")
+			texts = append(texts, "Network addresses: `[address]` replaces them, even if the caller wrote them.")
 		}
 	}
 	p.list(texts...)
@@ -30,16 +30,16 @@ func (p *page) session() {
 		texts = append(texts, "Path: "+code(rule.Path)+".")
 	}
 	if len(rule.Credentials) > 0 {
-		texts = append(texts, "Headers with the client's credentials, each of which has to be there: "+codesText(rule.Credentials)+".")
+		texts = append(texts, "Required headers with the client's credentials: "+codesText(rule.Credentials)+".")
 	}
 	if rule.UserHeader != "" {
-		texts = append(texts, "The user of the path reaches the MCP server in the header "+code(rule.UserHeader)+
-			". A header of that name that the client sends is dropped.")
+		texts = append(texts, "The MCP server gets the path's user in the header "+code(rule.UserHeader)+
+			". A client's own header of that name is dropped.")
 	}
 	if len(texts) == 0 {
 		return
 	}
 	p.heading("A request")
 	p.list(texts...)
-	p.linef("Checked in this order: the credentials are there, they are valid, the user is there, the user is valid.")
+	p.linef("The checks are made in this order: the credentials are present, they are valid, the user is present, the user is valid.")
 }

@@ -16,7 +16,7 @@ func ToolPages(c *contract.Contract, tools []contract.Tool) string {
 	p := &page{described: describe(c)}
 	p.linef("# The tools of %s", p.title())
 	p.linef("The error contract is `%s`. "+
-		"Which of its codes a tool can fail with, the server says in `_meta[%q]` of tools/list.", c.Name, contract.ErrorsKey)
+		"The server lists the codes that a tool can fail with in `_meta[%q]` of tools/list.", c.Name, contract.ErrorsKey)
 	for _, t := range tools {
 		p.tool(t)
 	}
@@ -29,7 +29,7 @@ func (p *page) tool(t contract.Tool) {
 	p.parameters(json.Value(t.InputSchema))
 	p.linef("### Errors of %s", code(t.Name))
 	if t.Errors == nil {
-		p.linef("The server does not say which: any code of the contract can come.")
+		p.linef("The server does not list them: any code of the contract is possible.")
 		return
 	}
 	listed := slices.DeleteFunc(slices.Clone(p.form.Codes), func(en *contractform.Code) bool { return !slices.Contains(t.Errors, en.Code) })
