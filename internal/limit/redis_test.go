@@ -25,19 +25,20 @@ func testWindow(calls int64, length time.Duration) *limit.Window {
 	return &limit.Window{ID: "{test}:window", Name: "window", Calls: calls, Length: length}
 }
 
-// hammer makes calls of many callers at once through counters, each of which is a replica's, and returns when those were charged that
-// have passed.
-func hammer(tb testing.TB, counters []*limit.Redis, w *limit.Window, calls int) (passed []int64) {
+// hammer makes calls of many callers at once through counters, each of which is a replica's, for as long at least, and returns when
+// those were charged that have passed.
+func hammer(tb testing.TB, counters []*limit.Redis, w *limit.Window, calls int, least time.Duration) (passed []int64) {
 	tb.Helper()
 	const callers = 16
 	var (
 		mu    sync.Mutex
 		made  atomic.Int64
 		group sync.WaitGroup
+		began = time.Now()
 	)
 	for i := range callers {
 		group.Go(func() {
-			for made.Add(1) <= int64(calls) {
+			for made.Add(1) <= int64(calls) || time.Since(began) < least {
 				charges := []limit.Charge{{Window: w}}
 				ok, err := counters[i%len(counters)].Take(context.Background(), time.Now(), charges)
 				if err != nil {
@@ -74,11 +75,11 @@ func checkReplicas(t *testing.T, calls int) {
 	url := testkit.Redis(t)
 	replicas := []*limit.Redis{open(t, url, patient), open(t, url, patient)}
 	hour := testWindow(777, time.Hour)
-	if passed := hammer(t, replicas, hour, calls); len(passed) != 777 {
+	if passed := hammer(t, replicas, hour, calls, 0); len(passed) != 777 {
 		t.Errorf("%d of %d calls pass, want 777", len(passed), calls)
 	}
 	moment := testWindow(100, 120*time.Millisecond)
-	passed := hammer(t, replicas, moment, calls)
+	passed := hammer(t, replicas, moment, calls, 3*moment.Length)
 	for i := range passed {
 		if next := i + int(moment.Calls); next < len(passed) && passed[next]-passed[i] < moment.Length.Milliseconds() {
 			t.Fatalf("%d calls pass within %d ms", moment.Calls+1, passed[next]-passed[i])
