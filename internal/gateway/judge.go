@@ -22,8 +22,18 @@ var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
 // emptyResult replaces a result that is dropped.
 var emptyResult = json.Value("{}")
 
-// kindSign occurs in every result whose kind says that it is a failure.
-var kindSign = []byte(`toolError:v1`)
+// Kinds that occur in every result that says by its kind that it is a failure, or a question.
+var (
+	kindFailure  = []byte(`toolError:v1`)
+	kindQuestion = []byte(`needsInput:v1`)
+	kindEnd      = []byte(`:v1`)
+)
+
+// hasKind reports whether a kind occurs in a text. It searches for the end of the kind first: the first letter of the kind
+// is much more frequent, and the search would stop at each of them.
+func hasKind(text, kind []byte) bool {
+	return bytes.Contains(text, kindEnd) && bytes.Contains(text, kind)
+}
 
 // judge finds out whether the current answer is a failure. It returns nil for a success, which is not
 // examined any further.
@@ -108,7 +118,7 @@ func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (r
 // suspicious reports whether a result shows any sign of a failure.
 func (c *call) suspicious(text []byte, signs *wire.Signs) bool {
 	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
-		c.to.weak != nil || len(c.to.families) > 0 || bytes.Contains(text, kindSign)
+		c.to.weak != nil || len(c.to.families) > 0 || hasKind(text, kindFailure)
 }
 
 // caused returns e with the server's words as its cause, unless it has one.

@@ -90,7 +90,7 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // about addresses and paths. Any other answer is unchanged.
 func (c *call) question(text []byte) []byte {
 	signs := c.in.signs
-	asks := string(signs.ResultType) == wire.InputRequired || bytes.Contains(text, []byte(`needsInput:v1`)) ||
+	asks := string(signs.ResultType) == wire.InputRequired || hasKind(text, kindQuestion) ||
 		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
 	if !asks {
 		return text
