@@ -65,7 +65,7 @@ func parseFields(text string) (http.Header, bool) {
 		if !strings.HasPrefix(text[i:], "\r\n") {
 			return nil, false
 		}
-		value := strings.Trim(text[start:i], " \t")
+		value := textproto.TrimString(text[start:i])
 		text = text[i+2:]
 		if already, ok := header[name]; ok {
 			header[name] = append(already, value)

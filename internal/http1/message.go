@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
+	"strconv"
 )
 
 // appendRequest appends the request as net/http writes it, with its fields in order. It
@@ -36,16 +37,13 @@ func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	if agent != "" {
 		dst = appendField(dst, "User-Agent", agent)
 	}
-	dst = fmt.Appendf(dst, "Content-Length: %d\r\n", r.ContentLength)
+	dst = strconv.AppendInt(append(dst, "Content-Length: "...), r.ContentLength, 10)
+	dst = append(dst, "\r\n"...)
 	var room [24]string
-	names := room[:0]
-	for name := range r.Header {
-		if name != "User-Agent" {
-			names = append(names, name)
+	for _, name := range sortedNames(room[:0], r.Header) {
+		if name == "User-Agent" {
+			continue
 		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
 		for _, value := range r.Header[name] {
 			dst = appendField(dst, name, value)
 		}
@@ -55,6 +53,15 @@ func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	}
 	dst = append(dst, "\r\n"...)
 	return appendBody(dst, r)
+}
+
+// sortedNames appends the names of the fields of a header to room, in order.
+func sortedNames(room []string, header http.Header) []string {
+	for name := range header {
+		room = append(room, name)
+	}
+	slices.Sort(room)
+	return room
 }
 
 func appendField(dst []byte, name, value string) []byte {
@@ -70,8 +77,8 @@ func appendBody(dst []byte, r *http.Request) ([]byte, error) {
 	if read, err := io.ReadFull(r.Body, dst[start:]); err != nil {
 		return dst, fmt.Errorf("http1: ContentLength=%d with a body of %d bytes: %w", n, read, err)
 	}
-	var one [1]byte
-	if more, _ := io.ReadFull(r.Body, one[:]); more > 0 { // an error after the end is none
+	dst = slices.Grow(dst, 1)
+	if more, _ := io.ReadFull(r.Body, dst[len(dst):len(dst)+1]); more > 0 { // an error after the end is none
 		return dst, fmt.Errorf("http1: ContentLength=%d with a longer body", n)
 	}
 	return dst, nil

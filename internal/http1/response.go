@@ -80,8 +80,7 @@ func (w *response) WriteHeader(code int) {
 		transferEncoding: h["Transfer-Encoding"], connection: h["Connection"], contentType: h["Content-Type"],
 		hasLength: hasAny(h, "Content-Length"), hasType: hasAny(h, "Content-Type"), hasDate: hasAny(h, "Date"),
 	}
-	w.conn.head.Reset()
-	_ = h.WriteSubset(&w.conn.head, leftOut) // a buffer takes everything
+	w.conn.head = appendFields(w.conn.head[:0], h, leftOut)
 	if text := first(w.said.contentLength); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
@@ -98,9 +97,22 @@ var informal = map[string]bool{"Content-Length": true, "Transfer-Encoding": true
 func (w *response) inform(code int) {
 	out := &w.conn.out
 	out.statusLine(code)
-	_ = w.header.WriteSubset(out, informal) // flush says what is wrong
-	_, _ = out.WriteString("\r\n")
+	out.b = append(appendFields(out.b, w.header, informal), "\r\n"...)
 	_ = out.flush() // the next one fails as well
+}
+
+// appendFields appends the fields of a header in order, without those that are left out and those whose names are not valid.
+func appendFields(dst []byte, header http.Header, leftOut map[string]bool) []byte {
+	var room [24]string
+	for _, name := range sortedNames(room[:0], header) {
+		if leftOut[name] || !consistsOf(name, inName) {
+			continue
+		}
+		for _, value := range header[name] {
+			dst = appendField(dst, name, clean.Replace(value))
+		}
+	}
+	return dst
 }
 
 func first(values []string) string {
@@ -270,7 +282,7 @@ func (w *response) writeHead(p []byte) {
 		s.connection = closes
 	}
 	out.statusLine(w.status)
-	_, _ = out.Write(w.conn.head.Bytes()) // as below
+	_, _ = out.Write(w.conn.head) // as below
 	out.fields("Content-Length", s.contentLength)
 	out.fields("Content-Type", s.contentType)
 	out.fields("Transfer-Encoding", s.transferEncoding)
@@ -368,11 +380,14 @@ func (o *outgoing) flush() error {
 }
 
 func (o *outgoing) statusLine(code int) {
-	text := http.StatusText(code)
-	if text == "" {
-		text = "status code " + strconv.Itoa(code)
+	o.b = strconv.AppendInt(append(o.b, proto+" "...), int64(code), 10) // of three digits: see WriteHeader
+	o.b = append(o.b, ' ')
+	if text := http.StatusText(code); text != "" {
+		o.b = append(o.b, text...)
+	} else {
+		o.b = strconv.AppendInt(append(o.b, "status code "...), int64(code), 10)
 	}
-	o.b = fmt.Appendf(o.b, "%s %03d %s\r\n", proto, code, text)
+	o.b = append(o.b, "\r\n"...)
 }
 
 func (o *outgoing) field(name, value string) {

@@ -43,7 +43,7 @@ type serverConn struct {
 	uri      string // of the last request
 	url      url.URL
 	body     *bufio.Writer // of the answer, until its head is known
-	head     bytes.Buffer  // the fields of the answer
+	head     []byte        // the fields of the answer
 	out      outgoing
 	limited  bool // nc has a deadline for writing
 	watch    watch
