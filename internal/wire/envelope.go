@@ -156,7 +156,9 @@ func Parse(body []byte, m *Message) error {
 func (m *Message) Reset() { m.reset(nil) }
 
 func (m *Message) reset(body []byte) {
-	*m = Message{Raw: body, reader: reader{names: m.reader.names, scratch: m.reader.scratch[:0]}}
+	names, scratch := m.reader.names, m.reader.scratch[:0]
+	*m = Message{} // in place: a literal would be copied
+	m.Raw, m.reader.names, m.reader.scratch = body, names, scratch
 	m.reader.lex.strict = true
 	m.reader.at.reset()
 	m.reader.names.reset(body)

@@ -62,12 +62,10 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	if window <= 0 {
 		window = DefaultWindow
 	}
-	*r = MessageReader{
-		events: r.events, scan: r.scan, buf: r.buf[:0],
-		isJSON: !isEvents, src: body, length: length, window: window, current: Part{Event: Event{Complete: true}},
-	}
 	r.events.Reset(body, window)
 	r.scan.Reset()
+	r.isJSON, r.src, r.length, r.window, r.buf = !isEvents, body, length, window, r.buf[:0]
+	r.over, r.other, r.current = false, false, Part{Event: Event{Complete: true}}
 	if cap(r.buf) > keptBuffer {
 		r.buf = nil
 	}

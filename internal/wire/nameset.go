@@ -38,12 +38,16 @@ const maxText = escapedName - 1
 
 // reset empties the set and makes it refer to text.
 func (s *nameSet) reset(text []byte) {
+	unused := s.used == 0
 	s.text, s.used = text, 0
 	if !s.seeded {
 		s.seed, s.seeded = maphash.MakeSeed(), true
 	}
 	if len(s.slots) > keptSlots {
 		s.slots, s.scratch = nil, [2][]byte{}
+		return
+	}
+	if unused {
 		return
 	}
 	clear(s.slots)
