@@ -52,29 +52,36 @@ func (v *value) member(name string) *value {
 // parser builds values from tokens.
 type parser struct {
 	dec   *json.Decoder
+	from  bytes.Buffer // that dec reads, as a whole
 	input []byte
 	left  int // values that may still come
 }
 
-var decoders = sync.Pool{New: func() any { return json.NewDecoder(bytes.NewReader(nil)) }}
+var parsers = sync.Pool{New: func() any { return newParser() }}
+
+func newParser() *parser { return &parser{dec: json.NewDecoder(new(bytes.Buffer))} }
 
 // parse reads one JSON text of bounded depth and size.
 func parse(input []byte) (*value, error) {
-	dec, _ := decoders.Get().(*json.Decoder) // the pool holds nothing else
-	defer decoders.Put(dec)
-	return parseWith(dec, input)
+	p, _ := parsers.Get().(*parser) // the pool holds nothing else
+	defer parsers.Put(p)
+	return p.parse(input)
 }
 
-// parseWith parses with a decoder that holds nothing of the input afterwards.
-func parseWith(dec *json.Decoder, input []byte) (*value, error) {
-	dec.Reset(bytes.NewBuffer(input))
-	defer dec.Reset(bytes.NewBuffer(nil))
-	p := parser{dec: dec, input: input, left: maxValues}
+// parse holds nothing of the input afterwards.
+func (p *parser) parse(input []byte) (*value, error) {
+	p.reset(input)
+	defer p.reset(nil)
 	var v value
 	if err := p.value(&v, 0); err != nil {
 		return nil, err
 	}
 	return &v, nil
+}
+
+func (p *parser) reset(input []byte) {
+	p.from, p.input, p.left = *bytes.NewBuffer(input), input, maxValues
+	p.dec.Reset(&p.from)
 }
 
 func (p *parser) value(v *value, depth int) error {

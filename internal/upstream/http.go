@@ -19,9 +19,9 @@ import (
 // HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a message is sent
 // at most once, even where net/http would send it again.
 type HTTP struct {
-	url       *url.URL
 	name      string
 	header    http.Header
+	request   *http.Request // what all requests have in common
 	transport *http.Transport
 	client    *http1.Transport // before it
 }
@@ -61,7 +61,9 @@ func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP
 	if err != nil {
 		return nil, fmt.Errorf("url of server %s: %w", name, err)
 	}
-	h := &HTTP{url: u, name: name, header: http.Header{}}
+	h := &HTTP{name: name, header: http.Header{}, request: &http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}}
 	for key, value := range headers {
 		h.header.Set(key, value)
 	}
@@ -83,17 +85,14 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 	header := req.Header
 	maps.Copy(header, h.header)
 	withoutReplay(header)
-	r := &http.Request{
-		Method: cmp.Or(req.Method, http.MethodPost), URL: h.url, Host: h.url.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
 	var over *overTLS
-	if h.url.Scheme == "https" {
+	sending := ctx
+	if h.request.URL.Scheme == "https" {
 		over = new(overTLS)
-		r = r.WithContext(over.traced(ctx))
-	} else {
-		r = r.WithContext(ctx)
+		sending = over.traced(ctx)
 	}
+	r := h.request.WithContext(sending) // a copy
+	r.Method, r.Header = cmp.Or(req.Method, r.Method), header
 	if body := req.text(); len(body) > 0 {
 		// The transport recognises this reader, and writes the header and the body in one go.
 		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }

@@ -48,15 +48,19 @@ func (k *Recheck) Start(r *http.Request, since time.Time, by Verifier) {
 
 // Ends says how the call is ended. It is not for calls that nobody watches.
 func (k *Recheck) Ends(cancel context.CancelCauseFunc) {
+	if k.r == nil { // only the call itself changes r, so it may read r without the lock
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.r != nil {
-		k.cancel = cancel
-	}
+	k.cancel = cancel
 }
 
 // Stop ends the watch.
 func (k *Recheck) Stop() {
+	if k.r == nil { // as above
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.by, k.r, k.cancel = nil, nil, nil
