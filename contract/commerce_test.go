@@ -143,7 +143,7 @@ func TestCommerceInvalidParams(t *testing.T) {
 	}
 }
 
-// What the public reference server sends is understood where it is known to keep
+// What the public reference server sends is understood where it is known to follow
 // the contract.
 func TestCommerceReads(t *testing.T) {
 	t.Parallel()

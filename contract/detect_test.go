@@ -303,7 +303,7 @@ func TestReadNeedsInput(t *testing.T) {
 	}
 }
 
-// What says that it succeeded is a success, unless the server is known to keep a
+// What says that it succeeded is a success, unless the server is known to follow a
 // contract that says otherwise.
 func TestReadWeakSigns(t *testing.T) {
 	t.Parallel()
@@ -348,7 +348,7 @@ func TestReadWeakSigns(t *testing.T) {
 	}
 }
 
-// A record of a server's own is believed on what happened, not on whose fault it is
+// A server's own record is believed about what happened, not about whose fault it is
 // nor on what it changed, unless the server is trusted.
 func TestReadRecordOfServer(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 //
 // The SDK reads a number as a float64 and writes it as an int64, so that 2^53 + 1 comes back
 // as somebody else's id. Such an id passes through it as a string: the mark, and then the id
-// as its client spelled it. So does a string that begins with the mark. No two ids become
+// as its client wrote it. So does a string that begins with the mark. No two ids become
 // one, and nothing has to be remembered to turn them back.
 const idMark = "io.github.recoursehq.id:"
 

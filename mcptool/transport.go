@@ -206,7 +206,7 @@ func (x *roundTrip) settle(e *recourse.Error) *recourse.Error {
 // in full.
 func (x *roundTrip) read(resp *http.Response) *recourse.Error {
 	if resp.StatusCode >= http.StatusBadRequest {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 		return x.settle(x.t.failure(resp, text))
 	}
 	if !hasBody(resp) {

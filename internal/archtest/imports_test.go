@@ -113,8 +113,8 @@ var layers = []layer{
 		packages: []string{
 			"internal/gateway/access", "internal/gateway/account", "internal/gateway/limits", "internal/gateway/observe", "internal/gateway/session",
 		},
-		up:       "a stage asks it with plain values, and it does not know what a call is",
-		beside:   "each is one policy or one observer; the stages put them in order",
+		up:     "a stage asks it with plain values, and it does not know what a call is",
+		beside: "each is one policy or one observer; the stages put them in order",
 	},
 	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},

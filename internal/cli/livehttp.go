@@ -70,7 +70,7 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return resp, nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status still counts
 	e := liveReader().HTTP(resp.StatusCode, resp.Header, body).Error()
 	if e == nil {
 		e = recourse.FromStatus("the server", resp.StatusCode)

@@ -152,7 +152,7 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	switch {
 	case err == nil:
 		if err := m.keep(ctx, c, old, fresh); err != nil {
-			m.hold(c, old, fresh, err) //nolint:contextcheck // it goes on without the refresh
+			m.hold(c, old, fresh, err) //nolint:contextcheck // it continues without the refresh
 		}
 		return nil
 	case verdict == refused, verdict == lapsed:
@@ -221,7 +221,7 @@ func (m *Manager) reconnect(ctx context.Context, c *store.Connection, why string
 	return nil
 }
 
-// swap stores a connection in the place of the one that it was.
+// swap replaces a connection, unless it has changed.
 func (m *Manager) swap(ctx context.Context, c *store.Connection) error {
 	return m.insist(ctx, func(ctx context.Context) error { return m.store.Swap(ctx, c) })
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// places tells where in an answer a failure stands.
+// places says where in an answer a failure appears.
 func (p *page) places() {
 	p.heading("Where a failure appears")
 	p.layout(&p.form.Layout)
 	p.toolResults()
 }
 
-// layout tells where in an answer of that layout a failure stands.
+// layout says where in an answer of that layout a failure appears.
 func (p *page) layout(l *contractform.Layout) {
 	var texts []string
 	if l.Line == nil {
@@ -82,7 +82,7 @@ func (p *page) reading() {
 	p.list(texts...)
 }
 
-// otherForms lists the forms that are read of a server that is known to keep the
+// otherForms lists the forms that are read of a server that is known to follow the
 // contract.
 func (p *page) otherForms() []string {
 	var sentences, objects []string

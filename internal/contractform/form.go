@@ -181,7 +181,7 @@ func (s Selector) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Layout says where a failure stands in a tool result.
+// Layout says where in a tool result a failure appears.
 type Layout struct {
 	Shape      *Shape // of the JSON object; nil: the record's own JSON form
 	Line       *Line  // the text; nil: it is the object

@@ -21,7 +21,7 @@ type toldCall struct {
 	tool, arguments string
 	reads           bool // the tool changes nothing, as it says itself
 
-	// facts are what has to be told where the gateway answers in the server's place; where the server answers, that is
+	// facts are what the client has to learn where the gateway answers in the server's place; where the server answers, that is
 	// all that it says.
 	facts []string
 }

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // callTimeout is how long the gateway waits for a server to answer a call in these tests, unless they say otherwise.
 const callTimeout = 10 * time.Second
 
-// A front is a gateway in front of one server, which people call "The farm".
+// A front is a gateway in front of one server with the title "The farm".
 type front struct {
 	url    string            // of the server's endpoint at the gateway
 	header map[string]string // that clients send

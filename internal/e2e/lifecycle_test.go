@@ -96,7 +96,7 @@ func mcpGoHandler(t *testing.T) http.Handler {
 	return handler
 }
 
-// restart puts another server in the place of one that the program has a session with. It has lost that session, and
+// restart replaces a server that the program has a session with. It has lost that session, and
 // says so in its own way: the program does not notice.
 func restart(ctx context.Context, t *testing.T, p program, before, after http.Handler) {
 	t.Helper()

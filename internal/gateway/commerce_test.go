@@ -241,7 +241,7 @@ func TestCommerceRanges(t *testing.T) {
 	}
 }
 
-// What says that it succeeded is left alone, unless the server is known to keep the
+// What says that it succeeded is left alone, unless the server is known to follow the
 // contract; and so is a true success.
 func TestCommerceSuccess(t *testing.T) {
 	t.Parallel()

@@ -162,7 +162,7 @@ func (c *call) mayHedge() (leave func(), ok bool) {
 // cancelTime limits the time for telling a server that an attempt is no longer wanted.
 const cancelTime = 5 * time.Second
 
-// outrun ends the attempt that was not answered first. A legacy server has to be told (MCP 2025-11-25,
+// outrun ends the attempt that was not answered first. A legacy server needs a notification (MCP 2025-11-25,
 // basic/utilities/cancellation); a modern one notices that nobody is listening.
 func (c *call) outrun(loser *runner, done <-chan *runner, leave func()) {
 	loser.cancel(errOutrun)

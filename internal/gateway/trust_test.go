@@ -19,7 +19,7 @@ func recordResult(origin, effect string) string {
 	return `{"content":[{"type":"text","text":"The order is locked."}],"isError":true,"_meta":{"` + recourse.MetaKey + `":` + record + `}}`
 }
 
-// A server is believed on who failed, and on that nothing was changed, only if it is trusted.
+// A server is believed about who failed, and that nothing was changed, only if it is trusted.
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -80,7 +80,7 @@ func New(file string, options *Options, note func(text string)) *Conn {
 	return c
 }
 
-// Adopt puts other servers in the place of those that there were. Clients that listen are told.
+// Adopt replaces the servers. Clients that listen are notified.
 func (c *Conn) Adopt(options *Options) {
 	before := c.options.Swap(options)
 	if !slices.Equal(before.Servers, options.Servers) {

@@ -65,7 +65,7 @@ func (m *Map[K, V]) Put(key K, v V, size int) {
 	m.taken += size
 }
 
-// Keep puts a value in the place of whatever is there under the key, and takes out what has to go for it.
+// Keep stores a value under a key, replacing any other, and removes what has to make room for it.
 func (m *Map[K, V]) Keep(key K, v V, size int) {
 	m.Remove(key)
 	m.Trim(1, nil)

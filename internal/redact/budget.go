@@ -17,7 +17,7 @@ const (
 	// maxLookups is how many bytes of kept texts are searched for the addresses and paths
 	// of one answer; after that, all of these are masked.
 	maxLookups = 32 << 20
-	// notShown stands in place of a text that is beyond the budget.
+	// notShown replaces a text that exceeds the budget.
 	notShown = "[not shown: too much to check]"
 )
 

@@ -51,7 +51,7 @@ const (
 	markPersonal   = "[personal data]"
 	markAddress    = "[address]"
 	markConnection = "[connection string]"
-	markCredential = "[credential]" //nolint:gosec // this is what stands in place of one
+	markCredential = "[credential]" //nolint:gosec // this is what replaces one
 	markPath       = "[path]"
 	markTrace      = "[stack trace]"
 )
@@ -74,7 +74,7 @@ type Masker struct {
 	addresses bool // no address stays, whoever wrote it
 	spoken    bool // it is a message of the protocol
 
-	spared string // what a person has to be told: no address or number in it is masked
+	spared string // what a person needs to see: no address or number in it is masked
 }
 
 // New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass

@@ -30,7 +30,7 @@ type Call struct {
 
 	// Relays says that another program has carried the call out.
 	Relays bool
-	// Trusted says that a record is believed on its effect and on the call that settles it.
+	// Trusted says that a record is believed about its effect and the call that verifies it.
 	Trusted bool
 	// Reads reports whether a tool only reads, of which t is what is listed; it is asked
 	// where records are not believed.

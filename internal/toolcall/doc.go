@@ -9,7 +9,7 @@
 //
 // What is different between the two, and why:
 //
-//   - Who is believed. An author speaks of the own server, and is believed on effect and
+//   - Who is believed. Authors speak about their own server, and are believed about effect and
 //     verify. The gateway passes on what another program says: unless its entry is trusted, an
 //     effect has to be stated by the protocol, and a verify call has to name a tool that is
 //     known to read. See [Call.Trusted].

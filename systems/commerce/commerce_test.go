@@ -317,7 +317,7 @@ func TestTools(t *testing.T) {
 // shelf is an adapter of somebody else's, which supports one tool.
 type shelf struct{ commerce.Unsupported }
 
-// A tool answers what its adapter returns, and tells its error by its own word; what
+// A tool answers what its adapter returns, and reports its error with its own code; what
 // the adapter does not support is 5001.
 func TestAdapters(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ func (p *Provider) authorization(w http.ResponseWriter, r *http.Request) (consen
 	}
 	v := consentView{App: c.Title, Fields: url.Values{}, Ask: among(strings.Fields(q("scope")))}
 	if v.Ask == nil {
-		show(w, http.StatusBadRequest, consentView{App: c.Title, Problem: "The application asks for nothing that there is."})
+		show(w, http.StatusBadRequest, consentView{App: c.Title, Problem: "The application requests no scope that exists."})
 		return v, false
 	}
 	for name := range strings.FieldsSeq("client_id redirect_uri response_type code_challenge code_challenge_method scope state") {

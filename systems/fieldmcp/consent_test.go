@@ -182,7 +182,7 @@ func TestConsentRefused(t *testing.T) {
 	}
 }
 
-// What the farmer takes back counts no more, and a refresh token that comes twice takes it back as well.
+// Access that the farmer revokes is no longer valid, and a refresh token that is used twice revokes it, too.
 func TestAccessEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(a *app, token *oauth2.Token){

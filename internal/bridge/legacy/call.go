@@ -86,7 +86,7 @@ func (c *call) run() {
 // own has an answer end with the call.
 func (c *call) own(resp *http.Response) *http.Response {
 	body := resp.Body
-	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // whoever reads it finds out why
+	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
 	return resp
 }
 

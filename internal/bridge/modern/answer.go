@@ -98,7 +98,7 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 		part, err := c.messages.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, nil //nolint:nilnil // the stream has no answer: whoever reads it finds out
+			return nil, nil //nolint:nilnil // the stream has no answer: its reader finds out
 		case err != nil && !isStream:
 			return nil, c.broken(err)
 		case err != nil:

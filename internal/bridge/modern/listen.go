@@ -172,7 +172,7 @@ func (srv *Server) agree(
 	case err != nil:
 		return nil, err
 	case l.resp.StatusCode != http.StatusOK:
-		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // a broken body says no more than the status
+		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // if reading fails, the status still counts
 		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.StatusCode) {
 			return silent(), nil
 		}

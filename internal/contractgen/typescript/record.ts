@@ -144,7 +144,7 @@ function partsOf(template: string): readonly Part[] {
   return parts;
 }
 const isSentence = (path: string | undefined): boolean => path === "message" || path === "message:given";
-/** Says whether the sentence of a failure stands in a template as it is. */
+/** Says whether a template contains the sentence of a failure unchanged. */
 const frames = (template: string): boolean => partsOf(template).some((p) => isSentence(p.path));
 
 /** Returns the text of a template without placeholders. */

@@ -97,7 +97,7 @@ func (l *lapse) Error() string { return l.no.Error() }
 // Unwrap returns an error that does not blame the server.
 func (*lapse) Unwrap() error { return recourse.Cancelled() }
 
-// Lapsed returns why the caller may not be let in any more, if a recheck has ended the call of that context, which may be nil.
+// Lapsed returns why the caller is no longer let in, if a recheck has ended the call of that context, which may be nil.
 func Lapsed(ctx context.Context) *auth.Refusal {
 	if ctx == nil || ctx.Err() == nil {
 		return nil
