@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // maxTools bounds the operations that are offered: as many as the gateway knows of a server.
@@ -75,6 +76,9 @@ type Problem struct {
 	Hint    string
 }
 
+// inLine returns a text in one line, with what hides in it as escapes.
+func inLine(text string) string { return visible.Escape(strings.Join(strings.Fields(text), " ")) }
+
 // maxProblems bounds the problems that are told at once.
 const maxProblems = 10
 
@@ -114,9 +118,7 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 		}
 	}
 	if len(api.Tools) == 0 && len(b.problems) == 0 {
-		b.problems = append(b.problems, Problem{
-			-1, "no operation is offered: " + b.offers(), "add a route to `operations`, such as `{methods: [GET]}`",
-		})
+		b.problem(-1, "no operation is offered: "+b.offers(), "add a route to `operations`, such as `{methods: [GET]}`")
 	}
 	if len(b.problems) > 0 {
 		return nil, b.problems
@@ -185,7 +187,12 @@ func (b *builder) problemf(r *Route, hint, format string, args ...any) {
 			at = i
 		}
 	}
-	b.problems = append(b.problems, Problem{at, fmt.Sprintf(format, args...), hint})
+	b.problem(at, fmt.Sprintf(format, args...), hint)
+}
+
+// problem notes a problem of a route, or of none (-1). What it quotes of the description is shown in one line, with nothing hidden in it.
+func (b *builder) problem(at int, message, hint string) {
+	b.problems = append(b.problems, Problem{at, inLine(message), inLine(hint)})
 }
 
 // routes checks that each route is about something.
@@ -235,9 +242,7 @@ func (b *builder) base() string {
 	}
 	base, err := b.serverURL(b.doc.servers)
 	if err != nil {
-		b.problems = append(b.problems, Problem{
-			-1, "the description does not say where the API is: " + err.Error(), "add `base_url: https://api.example.com/v1`",
-		})
+		b.problem(-1, "the description does not say where the API is: "+err.Error(), "add `base_url: https://api.example.com/v1`")
 	}
 	return base
 }

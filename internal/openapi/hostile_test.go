@@ -171,3 +171,25 @@ func FuzzCompile(f *testing.F) {
 		}
 	})
 }
+
+// What a mistake quotes of a description cannot look like a line of the program's own, or do anything to a terminal.
+func TestMistakesInOneLine(t *testing.T) {
+	t.Parallel()
+	const hidden = `\u001b[31m\u202e\nrecourse.yaml: no mistakes\r\n`
+	for _, paths := range []string{
+		`"/f": {"get": {"parameters": [{"name": "X-` + hidden + `", "in": "header"}]}}`,
+		`"/f` + hidden + `": {"get": {"parameters": [7]}}`,
+		`"/f": {"post": {"operationId": "f` + hidden + `"}}`, // no route is about it: it is listed
+	} {
+		text := `{"openapi": "3.1.0", "info": {"title": "F", "version": "1"}, "servers": [{"url": "https://api.example.com"}], "paths": {` + paths + `}}`
+		_, problems := openapi.Compile([]byte(text), openapi.Options{Routes: []openapi.Route{{Methods: []string{"GET"}}}})
+		if len(problems) == 0 {
+			t.Errorf("%s is offered", paths)
+		}
+		for _, p := range problems {
+			if said := p.Message + p.Hint; strings.ContainsAny(said, "\n\r\x1b\u202e") {
+				t.Errorf("%q", said)
+			}
+		}
+	}
+}
