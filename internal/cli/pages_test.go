@@ -26,12 +26,14 @@ type step struct {
 
 // pagesThatRun are the pages with blocks of a console, and how many commands they have at least.
 var pagesThatRun = map[string]int{
-	"README.md":         4,
-	"docs/tutorial.md":  10,
-	"docs/many.md":      10,
-	"docs/limits.md":    10,
-	"docs/access.md":    10,
-	"docs/http-apis.md": 8,
+	"README.md":           4,
+	"docs/tutorial.md":    10,
+	"docs/many.md":        10,
+	"docs/limits.md":      10,
+	"docs/access.md":      10,
+	"docs/http-apis.md":   8,
+	"docs/connections.md": 12,
+	"docs/console.md":     4,
 }
 
 // TestPages runs the commands of pages, each page in a shell of its own, and compares what they print with what it shows.

@@ -40,7 +40,8 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 			for _, path := range []string{
 				"/failures", "/failures?server=farm&kind=timeout", "/failures?caller=caller-7", "/failures?since=1h", "/failures?caller=nobody",
 				"/failures?text=farm+did+not", "/failures?text=no+such+text", "/failures?text=e", "/servers", "/servers/farm", "/servers/farm?since=7d",
-				"/contracts", "/contracts/recourse",
+				"/contracts", "/contracts/recourse", "/contracts/recourse/codes/timeout", "/calls/req-000000000000000000050000",
+				"/search?q=req-000000000000000000000007", "/connections",
 				fmt.Sprintf("/failures?before=%d", time.Now().Add(-50_000*time.Second).UnixMicro()<<11),
 			} {
 				best := time.Hour
