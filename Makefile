@@ -45,9 +45,9 @@ export GORACE := atexit_sleep_ms=0
 PLAIN := ./contract ./internal/archtest ./internal/args ./internal/config ./internal/contractdoc ./internal/contractgen \
 	./internal/hosts ./internal/json ./internal/kinddoc ./internal/promises ./internal/redact ./internal/strictyaml
 
-# Tests elsewhere that do one thing after the other, and much of it: the stories, each of whose commands is a process, a
-# simulation, a long list, and properties of records.
-ALONE := ^(TestScripts|TestGoal|TestListApplies|TestEveryRecordFits|TestCopiesAreIndependent)$$
+# Tests elsewhere that do one thing after the other, and much of it: the stories, each of whose commands is a process, the
+# commands in the docs, a simulation, a long list, and properties of records.
+ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestListApplies|TestEveryRecordFits|TestCopiesAreIndependent)$$
 
 .PHONY: test
 test: ## Run the tests, under the race detector where anything runs at the same time

@@ -49,7 +49,7 @@ func testContractsInOthers(t *testing.T) {
 			initialize(t, client)
 			for k, from := range all {
 				for n, e := range richRecords() {
-					if !testkit.Sampled(t, i+k+n, 3) {
+					if !testkit.Sampled(t, i+k+n, 6) {
 						continue
 					}
 					sent := from.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.OrderCreate})
