@@ -206,3 +206,58 @@ func TestJournalOutlivesItsDatabase(t *testing.T) {
 		t.Errorf("%v, %d calls", err, len(calls))
 	}
 }
+
+// The values of arguments are in what is kept only if both the settings and the contract let them.
+func TestJournalKeepsNoValues(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		contract  string
+		arguments config.Arguments
+		kept      bool
+	}{
+		"masked":                          {"recourse", config.ArgumentsMasked, true},
+		"names":                           {"recourse", config.ArgumentsNames, false},
+		"off":                             {"recourse", config.ArgumentsOff, false},
+		"a contract that never shows any": {"commerce", config.ArgumentsMasked, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings := all()
+			settings.Arguments = test.arguments
+			w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings, "contract: "+test.contract)
+			w.call(t, testkit.OrderCreate, `{"reference":"A-1","amount":"c4nary"}`) // amount is a number
+			w.settle(t, 1)
+			calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
+			if err != nil || len(calls) != 1 || len(calls[0].Failure.Violations) == 0 {
+				t.Fatalf("%v, %+v", err, calls)
+			}
+			story, err := json.Marshal(calls[0])
+			if err != nil || strings.Contains(string(story), "c4nary") != test.kept {
+				t.Errorf("%v: %s", err, story)
+			}
+		})
+	}
+}
+
+// The arguments of a verify call are kept if the settings let them.
+func TestJournalKeepsVerifyArguments(t *testing.T) {
+	t.Parallel()
+	for arguments, kept := range map[config.Arguments]bool{config.ArgumentsMasked: true, config.ArgumentsNames: false, config.ArgumentsOff: false} {
+		t.Run(string(arguments), func(t *testing.T) {
+			t.Parallel()
+			settings := all()
+			settings.Arguments = arguments
+			w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings,
+				"tools: {order_create: {verify: {call: order_get, args: {reference: /reference}}}}")
+			w.call(t, testkit.OrderCreate, `{"reference":"c4nary","amount":1}`, testkit.ResetBeforeAnswer())
+			w.settle(t, 1)
+			calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
+			if err != nil || len(calls) != 1 || calls[0].Failure.Verify == nil {
+				t.Fatalf("%v, %+v", err, calls)
+			}
+			if verify := calls[0].Failure.Verify; strings.Contains(verify.Args.String(), "c4nary") != kept {
+				t.Errorf("the verify call is %+v", verify)
+			}
+		})
+	}
+}

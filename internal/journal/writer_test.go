@@ -248,3 +248,43 @@ func TestUpkeep(t *testing.T) {
 		closing(j, time.Second)
 	})
 }
+
+// The requests of calls that wait to be written take a bounded part of the memory, and none of it once they are written.
+func TestHeldRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := &fake{}
+		j := journal.New(rows, all(), slog.New(slog.DiscardHandler))
+		for round := range 3 {
+			for i := range 20 {
+				o := failing(i)
+				o.Request.Held = 1 << 20
+				j.Ended(o)
+			}
+			time.Sleep(time.Second)
+			if s := j.Stats(); s.Written != uint64(16*(round+1)) || s.Lost != uint64(4*(round+1)) {
+				t.Errorf("round %d: %+v", round, s)
+			}
+		}
+		closing(j, time.Second)
+	})
+}
+
+// That a server does not know a method is no failure if the method only asks of which era it is.
+func TestQuestionForTheEraIsNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, settings := &fake{}, all()
+		settings.Successes = 0
+		j := journal.New(rows, settings, slog.New(slog.DiscardHandler))
+		for _, record := range []*recourse.Error{recourse.New(recourse.KindUnknownMethod, ""), recourse.Unavailable("farm")} {
+			o := failing(1)
+			o.Method, o.Record = "server/discover", record
+			j.Ended(o)
+		}
+		closing(j, time.Second)
+		if len(rows.kept) != 1 || rows.kept[0].Kind != string(recourse.KindUnavailable) {
+			t.Errorf("%d calls are kept", len(rows.kept))
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package limit_test
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// What differs in any part of a key is counted apart.
+func TestKeysAreCountedApart(t *testing.T) {
+	t.Parallel()
+	keys := []limit.Key{
+		{},
+		{Access: "a", Name: "b"},
+		{Access: "ab"},
+		{Name: "ab"},
+		{Access: "b", Name: "a"},
+		{Org: "ab"},
+		{Tool: "ab"},
+		{Digest: [32]byte{1}},
+		{Address: netip.MustParseAddr("192.0.2.1")},
+		{Address: netip.MustParseAddr("2001:db8::")},
+		{Name: "a", Org: "b"},
+		{Name: "a", Tool: "b"},
+	}
+	onBoth(t, func(t *testing.T, start func() *clocked) {
+		t.Helper()
+		c, w := start(), testWindow(1, time.Hour)
+		for _, want := range []bool{true, false} {
+			for _, key := range keys {
+				if ok := c.take(t, []limit.Charge{{Window: w, Key: key}}); ok != want {
+					t.Errorf("%+v: %t, want %t", key, ok, want)
+				}
+			}
+		}
+	})
+}
+
+// A call that has read the clock earlier and is counted later does not let those before it leave early.
+func TestClockThatSeemsToGoBack(t *testing.T) {
+	t.Parallel()
+	m, began := limit.NewMemory(), time.Now()
+	w := testWindow(2, time.Minute)
+	for _, step := range []struct {
+		at time.Duration
+		ok bool
+	}{{900 * time.Millisecond, true}, {100 * time.Millisecond, true}, {60500 * time.Millisecond, false}, {60910 * time.Millisecond, true}} {
+		if ok, _ := m.Take(t.Context(), began.Add(step.at), []limit.Charge{{Window: w}}); ok != step.ok {
+			t.Errorf("after %s: %t, want %t", step.at, ok, step.ok)
+		}
+	}
+}
+
+// hungRedis returns a counter in a Redis that takes connections and answers nothing.
+func hungRedis(t *testing.T) *limit.Redis {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel does
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	return open(t, "redis://"+ln.Addr().String(), 100*time.Millisecond)
+}
+
+// While Redis hangs, one call at a time finds out whether it still does.
+func TestOneCallProbesRedis(t *testing.T) {
+	t.Parallel()
+	shared := limit.NewShared(hungRedis(t), limit.NewMemory(), slog.New(slog.DiscardHandler))
+	w, now := testWindow(1000, time.Hour), time.Now()
+	take := func(now time.Time) {
+		if ok, err := shared.Take(t.Context(), now, []limit.Charge{{Window: w}}); err != nil || !ok {
+			t.Error(ok, err)
+		}
+	}
+	for range 3 {
+		take(now)
+	}
+	later := time.Now().Add(2 * shared.RestsFor())
+	var calls sync.WaitGroup
+	for range 50 {
+		calls.Go(func() { take(later) })
+	}
+	calls.Wait()
+	if n := shared.Failures(); n != 4 {
+		t.Errorf("%d calls have asked Redis, want 4", n)
+	}
+}
+
+// What was counted in memory while Redis failed is given back there.
+func TestGiveBackWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	shared := limit.NewShared(open(t, server.URL, patient), limit.NewMemory(), slog.New(slog.DiscardHandler))
+	w := testWindow(1, time.Hour)
+	server.Stop()
+	for range 3 {
+		charges := []limit.Charge{{Window: w}}
+		if ok, err := shared.Take(t.Context(), time.Now(), charges); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		shared.Give(t.Context(), charges)
+	}
+}
