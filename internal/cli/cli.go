@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -132,16 +133,25 @@ func explained(err error, command string) error {
 	return &hintedError{err, "`recourse " + command + " --help` explains it, with an example"}
 }
 
+// notOneOf matches kong's sentence about a value outside of a list.
+var notOneOf = regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`)
+
 // parseError returns what is wrong with a command line, and which help explains it.
 func parseError(err error) error {
 	text, command := err.Error(), "COMMAND"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil && parse.Context.Selected() != nil {
 		command = parse.Context.Selected().Path()
+		if strings.HasPrefix(text, "expected one of ") {
+			text = "missing: one of " + strings.Join(namesOf(parse.Context.Selected().Children), ", ")
+		}
 	} else if name, ok := strings.CutPrefix(text, "unexpected argument "); ok {
 		text = "there is no command " + strings.Trim(name, `"`)
 	}
 	if missing, ok := strings.CutPrefix(text, "expected \"<"); ok {
 		text = "missing: <" + strings.TrimSuffix(strings.ReplaceAll(missing, `"`, ""), " ...")
+	}
+	if m := notOneOf.FindStringSubmatch(text); m != nil {
+		text = m[1] + " must be one of " + strings.ReplaceAll(strings.ReplaceAll(m[2], `"`, ""), ",", ", ") + "; not " + m[3]
 	}
 	if before, _, isDuration := strings.Cut(text, ": time: "); isDuration {
 		text = strings.Replace(before, "expected duration", "expected a duration such as 30s", 1)
@@ -150,6 +160,17 @@ func parseError(err error) error {
 		return &usageError{errors.New(text)}
 	}
 	return explained(&usageError{errors.New(text)}, command)
+}
+
+// namesOf returns the names of the commands that help lists.
+func namesOf(commands []*kong.Node) []string {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // A serverCommand is the command and arguments of a server, behind --.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,6 +32,11 @@ Example:
 func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
 	if c.Tasks < 1 {
 		return &usageError{errors.New("--tasks must be at least 1")}
+	}
+	if c.Write != "" { // before minutes of work
+		if info, err := os.Stat(c.Write); err != nil || !info.IsDir() {
+			return &usageError{fmt.Errorf("--write %s is not a directory", c.Write)}
+		}
 	}
 	result, err := simulate.Run(ctx, simulate.Options{Seed: c.Seed, Tasks: c.Tasks})
 	if err != nil {
