@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Options say what a bridge has to know of the server; see [peer.Options].
+// Options describe the server to a bridge; see [peer.Options].
 type Options = peer.Options
 
 // Bridge is a connection to one server for clients of both eras.
@@ -32,19 +32,18 @@ func New(next upstream.Connection, options Options) *Bridge {
 	return b
 }
 
-// Name returns what people call the server.
+// Name returns the server's display name.
 func (b *Bridge) Name() string { return b.p.Name() }
 
-// Close ends the sessions that the bridge has opened, and the connection. It breaks off the calls
-// under way.
+// Close ends the sessions that the bridge has opened, and the connection. It aborts calls in progress.
 func (b *Bridge) Close() {
 	b.legacy.Close()
 	b.modern.Close()
 	b.p.End()
 }
 
-// Do implements [upstream.Connection] for requests of either era, with answers of the same
-// era. The error states recourse.EffectNone when the client's request has not been sent.
+// Do implements [upstream.Connection] for requests of either era, with answers of the same era. The error
+// states recourse.EffectNone if the client's request has not been sent.
 func (b *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if r.IsPost() && r.Message == nil {
 		m := wire.BorrowMessage()
@@ -100,11 +99,11 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 	}
 	text, err := peer.Keep(resp)
 	if err != nil || !peer.SoundsLegacy(resp.StatusCode, r.Header, text) {
-		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
+		return resp, nil //nolint:nilerr // the caller gets the same error from the body
 	}
 	b.p.Eras.Forget()
 	if !peer.MaySendAgain(r.Header.Get(wire.HeaderMethod), text) {
-		_, _ = b.p.Discover(ctx, r.Caller, r.Header) // so that the next request goes the right way
+		_, _ = b.p.Discover(ctx, r.Caller, r.Header) // so that the next request takes the right way
 		return resp, nil
 	}
 	if bridged, err := b.cross(ctx, r); bridged != nil && err == nil {
@@ -114,8 +113,8 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 	return resp, nil
 }
 
-// cross finds out whether the server speaks the modern era, and sends the request over the bridge
-// if it does not. Neither an answer nor an error means that the request is to go as it is.
+// cross finds out whether the server speaks the modern era, and sends the request over the bridge if it does
+// not. If there is neither an answer nor an error, the request must be sent unchanged.
 func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	speaks, err := b.p.Discover(ctx, r.Caller, r.Header)
 	if err != nil || speaks != peer.No {
@@ -124,7 +123,7 @@ func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response
 	resp, err := b.legacy.Do(ctx, r.Clone())
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
-		return nil, nil //nolint:nilnil // it speaks neither: what it says of the request is the truth about it
+		return nil, nil //nolint:nilnil // it speaks neither era: its own answer to the request is the right one
 	}
 	return resp, err
 }
@@ -149,11 +148,11 @@ func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Respo
 		return resp, err
 	}
 	if !b.modern.Alone(ctx, r, resp) {
-		return resp, nil // what the server itself says of the message says more
+		return resp, nil // the server's own answer to the message says more
 	}
 	b.p.Eras.Only(wire.Modern)
 	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(r.Message.Method, text) {
-		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
+		return resp, nil //nolint:nilerr // the caller gets the same error from the body
 	}
 	bridged, err := b.modern.Do(ctx, r.Clone())
 	if errors.Is(err, peer.ErrOtherEra) {

@@ -74,7 +74,7 @@ type Lockout struct {
 	Within   time.Duration `yaml:"within" default:"15m" doc:"The time within which failures count. The address is refused until the first of them is that long ago."`
 }
 
-// defaultLockout is [Lockout] where the file has none.
+// defaultLockout is the [Lockout] if the file has none.
 var defaultLockout = Lockout{Failures: endpoint.LockoutFailures, Within: endpoint.LockoutTime}
 
 // LockoutRule returns when an address is refused.
@@ -97,7 +97,7 @@ type Grant struct {
 	Resources bool     `yaml:"resources" default:"false" doc:"Whether they may read the server's resources."`
 }
 
-// Loopback is the way to find out who calls that needs no entry: by the address alone.
+// Loopback is the access that needs no entry: it only checks the address.
 const Loopback = "loopback"
 
 // ExpiresAt returns when the key ends; zero: never.
@@ -115,7 +115,7 @@ func parseTime(text string) (at time.Time, ok bool) {
 	return time.Time{}, text == ""
 }
 
-// Fixed returns the API keys that stand in the entry.
+// Fixed returns the API keys listed in the entry.
 func (a *Access) Fixed() []*auth.Key {
 	var fixed []*auth.Key
 	for i := range a.Keys {
@@ -136,7 +136,7 @@ func (c *Config) Proxies() []netip.Prefix {
 	return networks
 }
 
-// Open returns the names of the servers and endpoints that let everybody in.
+// Open returns the names of the servers and endpoints without access control.
 func (c *Config) Open() []string {
 	var open []string
 	for _, s := range c.Servers {
@@ -164,7 +164,7 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(address, address.BitLen()), true
 }
 
-// access checks the ways to find out who calls, and the proxies in front.
+// access checks the entries of access control, and the proxies in front.
 func (v *validator) access(c *Config) {
 	root := v.doc.Root()
 	for i, text := range c.TrustedProxies {
@@ -220,7 +220,7 @@ func (v *validator) accessEntry(name string, a *Access, node *strictyaml.Node, a
 	}
 }
 
-// accessHeader checks the name of a header with credentials, and spells it canonically.
+// accessHeader checks the name of a header with credentials, and makes it canonical.
 func (v *validator) accessHeader(node *strictyaml.Node, name *string) {
 	if node != nil {
 		v.headerName(node.Pos(), *name)
@@ -276,7 +276,7 @@ func (v *validator) accessJWT(j *AccessJWT, node *strictyaml.Node) {
 	}
 }
 
-// accessLogin checks how callers sign in on pages, which only those of providers are.
+// accessLogin checks how callers sign in on pages, which only exist for providers.
 func (v *validator) accessLogin(l *AccessLogin, jwt *strictyaml.Node, hasPages bool) {
 	node := jwt.Get("login")
 	if !hasPages {
@@ -293,7 +293,7 @@ func (v *validator) accessLogin(l *AccessLogin, jwt *strictyaml.Node, hasPages b
 	}
 }
 
-// admission checks who may call an endpoint, and what.
+// admission checks who may call an endpoint, and what they may do.
 func (v *validator) admission(c *Config, access []string, grants []Grant, mode Mode, node *strictyaml.Node) {
 	if at := node.Get("access"); at != nil && len(access) == 0 {
 		v.doc.Reportf(at.Pos(), "name an entry of `access`, or remove it to let everybody in", "`access` is empty")
@@ -351,7 +351,7 @@ func (v *validator) grant(g *Grant, node *strictyaml.Node) {
 	}
 }
 
-// Grants returns what the entries say, made ready. They have been checked.
+// Grants returns the parsed grants of the entries. They have been checked.
 func Grants(entries []Grant) (grant.Grants, error) {
 	var all grant.Grants
 	var failed error
@@ -369,13 +369,13 @@ func Grants(entries []Grant) (grant.Grants, error) {
 	return all, failed
 }
 
-// knowsOrgs reports whether callers who are let in may have an organisation.
+// knowsOrgs reports whether callers who are let in can have an organisation.
 func (a *Access) knowsOrgs() bool {
 	return a.StoredKeys || a.JWT != nil && a.JWT.Org != "" || slices.ContainsFunc(a.Keys, func(k AccessKey) bool { return k.Org != "" })
 }
 
-// letsIn returns the names of the access entries by which callers of a server are let in: its own, and those of the endpoints that
-// offer it.
+// letsIn returns the names of the access entries through which a server is called: its own, and those of the
+// endpoints that offer it.
 func (c *Config) letsIn(s *Server) []string {
 	names := slices.Clone(s.Access)
 	for _, e := range c.Endpoints {

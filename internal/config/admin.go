@@ -29,11 +29,11 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	}
 }
 
-// localOrGuarded is what to do about what asks for API keys only if it is told to.
+// localOrGuarded is the advice for pages that require API keys only if told to.
 const localOrGuarded = "use 127.0.0.1 for `admin`, or name whose keys are asked for with `console_access`"
 
-// shown checks who could reach what the listener shows beside figures, if key asks for it. guarded says that it asks who somebody is;
-// mend is what to do if it does not.
+// shown checks who could reach what the listener shows besides figures; key is the setting that shows it.
+// guarded says that callers have to identify themselves; mend is the advice if they do not.
 func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node, key, what, mend string) {
 	switch {
 	case !asked:

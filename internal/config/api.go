@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Operation is a route: it says of some operations of an OpenAPI description whether they are tools.
+// Operation is a route: it says whether some operations of an OpenAPI description are tools.
 type Operation struct {
 	Methods    []string      `yaml:"methods" default:"(any)" doc:"HTTP methods that the route applies to, such as '[GET, POST]'."`
 	Paths      []string      `yaml:"paths" default:"(any)" doc:"Paths that the route applies to, as the description has them, such as '/orders/{id}'. '*' stands for any characters but a slash, and '**' for any."`
@@ -28,7 +28,7 @@ type Operation struct {
 	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for these tools."`
 }
 
-// route returns the route as the description is compiled with it.
+// route returns the route in the form in which the description is compiled.
 func (o *Operation) route() openapi.Route {
 	return openapi.Route{
 		Methods: o.Methods, Paths: o.Paths, Tags: o.Tags, IDs: o.IDs,
@@ -122,7 +122,7 @@ func (v *validator) description(s *Server, node *strictyaml.Node) (text []byte, 
 	return text, source, err == nil
 }
 
-// completeAPI sets what follows from the description: the title, and what routes say of tools.
+// completeAPI sets what follows from the description: the title, and what routes say about tools.
 func (s *Server) completeAPI() {
 	if s.API == nil {
 		return
@@ -142,7 +142,7 @@ func (s *Server) completeAPI() {
 	}
 }
 
-// saysTimeout reports whether `tools` itself says how long the tool may take.
+// saysTimeout reports whether `tools` itself sets the tool's timeout.
 func (s *Server) saysTimeout(name string) bool {
 	longest, timeout := -1, time.Duration(0)
 	for _, rule := range s.Tools {
@@ -161,7 +161,7 @@ func (s *Server) sameAPI(other *Server) bool {
 	return s.API.Same(other.API) && s.OpenAPI == other.OpenAPI && maps.Equal(s.Query, other.Query)
 }
 
-// Describe says in a few words what the description offers; "" of a server that has none.
+// Describe summarises what the description offers; "" for a server without one.
 func (s *Server) Describe() string {
 	if s.API == nil {
 		return ""

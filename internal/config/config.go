@@ -1,9 +1,8 @@
-// Package config is the gateway's configuration: the structs, which are their own
-// documentation, and a loader that reports every mistake in a file at once.
+// Package config is the gateway's configuration: the structs, which are their own documentation, and a loader
+// that reports every mistake in a file at once.
 //
-// A field's key stands in its yaml tag, its default in the default tag (in parentheses
-// where it is not a literal) and its meaning in the doc tag. [Reference] makes
-// docs/configuration.md of them.
+// A field's key is in its yaml tag, its default in the default tag (in parentheses unless it is a literal)
+// and its meaning in the doc tag. [Reference] generates docs/configuration.md from them.
 package config
 
 import (
@@ -68,10 +67,10 @@ type Servers []*Server
 type Server struct {
 	// Name is the key in the file.
 	Name string
-	// Local says that the server's only client is the host that started this program, as
-	// it is behind `recourse wrap`: it is told why the server's program does not start.
+	// Local says that the server's only client is the host that started this program, as with `recourse
+	// wrap`: it may learn why the server's program does not start.
 	Local bool
-	// AccountHeader is in which the server gets the credential of its connection; "": it has none.
+	// AccountHeader is the header in which the server gets its connection's credential; "" if there is none.
 	AccountHeader string
 
 	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has this, 'command' or 'openapi'."`
@@ -107,14 +106,14 @@ type Server struct {
 	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls to the server are under way at once, so that one server that hangs does not take what the others need."`
 	Hedge       *Hedge       `yaml:"hedge" default:"(none)" doc:"Sends a call that only reads a second time if its answer is late, and takes the answer that begins first. Only for servers with 'url'. A call is sent twice at most, only while the retry budget allows it, and never while a breaker is open or all places of 'concurrency' are taken."`
 
-	// API is what the description offers. It is not nil after loading, where there is one.
+	// API is what the description offers. After loading it is not nil if there is a description.
 	API *openapi.API
 
 	exact    map[string]Tool
 	patterns []pattern
 }
 
-// Tool is what is known of a tool.
+// Tool holds the settings of a tool.
 type Tool struct {
 	ReadOnly    *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call to a tool that only reads is repeated after a transient fault; a call that writes is not, unless it certainly did nothing."`
 	Idempotent  *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the same effect as calling it once, so that a call may be repeated even though the tool writes."`
@@ -123,7 +122,7 @@ type Tool struct {
 	Verify      *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool took effect. A tool with a verify call is assumed to write, unless read_only says otherwise."`
 }
 
-// Verify is a call that reads whether another call took effect.
+// Verify is a call that finds out whether another call took effect.
 type Verify struct {
 	Call string            `yaml:"call,required" default:"(none)" doc:"Tool to call. It must not change anything."`
 	Args map[string]string `yaml:"args" default:"(none)" doc:"Arguments taken from the failed call: maps a parameter to a JSON Pointer into that call's arguments."`
@@ -144,7 +143,7 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// LogLevel is the least level of what the log holds.
+// LogLevel is the lowest level that is logged.
 type LogLevel string
 
 // The levels of the log.
@@ -155,7 +154,7 @@ const (
 	LogError LogLevel = "error"
 )
 
-// Front is what reads the requests of clients.
+// Front selects what reads clients' requests.
 type Front string
 
 // The fronts.
@@ -182,7 +181,7 @@ const (
 	ShareClient Share = "client"
 )
 
-// Redact says what is masked in failures on their way to the client.
+// Redact says what is masked in failures for the client.
 type Redact string
 
 // What is masked.

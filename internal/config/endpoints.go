@@ -39,7 +39,7 @@ type Endpoint struct {
 	entry *Server
 }
 
-// ListsNone is the place of lists that are not kept across restarts.
+// ListsNone is the value for lists that are not kept across restarts.
 const ListsNone = "none"
 
 // Member is a server that an endpoint offers.
@@ -56,7 +56,7 @@ type Member struct {
 	renamed map[string]string // Rename the other way
 }
 
-// mapping is how a [Member] is written that is more than a name.
+// mapping is the form of a [Member] that is more than a name.
 type mapping Member
 
 // Forms are those in which it is written.
@@ -88,8 +88,7 @@ func (l *Endpoints) UnmarshalYAML(n *strictyaml.Node) error {
 	return err
 }
 
-// Offered returns the name under which clients see what the server calls local. It reports false
-// for what is not offered.
+// Offered returns the clients' name for what the server calls local. It reports false if that is not offered.
 func (m *Member) Offered(local string) (string, bool) {
 	if !m.Allows(local) {
 		return "", false
@@ -114,14 +113,13 @@ func (m *Member) Local(offered string) (string, bool) {
 	return local, m.Allows(local)
 }
 
-// Allows reports whether a name or URI of the server's own is offered.
+// Allows reports whether a name or URI of the server is offered.
 func (m *Member) Allows(local string) bool {
 	matches := func(pattern string) bool { return glob.Match(pattern, local) }
 	return (m.Allow == nil || slices.ContainsFunc(m.Allow, matches)) && !slices.ContainsFunc(m.Deny, matches)
 }
 
-// sure returns the names that clients see whatever the server lists, each with the place in the file
-// that says so.
+// sure returns the names that clients see whatever the server lists, each with its position in the file.
 func (m *Member) sure(node *strictyaml.Node) map[string]strictyaml.Pos {
 	names := map[string]strictyaml.Pos{}
 	for i, local := range m.Allow {
@@ -139,10 +137,10 @@ func (m *Member) sure(node *strictyaml.Node) map[string]strictyaml.Pos {
 
 func isGlob(text string) bool { return strings.ContainsAny(text, "*?") }
 
-// Entry returns the endpoint as an entry that its clients reach like any server.
+// Entry returns the endpoint as an entry that clients reach like any server.
 func (e *Endpoint) Entry() *Server { return e.entry }
 
-// endpointGrace is what an endpoint waits beyond the time that a server's own call may take.
+// endpointGrace is what an endpoint waits in addition to a server's own timeout.
 const endpointGrace = 15 * time.Second
 
 // complete sets what follows from the rest.
@@ -152,7 +150,7 @@ func (e *Endpoint) complete(servers Servers) {
 	e.entry = &Server{
 		Name: e.Name, Title: e.Title, Path: e.Path, Contract: e.Contract, Mode: ModeEnforce, Share: ShareAll,
 		Access: e.Access, Grants: e.Grants, Limits: e.Limits, LimitHeaders: e.LimitHeaders, Concurrency: e.Concurrency,
-		Redact: RedactOff, Trusted: true, TrustAnnotations: &yes, // each server's own entry has said what counts
+		Redact: RedactOff, Trusted: true, TrustAnnotations: &yes, // each server's own entry has the settings
 	}
 	for i := range e.Servers {
 		m := &e.Servers[i]
@@ -169,7 +167,7 @@ func (e *Endpoint) complete(servers Servers) {
 		}
 	}
 	slices.Sort(e.entry.Forward)
-	e.entry.Timeout = e.entry.MaxTimeout // the servers' own count
+	e.entry.Timeout = e.entry.MaxTimeout // the servers' own settings apply
 	e.entry.complete()
 }
 
@@ -181,7 +179,7 @@ func (l Servers) named(name string) *Server {
 	return nil
 }
 
-// endpoints checks those that offer several servers; paths are taken by servers.
+// endpoints checks the endpoints that offer several servers; paths are the servers' paths.
 func (v *validator) endpoints(c *Config, paths map[string]string) {
 	root := v.doc.Root().Get("endpoints")
 	used := map[string]bool{}
@@ -274,10 +272,10 @@ func (v *validator) member(c *Config, e *Endpoint, m *Member, item *strictyaml.N
 	}
 }
 
-// offeredName is what a tool or prompt may be called by an endpoint.
+// offeredName matches valid names of tools or prompts in an endpoint.
 var offeredName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
-// names checks what a member says of names.
+// names checks a member's settings for names.
 func (v *validator) names(m *Member, item *strictyaml.Node) {
 	if prefix := item.Get("prefix"); prefix != nil && !offeredName.MatchString(m.Prefix) {
 		v.doc.Reportf(prefix.Pos(), "write it as `shop_`", "`prefix` must consist of letters, digits and _ - . /")

@@ -16,8 +16,7 @@ var ownHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Accept", "Last-Event-Id",
 }
 
-// headers checks the headers that are set and those that are forwarded, and spells their
-// names canonically.
+// headers checks the headers that are set and those that are forwarded, and makes their names canonical.
 func (v *validator) headers(s *Server, node *strictyaml.Node) {
 	set := map[string]string{}
 	headers := node.Get("headers")
@@ -58,8 +57,8 @@ func (v *validator) headerName(at strictyaml.Pos, key string) {
 	}
 }
 
-// headerValue checks a value by RFC 9110, section 5.5, and that it is not what is left of
-// an empty variable.
+// headerValue checks a value against RFC 9110, section 5.5, and that it is not the remains of an empty
+// variable.
 func (v *validator) headerValue(at strictyaml.Pos, value string) {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	switch {

@@ -15,7 +15,7 @@ import (
 // Limits are those of a [Server], in the order of the file.
 type Limits []*Limit
 
-// Limit bounds how often tools are called, or how many calls are under way at once.
+// Limit limits how often tools are called, or how many calls are in progress at once.
 type Limit struct {
 	// Name is the key in the file.
 	Name string
@@ -34,10 +34,10 @@ type Rate struct {
 	Window time.Duration
 }
 
-// LimitKey is what calls that are counted together have in common.
+// LimitKey is a property shared by calls that are counted together.
 type LimitKey string
 
-// What calls can have in common.
+// The properties that calls can share.
 const (
 	LimitByCaller  LimitKey = "caller"
 	LimitByAddress LimitKey = "address"
@@ -46,7 +46,7 @@ const (
 	LimitByServer  LimitKey = "server"
 )
 
-// OnRedisFailure says what becomes of calls that cannot be counted in Redis.
+// OnRedisFailure says what happens to calls that cannot be counted in Redis.
 type OnRedisFailure string
 
 // What becomes of them.
@@ -116,13 +116,13 @@ func (r *Rate) UnmarshalYAML(n *strictyaml.Node) error {
 	return nil
 }
 
-// Forms says to the schema what a rate looks like.
+// Forms describes a rate to the schema.
 func (Rate) Forms() []any { return []any{"string"} }
 
 // String returns the rate as it is written.
 func (r Rate) String() string { return strconv.FormatInt(r.Calls, 10) + "/" + WrittenDays(r.Window) }
 
-// WrittenDays returns a duration as people write it: 30d, not 720h0m0s.
+// WrittenDays formats a duration as people write it: 30d, not 720h0m0s.
 func WrittenDays(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -130,16 +130,16 @@ func WrittenDays(d time.Duration) string {
 	return written(d)
 }
 
-// Counts reports whether calls of a tool count.
+// Counts reports whether the limit counts calls of a tool.
 func (l *Limit) Counts(tool string) bool {
 	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
 }
 
-// Has reports whether calls that are counted together have the key in common.
+// Has reports whether calls that are counted together share the key.
 func (l *Limit) Has(key LimitKey) bool { return slices.Contains(l.By, key) }
 
 const (
-	// maxWindow is the longest window: the longest wait that a record can tell.
+	// maxWindow is the longest window: the longest wait that a record can state.
 	maxWindow = 31 * day
 	// minWindow is the shortest.
 	minWindow = 100 * time.Millisecond
@@ -225,7 +225,8 @@ func (v *validator) limitKeys(limit *Limit, keys *strictyaml.Node) {
 	}
 }
 
-// organisations reports limits by organisation where no caller has one. access are the names of the entries that let callers in.
+// organisations reports limits by organisation if no caller has one. access holds the names of the entries
+// that let callers in.
 func (v *validator) organisations(c *Config, limits Limits, access []string, node *strictyaml.Node) {
 	if slices.ContainsFunc(access, func(name string) bool { a, ok := c.Access.Get(name); return ok && a.knowsOrgs() }) {
 		return
@@ -239,7 +240,8 @@ func (v *validator) organisations(c *Config, limits Limits, access []string, nod
 	}
 }
 
-// contradiction reports a limit that can never be reached, because another one allows less in at least the same time.
+// contradiction reports a limit that can never be reached, because another one allows fewer calls in at least
+// the same time.
 func (v *validator) contradiction(a, b *Limit, keys *strictyaml.Node) {
 	at := keys.Get("calls").Pos()
 	switch {
@@ -267,7 +269,7 @@ func (l *Limit) hides(other *Limit) bool {
 	return l.covers(other) && l.Calls.Window >= other.Calls.Window && l.Calls.Calls < other.Calls.Calls
 }
 
-// covers reports whether l counts all calls together that other counts together.
+// covers reports whether l counts together all calls that other counts together.
 func (l *Limit) covers(other *Limit) bool {
 	for _, key := range l.By {
 		ofCaller := key == LimitByOrg && other.Has(LimitByCaller) // who belongs to one organisation
@@ -280,7 +282,7 @@ func (l *Limit) covers(other *Limit) bool {
 
 func sorted[T ~string](list []T) []T { return slices.Sorted(slices.Values(list)) }
 
-// redis checks the URL of a Redis. What is wrong is said without it: it may hold a password.
+// redis checks the URL of a Redis. Messages do not repeat it: it may contain a password.
 func (v *validator) redis(text string, node *strictyaml.Node) {
 	if node == nil {
 		return

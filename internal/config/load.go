@@ -11,25 +11,24 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Options are what a configuration is read with.
+// Options control how a configuration is read.
 type Options struct {
-	// LookupEnv finds the variables of ${NAME}. Default: [os.LookupEnv].
+	// LookupEnv resolves the variables in ${NAME}. Default: [os.LookupEnv].
 	LookupEnv func(name string) (value string, ok bool)
 
-	// KnownContracts are the names that contract and reads may have, beside those of the
-	// contract files.
+	// KnownContracts are the names allowed in contract and reads, in addition to those of the contract files.
 	KnownContracts []string
 
-	// KnownFamilies are the names of families that reads may have beside those.
+	// KnownFamilies are additional names of families allowed in reads.
 	KnownFamilies []string
 
-	// LoadFamily reads a family file and returns the family's name, with errors as
-	// LoadContract has them. Default: family files are a mistake.
+	// LoadFamily reads a family file and returns the family's name, with errors as for LoadContract. Default:
+	// family files are a mistake.
 	LoadFamily func(path string) (name string, err error)
 
-	// LoadContract reads a contract file and returns the contract's name. An error that
-	// is [strictyaml.Errors] is reported with the places that it has, any other at the
-	// file's entry in contracts. Default: contract files are a mistake.
+	// LoadContract reads a contract file and returns the contract's name. An error that is
+	// [strictyaml.Errors] is reported with its own positions, any other at the file's entry in contracts.
+	// Default: contract files are a mistake.
 	LoadContract func(path string) (name string, err error)
 
 	// ReadFile reads the other files that the configuration names, such as certificates.
@@ -40,9 +39,8 @@ type Options struct {
 	Fetch func(url string) ([]byte, error)
 }
 
-// Load reads the configuration file at path. The error is [strictyaml.Errors] with every
-// mistake in the file and in the contract files that it names, or that of reading the
-// file.
+// Load reads the configuration file at path. The error is [strictyaml.Errors] with every mistake in the file
+// and in the contract files that it names, or the error from reading the file.
 func Load(path string, opts Options) (*Config, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -51,8 +49,8 @@ func Load(path string, opts Options) (*Config, error) {
 	return Parse(path, src, opts)
 }
 
-// Parse reads a configuration as [Load] does. The name is that of its file: mistakes
-// carry it, and contract files are looked for in its directory.
+// Parse reads a configuration as [Load] does. name is the name of its file: mistakes are reported with it,
+// and contract files are looked up in its directory.
 func Parse(name string, src []byte, opts Options) (*Config, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
@@ -95,7 +93,7 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 	return &c, nil
 }
 
-// join puts the mistakes in other files behind those in this one.
+// join appends the mistakes in other files to those in this one.
 func join(err error, foreign strictyaml.Errors) error {
 	var all strictyaml.Errors
 	errors.As(err, &all)
@@ -134,18 +132,16 @@ func (s *Server) complete() {
 	s.completeAPI()
 }
 
-// Same reports whether both entries say the same, wherever they stand in their
-// files.
+// Same reports whether both entries say the same, wherever they are in their files.
 func (s *Server) Same(other *Server) bool {
 	a, b := *s, *other
-	a.Tools, b.Tools = nil, nil // their places differ; what they say has been compiled
+	a.Tools, b.Tools = nil, nil // their positions differ; their content has been compiled
 	a.API, b.API = nil, nil
 	return s.sameAPI(other) && reflect.DeepEqual(a, b)
 }
 
-// SameReach reports whether other reaches the server in the same way. It compares
-// everything in an entry, keys to come included, except for what says how calls and
-// answers are treated.
+// SameReach reports whether other reaches the server in the same way. It compares everything in an entry,
+// including future keys, except for the settings of how calls and answers are treated.
 func (s *Server) SameReach(other *Server) bool {
 	return s.sameAPI(other) && reflect.DeepEqual(s.reach(), other.reach())
 }

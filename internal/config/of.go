@@ -7,9 +7,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Of returns the configuration of these servers, which no file lists: each has a name
-// and either a command or a URL, and what it leaves out is the default. What is
-// wrong with a server is found out by [Parse] only.
+// Of returns the configuration of servers that are in no file: each has a name and either a command or a URL;
+// everything else has its default. Mistakes in a server are only found by [Parse].
 func Of(servers ...*Server) (*Config, error) {
 	var c Config
 	if err := strictyaml.Decode("", []byte("servers: {any: {}}"), &c); err != nil {

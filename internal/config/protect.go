@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Breaker says when calls are held back from a server that does not answer.
+// Breaker says when calls to a server that does not answer are held back.
 type Breaker struct {
 	FailureRate float64       `yaml:"failure_rate" default:"0.5" doc:"Share of the calls within 'window' that must fail before calls are held back: more than 0, at most 1. Only failures of the transport count: a refused or reset connection, no answer in time, HTTP status 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call cancelled by its client does not count."`
 	Window      time.Duration `yaml:"window" default:"30s" doc:"Time over which calls are counted."`
@@ -15,7 +15,7 @@ type Breaker struct {
 	MaxOpen     time.Duration `yaml:"max_open" default:"1m" doc:"How long calls are refused at most before one is let through."`
 }
 
-// Concurrency bounds the calls under way at once.
+// Concurrency limits the calls in progress at once.
 type Concurrency struct {
 	Max   int           `yaml:"max,required" default:"(none)" doc:"How many calls may be under way at once. A subscription, and the stream on which a server sends notifications, do not count."`
 	Queue int           `yaml:"queue" default:"100" doc:"How many more calls may wait for their turn, in the order in which they came. Any beyond that are refused at once, with a wait of a second. '0' means that none wait."`

@@ -37,10 +37,10 @@ const (
 	FlowClientCredentials Flow = "client_credentials"
 )
 
-// ClientAuth says where a client's secret stands.
+// ClientAuth says where a client's secret is sent.
 type ClientAuth string
 
-// The places of a client's secret.
+// The places for a client's secret.
 const (
 	ClientAuthHeader ClientAuth = "header"
 	ClientAuthBody   ClientAuth = "body"
@@ -65,7 +65,7 @@ func (c *Config) Provider(name string) (p Provider, ok bool) {
 	return p, false
 }
 
-// providers checks the providers, and what servers say of them.
+// providers checks the providers, and the servers' connections.
 func (v *validator) providers(c *Config, root *strictyaml.Node) {
 	keys := root.Get("connection_keys")
 	for i, key := range c.ConnectionKeys {
@@ -105,7 +105,7 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 	}
 }
 
-// oneCredential checks that a server gets the header of its connection from nowhere else.
+// oneCredential checks that nothing else sets the header of a server's connection.
 func (v *validator) oneCredential(s *Server, node *strictyaml.Node, header string) {
 	const what, mend = "the accounts of callers go in this header", "remove it here, or remove `connection`"
 	for name := range node.Get("headers").All() {

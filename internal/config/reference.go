@@ -50,12 +50,12 @@ func Reference() string {
 	return b.String()
 }
 
-// bounds are those that no key changes.
+// bounds are limits that no key changes.
 //
 //go:embed bounds.md
 var bounds string
 
-// write writes the section and returns those that its keys lead to.
+// write writes the section and returns the sections of its keys.
 func (s section) write(b *strings.Builder) []section {
 	prefix := strings.Trim(s.title, "`")
 	fmt.Fprintf(b, "\n## %s\n\n| key | type | default | meaning |\n|---|---|---|---|\n", s.title)
@@ -77,7 +77,7 @@ func (s section) write(b *strings.Builder) []section {
 	return inner
 }
 
-// quoted is a word or example in a doc tag, where a backtick cannot stand.
+// quoted is a word or example in a doc tag, which cannot contain a backtick.
 var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
 func marked(doc string) string { return quoted.ReplaceAllString(doc, "$1`$2`") }

@@ -7,10 +7,10 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// maxShutdownDelay bounds how long a program that is to end goes on.
+// maxShutdownDelay limits how long a program that is being stopped continues.
 const maxShutdownDelay = 10 * time.Minute
 
-// restart checks what lets clients live through a restart.
+// restart checks the settings that let clients survive a restart.
 func (v *validator) restart(c *Config, root *strictyaml.Node) {
 	keys := root.Get("session_keys")
 	if keys != nil && len(c.SessionKeys) == 0 {

@@ -40,7 +40,7 @@ var _ enum = (*Arguments)(nil)
 
 const (
 	storeHint = "write it as `sqlite:recourse.db` or `postgres://user:${PASSWORD}@host/database`"
-	// minJournal is about what a hundred failures take up.
+	// minJournal is the approximate size of a hundred failures.
 	minJournal = 1 << 20
 )
 

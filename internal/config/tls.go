@@ -19,10 +19,10 @@ type TLS struct {
 	Certificate *tls.Certificate
 }
 
-// expiresSoon is how long before its end a certificate is warned of.
+// expiresSoon is how long before its end a certificate causes a warning.
 const expiresSoon = 14 * 24 * time.Hour
 
-// Expires returns when the certificate ends, and whether that is so soon that somebody should renew it.
+// Expires returns when the certificate ends, and whether it should be renewed soon.
 func (t *TLS) Expires() (at time.Time, soon bool) {
 	at = t.Certificate.Leaf.NotAfter
 	return at, time.Until(at) < expiresSoon
@@ -30,7 +30,7 @@ func (t *TLS) Expires() (at time.Time, soon bool) {
 
 // tls loads the pair and reports why it cannot be served.
 func (v *validator) tls(t *TLS, node *strictyaml.Node) {
-	if t == nil || node.Get("cert") == nil || node.Get("key") == nil { // it has been said
+	if t == nil || node.Get("cert") == nil || node.Get("key") == nil { // already reported
 		return
 	}
 	cert, certOK := v.file(&t.Cert, node.Get("cert"))

@@ -13,10 +13,9 @@ type pattern struct {
 	tool Tool
 }
 
-// Tool returns what is known of a tool: the entry with its name, else the one with the
-// longest matching pattern (of two of the same length the first in the file), else
-// nothing but the server's timeout. What it points to is shared and not to be changed. It
-// does not allocate.
+// Tool returns a tool's settings: the entry with its name, else the one with the longest matching pattern
+// (the first in the file if two have the same length), else only the server's timeout. What it points to is
+// shared and must not be changed. It does not allocate.
 func (s *Server) Tool(name string) Tool {
 	if tool, ok := s.exact[name]; ok {
 		return tool

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A validator reports what the types cannot express. Its messages leave the value to the
-// excerpt, which masks it where needed and shows ${NAME} rather than what it stands for.
+// A validator reports what the types cannot express. Its messages leave the value to the excerpt, which masks
+// it if necessary and shows ${NAME} rather than its value.
 type validator struct {
 	doc       *strictyaml.Document
 	contracts []string          // names that are known
@@ -110,7 +110,7 @@ func (v *validator) config(c *Config) {
 	v.endpoints(c, paths)
 }
 
-// ownPath reports a path that is taken already; paths maps them to their owners.
+// ownPath reports a path that is already taken; paths maps them to their owners.
 func (v *validator) ownPath(name, path string, at strictyaml.Pos, paths map[string]string) {
 	if path == PathNone {
 		return
@@ -151,7 +151,7 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 	}
 }
 
-// transports are the keys that say how a server is reached, each with the keys that belong to it.
+// transports are the keys that select how a server is reached, each with the keys that belong to it.
 var transports = []struct {
 	key  string
 	owns []string
@@ -204,8 +204,7 @@ func (v *validator) foreignKeys(node *strictyaml.Node, has string) {
 	}
 }
 
-// url reports an address that is not absolute, or has parts that do not belong into a
-// file or a request.
+// url reports an address that is not absolute, or has parts that do not belong in a file or a request.
 func (v *validator) url(node *strictyaml.Node, key, text string) {
 	if strings.Contains(text, "@") {
 		v.doc.Hide(node)
@@ -241,8 +240,8 @@ func (v *validator) path(name, path string, node *strictyaml.Node) string {
 	return path
 }
 
-// reads checks what a server's failures are read as, and loads the families that are files: what
-// remains of these is the name.
+// reads checks how a server's failures are read, and loads the families that are files: only their names
+// remain.
 func (v *validator) reads(s *Server, node *strictyaml.Node) {
 	kept := ""
 	for i, name := range s.Reads {
@@ -370,7 +369,7 @@ func (v *validator) positiveDuration(node *strictyaml.Node, key string, d time.D
 	}
 }
 
-// written returns a duration as people write it: 10m, not 10m0s.
+// written formats a duration as people write it: 10m, not 10m0s.
 func written(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

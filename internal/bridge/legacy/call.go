@@ -16,30 +16,30 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A call is a request that the bridge has made at the server. It takes several turns of the
-// client when the server asks something meanwhile.
+// A call is a request that the bridge has made to the server. It takes several turns of the client if the
+// server asks something meanwhile.
 type call struct {
 	s      *session
 	at     *opened
 	header http.Header
-	id     wire.ID // at the server, where it is the progress token as well
+	id     wire.ID // at the server, where it is also the progress token
 	method string
 	name   string // of the tool, prompt or resource
 	body   []byte
 
 	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
 	cancel context.CancelCauseFunc
-	said   chan said   // what the server says, to the present turn
-	ending chan ending // has room for one: the turn that reads it may be yet to come
+	said   chan said   // messages from the server to the current turn
+	ending chan ending // has room for one: the turn that reads it may not exist yet
 	once   sync.Once
 
-	// While it is held, guarded by Server.mu:
+	// While it is held; guarded by Server.mu:
 	hold     int64 // 0: it is not
 	expires  *time.Timer
 	question *question // that the client has been asked
 }
 
-// said is what a server says before the answer: one of these.
+// said is one of the things that a server says before the answer.
 type said struct {
 	notice   []byte    // a notification, or an answer to something else
 	question *question // a request to the client
@@ -47,9 +47,9 @@ type said struct {
 
 // An ending is how a call ends.
 type ending struct {
-	of     *hearing   // where the answer stands; nil: no answer has begun
-	answer *wire.Part // its first piece; nil: that is to be read
-	err    error      // why none comes
+	of     *hearing   // where the answer is; nil: no answer has begun
+	answer *wire.Part // its first piece; nil: it is yet to be read
+	err    error      // why there is none
 }
 
 // newCall makes a request in the session. The caller takes its first turn.
@@ -83,14 +83,14 @@ func (c *call) run() {
 	}
 }
 
-// own has an answer end with the call.
+// own closes the answer when the call ends.
 func (c *call) own(resp *http.Response) *http.Response {
 	body := resp.Body
 	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
 	return resp
 }
 
-// tell hands something to the client's turn, and waits for one until the call ends.
+// tell passes something to the client's turn, and waits for a turn until the call ends.
 func (c *call) tell(s said) {
 	select {
 	case c.said <- s:
@@ -98,7 +98,7 @@ func (c *call) tell(s said) {
 	}
 }
 
-// offer is tell for what is of no use later: it does not wait long for a slow client.
+// offer is tell for what is useless later: it does not wait long for a slow client.
 func (c *call) offer(notice []byte) {
 	const patience = time.Second
 	timer := time.NewTimer(patience)
@@ -130,8 +130,8 @@ func (c *call) listen(l *hearing) {
 	}
 }
 
-// resume goes on with an event stream that the server has ended on purpose, if it has told how
-// (MCP 2025-11-25, basic/transports).
+// resume continues an event stream that the server has ended on purpose, if the server has said how (MCP
+// 2025-11-25, basic/transports).
 func (c *call) resume(l *hearing, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause.For(c.ctx, max(l.retry, streamFirst)) {
 		return false
@@ -145,7 +145,7 @@ func (c *call) resume(l *hearing, err error) bool {
 		return false
 	}
 	_ = l.resp.Body.Close()
-	l.lastID = "" // only what comes now is a reason to come back
+	l.lastID = "" // only new messages are a reason to come back
 	l.open(c.own(resp))
 	return true
 }
@@ -169,7 +169,7 @@ func (c *call) hear(l *hearing, part *wire.Part) {
 	}
 }
 
-// end forgets the call. It reports false when that has been done before.
+// end forgets the call. It reports false if that was done before.
 func (c *call) end(cause error) (ended bool) {
 	c.once.Do(func() {
 		ended = true
@@ -182,7 +182,7 @@ func (c *call) end(cause error) (ended bool) {
 	return ended
 }
 
-// giveUp ends a call without an answer, and tells the server.
+// giveUp ends a call without an answer, and notifies the server.
 func (c *call) giveUp(cause error) {
 	if c.end(cause) {
 		c.s.srv.p.Background(c.cancelAtServer)

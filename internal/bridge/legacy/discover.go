@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// discover answers server/discover from what the server has answered to initialize.
+// discover answers server/discover from the server's answer to initialize.
 func (srv *Server) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	s := srv.enter(r)
 	defer srv.leave(s)
@@ -21,8 +21,8 @@ func (srv *Server) discover(ctx context.Context, r *upstream.Request) (*http.Res
 	return wire.RespondResult(r.Message.ID, discovered(at.hello)), nil
 }
 
-// discovered returns the result of server/discover (MCP 2026-07-28, "Discovery") for
-// that of initialize. Tasks are not offered: they are an extension in the modern era.
+// discovered turns the result of initialize into that of server/discover (MCP 2026-07-28, "Discovery"). Tasks
+// are not offered: in the modern era they are an extension.
 func discovered(hello json.Value) json.Value {
 	var l json.Members
 	l.Text("resultType", "complete")

@@ -1,5 +1,4 @@
-// Package legacy lets clients of the modern era reach a server of the legacy era, in sessions
-// that it opens there for them.
+// Package legacy lets modern clients reach a legacy server, in sessions that it opens for them.
 //
 // # The way of a request
 //
@@ -11,11 +10,10 @@
 //	turn            turn.go      is one request of the client about the call, and its answer: the
 //	                             result, or a question
 //
-// A server of the legacy era asks its client in the middle of a call. The question becomes the
-// answer to the client's request (question.go), and the call is held (held.go) until the client
-// repeats its request with the answer and the state, which is sealed. That is the
-// call's next turn.
+// A legacy server asks its client in the middle of a call. The question becomes the answer to the client's
+// request (question.go), and the call is held (held.go) until the client repeats its request with the answer
+// and the sealed state. That is the call's next turn.
 //
-// What the server says beside calls comes on the stream of a session (stream.go): questions,
-// logs and progress for calls, and news for those who listen (listen.go).
+// Anything else that the server says comes on the stream of a session (stream.go): questions, logs and
+// progress for calls, and news for listeners (listen.go).
 package legacy

@@ -9,24 +9,24 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A hearing reads what a server says in an answer or on a stream, message by message.
+// A hearing reads an answer or a stream from a server, message by message.
 type hearing struct {
 	resp     *http.Response
 	messages wire.MessageReader
-	text     []byte // the message, when it is whole
+	text     []byte // the message, if it is complete
 
-	lastID string        // of an event: where the stream goes on when it is opened again
-	retry  time.Duration // after which it may be
+	lastID string        // id of an event: where the stream continues when it is reopened
+	retry  time.Duration // after how long it may be reopened
 }
 
 const (
-	// maxHeard bounds a message of a server that is no answer, in bytes.
+	// maxHeard limits a message from a server that is not an answer, in bytes.
 	maxHeard = 4 << 20
-	// maxRetry bounds the time after which a stream is opened again.
+	// maxRetry limits the time after which a stream is reopened.
 	maxRetry = 5 * time.Minute
 )
 
-// errUnheard ends a stream with a message that is too long, or is none.
+// errUnheard ends a stream with a message that is too long or invalid.
 var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
 
 func newHearing(resp *http.Response) *hearing {
@@ -35,7 +35,7 @@ func newHearing(resp *http.Response) *hearing {
 	return l
 }
 
-// open goes on with another answer.
+// open continues with another answer.
 func (l *hearing) open(resp *http.Response) {
 	l.resp = resp
 	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
@@ -54,7 +54,7 @@ func (l *hearing) next() (*wire.Part, error) {
 		}
 		l.text = part.Data
 		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
-			return part, nil //nolint:nilerr // whoever gets the part sees what is wrong with it
+			return part, nil //nolint:nilerr // the reader of the part sees what is wrong with it
 		}
 		switch l.text, err = l.messages.Rest(part, maxHeard); {
 		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxHeld bounds the calls that wait for an answer of their client, and maxHeldByCaller
-	// those of one known caller.
+	// maxHeld limits the calls that wait for an answer from their client, and maxHeldByCaller those of one
+	// known caller.
 	maxHeld         = 100
 	maxHeldByCaller = 10
 	// holdTimeout is how long a call waits.
 	holdTimeout = 10 * time.Minute
 )
 
-// keepCall holds a call until its client brings the answer to a question, and returns the state
-// that names it. It reports false when too many are held already.
+// keepCall holds a call until its client brings the answer to a question, and returns the state that
+// identifies it. It reports false if too many are held already.
 func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -38,7 +38,7 @@ func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	return srv.seal.Seal(name, purposeOf(c.s.key.of, c.method, c.name)), true
 }
 
-// hold makes c known under its number. Server.mu is held.
+// hold registers c under its number. Server.mu is held.
 func (srv *Server) hold(c *call) {
 	srv.held[c.hold] = c
 	srv.heldBy[c.s.key.of]++
@@ -53,8 +53,7 @@ func (srv *Server) hold(c *call) {
 
 var errExpired = errors.New("the client did not answer the question in time")
 
-// takeCall returns the call that is held under that number, and lets go of it; nil: there is
-// none.
+// takeCall returns the call held under that number, and stops holding it; nil if there is none.
 func (srv *Server) takeCall(number int64) *call {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -90,12 +89,12 @@ func purposeOf(of upstream.Caller, method, name string) []byte {
 func stateOf(m *wire.Message) string {
 	var state string
 	if wire.Named(m.Method) {
-		_ = json.Unmarshal(json.Lookup(m.Params, "/requestState"), &state) // no string is no state of ours
+		_ = json.Unmarshal(json.Lookup(m.Params, "/requestState"), &state) // any other value is not a state of ours
 	}
 	return state
 }
 
-// resume takes the client's answer to the server, and begins the call's next turn.
+// resume passes the client's answer to the server, and begins the call's next turn.
 func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
 	m := r.Message
 	name, err := srv.seal.Open(state, purposeOf(r.Caller, m.Method, m.Name))
@@ -108,14 +107,14 @@ func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string
 	}
 	t := c.turn(ctx, m)
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
-	if answer.Kind() != '{' { // it is asked once more
+	if answer.Kind() != '{' { // the question is repeated
 		if text := t.ask(c.question); text != nil {
 			return wire.Respond(http.StatusOK, text), nil
 		}
 		return t.begin()
 	}
 	if err := c.answer(answer); err != nil {
-		if e := recourse.From(err); e.Effect == recourse.EffectNone && t.stop() { // it can be brought again
+		if e := recourse.From(err); e.Effect == recourse.EffectNone && t.stop() { // the answer can be sent again
 			srv.mu.Lock()
 			srv.hold(c)
 			srv.mu.Unlock()
@@ -127,8 +126,8 @@ func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string
 	return t.begin()
 }
 
-// stranger answers a request with a state that is not the bridge's, or not for this request. The
-// state may be that of a server which speaks the modern era by now: then ready says so.
+// stranger answers a request with a state that is not the bridge's, or not for this request. The state may
+// come from a server that speaks the modern era by now; ready finds that out.
 func (srv *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
 	s := srv.enter(r)
 	defer srv.leave(s)
@@ -138,8 +137,8 @@ func (srv *Server) stranger(ctx context.Context, r *upstream.Request, why error)
 	return nil, srv.notHeld(why)
 }
 
-// notHeld is the failure of a state that names no call. The call may have been answered before,
-// so that its effect is not known.
+// notHeld is the failure for a state that identifies no call. The call may have been answered before, so its
+// effect is not known.
 func (srv *Server) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is no longer waiting. Call again from the start.").

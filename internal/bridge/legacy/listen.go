@@ -18,8 +18,8 @@ const (
 	maxURIs      = 100 // of a listener
 )
 
-// changes are the notifications of changed lists: their names in subscriptions/listen, and the
-// capability of the server that each needs.
+// changes are the notifications about changed lists: their names in subscriptions/listen, and the server
+// capability that each needs.
 var changes = []struct {
 	name       string
 	method     string
@@ -39,8 +39,8 @@ type listener struct {
 	box  upstream.Mailbox // of what it is told
 }
 
-// listen answers subscriptions/listen by what the server says on the stream of the session (MCP
-// 2026-07-28, "Subscriptions").
+// listen answers subscriptions/listen with what the server says on the session's stream (MCP 2026-07-28,
+// "Subscriptions").
 func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m, s := r.Message, srv.enter(r)
 	defer srv.leave(s)
@@ -73,8 +73,8 @@ func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respo
 	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 
-// agree returns which of the wanted notifications the client will get, and whether there are none
-// because the server has lost the session.
+// agree returns which of the wanted notifications the client will get, and whether there are none because the
+// server has lost the session.
 func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (agreed map[string]any, lost bool) {
 	agreed = map[string]any{}
 	for _, change := range changes {
@@ -125,14 +125,14 @@ func (s *session) subscribe(ctx context.Context, at *opened, method, uri string)
 
 func ofResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
 
-// listeners are those of a session.
+// listeners are the listeners of a session.
 type listeners struct {
 	mu     sync.Mutex
 	all    map[*listener]struct{}
 	wanted upstream.Subscriptions[*listener]
 }
 
-// add reports false when there are too many.
+// add reports false if there are too many.
 func (ls *listeners) add(l *listener) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -149,7 +149,7 @@ func (ls *listeners) add(l *listener) bool {
 	return true
 }
 
-// remove returns the resources to which nobody listens any more.
+// remove returns the resources that have no listener left.
 func (ls *listeners) remove(l *listener) (unheard []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -165,15 +165,14 @@ func (ls *listeners) each(f func(*listener)) {
 	}
 }
 
-// subscribed returns the resources to which anybody listens. ok is false when nobody listens to
-// anything.
+// subscribed returns the resources that have listeners. ok is false if nobody listens to anything.
 func (ls *listeners) subscribed() (uris []string, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.wanted.All(), len(ls.all) > 0
 }
 
-// publish hands a notification to those who listen to it.
+// publish passes a notification to those who listen to it.
 func (s *session) publish(m *wire.Message) {
 	uri := param(m.Raw, "/uri")
 	s.listeners.each(func(l *listener) {
@@ -183,8 +182,7 @@ func (s *session) publish(m *wire.Message) {
 	})
 }
 
-// missed tells those who listen that anything may have changed, after a time in which the server
-// was not heard.
+// missed tells listeners that anything may have changed, after a time without a connection to the server.
 func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
 		for method := range l.want {
@@ -196,7 +194,7 @@ func (s *session) missed() {
 	})
 }
 
-// tell gives the client a notification of the bridge's own.
+// tell sends the client one of the bridge's own notifications.
 func (l *listener) tell(method string, params []byte) {
 	var m wire.Message
 	if wire.Parse(wire.AppendRequest(nil, nil, method, params), &m) == nil { // it is one
@@ -204,8 +202,8 @@ func (l *listener) tell(method string, params []byte) {
 	}
 }
 
-// put gives the client a notification of its subscription. A client that does not keep up loses
-// the subscription, so that it knows that it has missed something.
+// put sends the client a notification of its subscription. A client that does not keep up loses the
+// subscription, so that it knows that it missed something.
 func (l *listener) put(m *wire.Message) {
 	member := fmt.Appendf(nil, "%q:%s", wire.MetaSubscription, l.id)
 	var edit wire.Edit
@@ -233,8 +231,8 @@ func (l *listener) end() {
 	l.box.Finish(wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
 }
 
-// close forgets the listener, whose client has gone, and unsubscribes from what nobody listens
-// to any more.
+// close removes the listener of a client that has gone, and unsubscribes from what nobody listens to any
+// more.
 func (l *listener) close() {
 	s := l.s
 	l.box.End(errNotWanted)

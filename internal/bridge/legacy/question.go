@@ -7,21 +7,21 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A question is a request of a server of the legacy era to the client of a call.
+// A question is a request from a legacy server to the client of a call.
 type question struct {
 	id     wire.ID // at the server
 	method string
 	params json.Value
 }
 
-// asks are the capabilities without which a client is not asked, by method.
+// asks maps methods to the capability that a client needs to be asked.
 var asks = map[string]json.Pointer{
 	wire.MethodElicit: "/elicitation",
 	wire.MethodSample: "/sampling",
 	wire.MethodRoots:  "/roots",
 }
 
-// What a server is told of a question that is not asked.
+// What a server is told if its question is not asked.
 var (
 	errNotAsked      = &wire.Error{Code: wire.CodeMethodNotFound, Message: "the client cannot be asked this, or not during this request"}
 	errNotAlone      = &wire.Error{Code: wire.CodeInternalError, Message: "it cannot be told which of the requests under way this is about"}
@@ -32,8 +32,8 @@ func (s *session) refuse(at *opened, id wire.ID, why *wire.Error) {
 	s.reply(at, wire.AppendError(nil, id, why.Code, why.Message, nil))
 }
 
-// asked deals with a request of the server's about the call c; nil: nobody can tell about which.
-// It returns the question if the client is to be asked.
+// asked handles a request from the server about the call c; c is nil if it is unclear which call. It returns
+// the question if the client should be asked.
 func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *question {
 	method := string(signs.Method)
 	capability, known := asks[method]
@@ -44,7 +44,7 @@ func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *qu
 		s.refuse(at, signs.ID, errNotAsked)
 	case c == nil:
 		s.refuse(at, signs.ID, errNotAlone)
-	case !wire.Named(c.method): // its result has no room for questions
+	case !wire.Named(c.method): // its result has no place for questions
 		s.refuse(at, signs.ID, errNotAsked)
 	default:
 		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(text, "/params"))}
@@ -56,11 +56,10 @@ func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *qu
 	return nil
 }
 
-// inputKey names the question in a result. There is one at a time.
+// inputKey is the question's name in a result. There is one at a time.
 const inputKey = "question"
 
-// ask returns the answer to the client's request that puts the question (MCP 2026-07-28, "Multi
-// Round-Trip Requests").
+// ask answers the client's request with the question (MCP 2026-07-28, "Multi Round-Trip Requests").
 func (q *question) ask(id wire.ID, state string) []byte {
 	result := []byte(`{"resultType":"input_required","inputRequests":{"` + inputKey + `":{"method":`)
 	result = json.AppendQuote(result, q.method)
@@ -69,9 +68,8 @@ func (q *question) ask(id wire.ID, state string) []byte {
 	return wire.AppendResult(nil, id, append(result, '}'))
 }
 
-// onlyCall returns the one call of the session; nil: there are more or none. It returns nil too
-// where callers may be anybody: what the server says may be about somebody else's call, which has
-// just ended.
+// onlyCall returns the only call of the session, or nil. It also returns nil if callers may be anybody: the
+// server may mean somebody else's call, which has just ended.
 func (s *session) onlyCall() *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

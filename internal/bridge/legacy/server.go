@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Server is, to clients of the modern era, a server of theirs by means of one of the legacy era.
+// Server presents a legacy server to modern clients as one of theirs.
 type Server struct {
 	p    *peer.Peer
 	seal *seal.Sealer // with a key of its own: nobody else holds the calls
@@ -41,8 +41,7 @@ func New(p *peer.Peer) *Server {
 	}
 }
 
-// Do takes a request of the modern era. It returns [peer.ErrOtherEra] when the server opens
-// no session.
+// Do takes a request of the modern era. It returns [peer.ErrOtherEra] if the server opens no session.
 func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch {
@@ -50,7 +49,7 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
 	case m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{':
 		return wire.RespondMalformed(m.ID, &wire.Error{Code: wire.CodeInvalidRequest, Message: "the message cannot be read"}), nil
-	case m.Kind != wire.Request: // it would be about nothing that the server knows of
+	case m.Kind != wire.Request: // the server would not know what it refers to
 		return wire.Respond(http.StatusAccepted, nil), nil
 	case m.Method == wire.MethodDiscover:
 		return srv.discover(ctx, r)
@@ -67,8 +66,8 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 	return srv.request(ctx, r)
 }
 
-// bridgeable reports whether the server gets requests of that method. The others would change
-// the session for everybody in it, or are not of both eras.
+// bridgeable reports whether requests with that method are passed to the server. The others would change the
+// session for everybody in it, or do not exist in both eras.
 func bridgeable(method string) bool {
 	switch method {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe:
@@ -78,8 +77,8 @@ func bridgeable(method string) bool {
 	}
 }
 
-// request makes a request in the session of its caller. A server that has lost the session has
-// done nothing, so that the request is made once more, in a new session.
+// request makes a request in its caller's session. A server that has lost the session has done nothing, so
+// the request is made once more, in a new session.
 func (srv *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	s := srv.enter(r)
 	defer srv.leave(s)
@@ -95,7 +94,7 @@ func (srv *Server) request(ctx context.Context, r *upstream.Request) (*http.Resp
 			return resp, err
 		}
 		_ = resp.Body.Close()
-		if lost != nil { // it may say so of every session; that it has done nothing is known here alone
+		if lost != nil { // it may say so about every session; only here is it known that it did nothing
 			return nil, recourse.ClientError(srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
 		}
@@ -103,9 +102,9 @@ func (srv *Server) request(ctx context.Context, r *upstream.Request) (*http.Resp
 	}
 }
 
-// lostBy reports whether an answer says that the server does not know the session. The answer
-// stays as it is. A 404 says so; words that sound like it are a reason to ask, since a server
-// may say them of a call that it has carried out.
+// lostBy reports whether an answer says that the server does not know the session. The answer is not
+// consumed. A 404 says so; words to that effect are only a reason to ask, since a server may use them for a
+// call that it has carried out.
 func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
 	switch {
 	case at.id == "":
@@ -129,7 +128,7 @@ func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) b
 	}
 }
 
-// isGone asks the server whether it knows the session, by a ping.
+// isGone asks the server, with a ping, whether it has lost the session.
 func (s *session) isGone(ctx context.Context, at *opened) bool {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -146,7 +145,7 @@ func refusedOpening(err error) (*http.Response, error) {
 	return again(denied.answer), nil
 }
 
-// again returns an answer that has been read, to be read once more.
+// again returns an answer that has been read in a form that can be read again.
 func again(answer *upstream.Answer) *http.Response {
 	resp := wire.Respond(answer.Status, answer.Body)
 	resp.Header = answer.Header.Clone()
@@ -159,8 +158,8 @@ type denial struct{ answer *upstream.Answer }
 // Error says so.
 func (*denial) Error() string { return "the server refused the credentials" }
 
-// legacyMeta returns a request's _meta for the server, with a progress token of the bridge's own:
-// many calls share a session.
+// legacyMeta returns a request's _meta for the server, with a progress token from the bridge, since many
+// calls share a session.
 func legacyMeta(meta json.Value, token []byte) []byte {
 	members := wire.WithoutIntroduction(meta)
 	if members[wire.MetaProgressToken] != nil {
@@ -169,13 +168,13 @@ func legacyMeta(meta json.Value, token []byte) []byte {
 	return append(json.AppendMembers([]byte{'{'}, members), '}')
 }
 
-// drain reads what is left of an unwanted answer, so that its connection can be used again.
+// drain reads the rest of an unwanted answer, so that its connection can be reused.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, peer.MaxRefusal)) // it is not wanted
 	_ = resp.Body.Close()
 }
 
-// Close ends the calls that are held and the sessions.
+// Close ends the sessions and the calls that are held.
 func (srv *Server) Close() {
 	srv.mu.Lock()
 	srv.closed = true

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at the server; the one idle longest is dropped first.
+	// maxSessions limits the sessions at the server; the one idle longest is dropped first.
 	maxSessions  = 1000
 	sessionIdle  = 30 * time.Minute
 	openTimeout  = 15 * time.Second // of a session
@@ -27,15 +27,15 @@ const (
 	maxOwnAnswer = 256 << 10        // to a request of the bridge's own
 )
 
-// A sessionKey says whose a session is.
+// A sessionKey identifies the owner of a session.
 type sessionKey struct {
 	of       upstream.Caller
 	declared [sha256.Size]byte // sum of the capabilities
 	spare    int               // counts the sessions beside those in which a call is held
 }
 
-// A session is one that the bridge has at the server. It is opened when it is needed, and again
-// when the server loses it.
+// A session is a session of the bridge at the server. It is opened when needed, and again if the server loses
+// it.
 type session struct {
 	srv      *Server
 	key      sessionKey
@@ -44,7 +44,7 @@ type session struct {
 	header   http.Header // the caller's credentials
 
 	// Guarded by Server.mu:
-	users, held int // who uses it, and calls that are held
+	users, held int // how many use it, including held calls
 	weight      int // bytes of the server's answer to initialize
 
 	mu      sync.Mutex
@@ -61,23 +61,23 @@ type session struct {
 	levelAt  *opened       // where
 }
 
-// opened is a session as the server has opened it.
+// opened is a session in the form in which the server opened it.
 type opened struct {
 	id      string     // empty: the server needs none
 	version string     // of the protocol
 	hello   json.Value // the answer to initialize
 }
 
-// An opening is one under way, or one that has failed.
+// An opening is in progress, or has failed.
 type opening struct {
 	done chan struct{}
 	at   *opened
 	err  error
 }
 
-// enter returns the session for a request, and keeps it until leave is called. A session in which
-// a call waits for its client is left alone, so that it is known which call the server's next
-// question is about; callers who may be anybody are asked only where the server says so itself.
+// enter returns the session for a request, and keeps it until leave is called. A session in which a call
+// waits for its client is not used, so that the server's next question can be assigned to a call; callers who
+// may be anybody are only asked if the server itself assigns the question.
 func (srv *Server) enter(r *upstream.Request) *session {
 	declared, asks := srv.declare(r.Caller, r.Message.ClientCapabilities)
 	key := sessionKey{of: r.Caller, declared: sha256.Sum256(declared)}
@@ -120,7 +120,7 @@ func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header ht
 
 func (s *session) busy() bool { return s.users > 0 }
 
-// leave ends a use of the session, as enter and stay begin one.
+// leave ends one use of the session, begun by enter or stay.
 func (srv *Server) leave(s *session) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -146,9 +146,9 @@ func (srv *Server) sweep() {
 	}
 }
 
-// declare returns which of a client's capabilities the server is told of, and whether it may ask
-// something because of them. A program does not say which request a question is about, so that
-// it is told of none where callers may be anybody.
+// declare returns which of a client's capabilities the server is told about, and whether it may ask questions
+// because of them. A program does not say which request a question belongs to, so it is told about none if
+// callers may be anybody.
 func (srv *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	if srv.p.Silent || srv.p.Program && of.IsAnonymous() {
 		return json.Value("{}"), false
@@ -170,13 +170,12 @@ func (srv *Server) declare(of upstream.Caller, capabilities json.Value) (declare
 	return to.AppendTo(nil), len(to) > 0
 }
 
-// askable are the capabilities that let a server ask something, with the members that both eras
-// have. They are few, so that no client has many sessions.
+// askable are the capabilities that let a server ask something, with the members that exist in both eras.
+// They are few, so that no client has many sessions.
 var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"context", "tools"}, "roots": nil}
 
-// ready returns the session as it is open, and opens it where it is not, or is the one that the
-// server has lost; for all callers once. The error is a [*denial], [peer.ErrOtherEra], or states
-// recourse.EffectNone.
+// ready returns the open session. It opens it if it is not open, or is the one that the server has lost; once
+// for all callers. The error is a [*denial], [peer.ErrOtherEra], or states recourse.EffectNone.
 func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	s.mu.Lock()
 	if s.at != nil && s.at != lost {
@@ -187,7 +186,7 @@ func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	if s.opening == nil {
 		op := &opening{done: make(chan struct{})}
 		s.opening = op
-		s.srv.p.Background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
+		s.srv.p.Background(func(ctx context.Context) { s.open(ctx, op) }) // it serves all callers, and outlives this one
 	}
 	op := s.opening
 	s.mu.Unlock()
@@ -210,7 +209,7 @@ func (s *session) open(ctx context.Context, op *opening) {
 	s.mu.Lock()
 	s.at, s.opening = op.at, nil
 	s.mu.Unlock()
-	if op.err == nil { // the answer is kept: its size takes the place of the one before
+	if op.err == nil { // the answer is kept: its size replaces that of the previous one
 		weight := len(op.at.hello) + len(op.at.id)
 		s.srv.mu.Lock()
 		s.srv.sessions.Grow(s.key, weight-s.weight)
@@ -247,7 +246,7 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 	return at, nil
 }
 
-// headerAt returns the headers of a message of the bridge itself in the session.
+// headerAt returns the headers of one of the bridge's own messages in the session.
 func (s *session) headerAt(at *opened) http.Header {
 	h := s.header.Clone()
 	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
@@ -256,7 +255,7 @@ func (s *session) headerAt(at *opened) http.Header {
 	return h
 }
 
-// name puts the session into the headers of a message.
+// name adds the session's id to the headers of a message.
 func (at *opened) name(h http.Header) {
 	if at == nil {
 		return
@@ -271,8 +270,7 @@ func (s *session) post(ctx context.Context, header http.Header, text []byte) (*h
 	return s.srv.p.Post(ctx, s.key.of, header, text)
 }
 
-// without makes a request without a message: DELETE, or GET for what follows the event with that
-// id.
+// without makes a request without a message: DELETE, or GET for what follows the event with that id.
 func (s *session) without(ctx context.Context, method string, at *opened, lastEvent string) (*http.Response, error) {
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
@@ -285,14 +283,14 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 	return s.srv.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
 }
 
-// ask makes a request of the bridge's own.
+// ask makes one of the bridge's own requests.
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
 	id := s.srv.p.NewID()
 	return s.srv.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
 }
 
-// setLevel has the server log as much as any request in the session has asked for. What a request
-// has not asked for is left out of its answer.
+// setLevel makes the server log as much as any request in the session has asked for. Logs that a request has
+// not asked for are left out of its answer.
 func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
 	if level == 0 || s.srv.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
 		return
@@ -323,12 +321,12 @@ func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
 	return nil
 }
 
-// reply answers a request of the server's, in the background.
+// reply answers a request from the server, in the background.
 func (s *session) reply(at *opened, text []byte) {
 	s.srv.p.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 		defer cancel()
-		_ = s.tell(ctx, at, text) // the server finds out by itself that nothing has come
+		_ = s.tell(ctx, at, text) // the server will notice that there is no answer
 	})
 }
 
@@ -347,7 +345,7 @@ func (s *session) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	if resp, err := s.without(ctx, http.MethodDelete, at, ""); err == nil { // else it ends when it is idle
+	if resp, err := s.without(ctx, http.MethodDelete, at, ""); err == nil { // otherwise it ends when it is idle
 		drain(resp)
 	}
 }

@@ -14,36 +14,36 @@ import (
 const (
 	// streamTimeout is how long a caller waits for the server to open its stream.
 	streamTimeout = time.Second
-	// A stream that has ended is opened again after streamFirst, then less and less
-	// often, but at least once in streamMost.
+	// A stream that has ended is reopened after streamFirst, then less and less often, but at least every
+	// streamMost.
 	streamFirst = 500 * time.Millisecond
 	streamMost  = 30 * time.Second
 )
 
-// A stream is the one on which a server says what it does not say on an answer.
+// A stream is where a server says everything that does not belong to an answer.
 type stream struct {
 	at    *opened
 	tried chan struct{} // closed when these are known:
 	given bool          // the server has opened it
 	lost  bool          // the server does not know the session any more
 
-	ctx    context.Context //nolint:containedctx // the life of the stream, for all who hear it
+	ctx    context.Context //nolint:containedctx // the life of the stream, for all its listeners
 	cancel context.CancelFunc
 }
 
-// hearFrom listens to the server in a session that has just been opened, if anybody wants that.
+// hearFrom listens to the server in a session that has just been opened, if anybody wants to.
 func (s *session) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
 	if s.asks && !s.srv.p.Program || subscribed {
 		s.stream(ctx, at)
 	}
 	for _, uri := range uris {
-		_ = s.subscribe(ctx, at, wire.MethodSubscribe, uri) // the client hears nothing of it, as before
+		_ = s.subscribe(ctx, at, wire.MethodSubscribe, uri) // the client gets nothing from it, as before
 	}
 	s.missed()
 }
 
-// stream opens the stream of the session, unless it is open, and returns what came of it.
+// stream opens the session's stream, unless it is open, and returns the result.
 func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 	s.mu.Lock()
 	st := s.heard
@@ -71,7 +71,7 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 	return false, false
 }
 
-// keepHearing reads the stream, and opens it again when it ends.
+// keepHearing reads the stream, and reopens it when it ends.
 func (s *session) keepHearing(st *stream) {
 	ctx := st.ctx
 	defer st.cancel()
@@ -83,7 +83,7 @@ func (s *session) keepHearing(st *stream) {
 		case err == nil && wire.IsEvents(resp):
 			begun := time.Now()
 			s.hearAll(st, l, resp)
-			if time.Since(begun) > streamMost { // else the server does not want to be heard so often
+			if time.Since(begun) > streamMost { // otherwise the server wants fewer connections
 				wait = streamFirst
 			}
 		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
@@ -105,7 +105,7 @@ func (s *session) keepHearing(st *stream) {
 	}
 }
 
-// settle notes what came of the first attempt. It reports false for another one.
+// settle records the result of the first attempt. It reports false for later ones.
 func (st *stream) settle(given, lost bool) (first bool) {
 	select {
 	case <-st.tried:
@@ -135,7 +135,7 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 	}
 }
 
-// hear deals with a message on the session's stream.
+// hear handles a message on the session's stream.
 func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	if part.Kind == wire.Request {
 		c := s.onlyCall()
@@ -150,8 +150,7 @@ func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	}
 }
 
-// hearOfCall hands a notification to the call that it is about. It reports false for one that is
-// about none.
+// hearOfCall passes a notification to the call that it is about. It reports false if it is about none.
 func (s *session) hearOfCall(m *wire.Message) bool {
 	var c *call
 	switch m.Method {

@@ -12,27 +12,27 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A turn is a request of the client about a call, and its answer: the call's result, or a
-// question. It is the body of that answer.
+// A turn is a client's request about a call, and its answer: the call's result, or a question. It is the body
+// of that answer.
 type turn struct {
 	c     *call
 	id    wire.ID
-	token []byte // of progress, as the client spelled it; nil: none is wanted
+	token []byte // the client's progress token; nil: no progress is wanted
 	level wire.LogLevel
-	stop  func() bool // ends the call's dependence on the client's request
+	stop  func() bool // makes the call independent of the client's request
 
 	out []byte // out[at:] is not read yet
 	at  int
-	err error // with which reading ends after that
+	err error // how reading ends after that
 
 	isEvents bool         // the answer is an event stream, and not one JSON text
-	of       *hearing     // where the call's answer stands; nil: it has not begun
+	of       *hearing     // where the call's answer is; nil: it has not begun
 	passage  wire.Passage // of that
 	whole    bool         // it has been read
 
 	// For Close, which may be called while another goroutine reads:
-	asked atomic.Bool // the turn has ended with a question: the call is the next turn's
-	over  atomic.Bool // the call has ended: its answer has begun, or none will come
+	asked atomic.Bool // the turn ended with a question: the call belongs to the next turn
+	over  atomic.Bool // the call ended: its answer has begun, or there will be none
 }
 
 // turn begins a turn. When ctx ends, so does the call.
@@ -64,7 +64,7 @@ func (t *turn) begin() (*http.Response, error) {
 	return wire.RespondEvents(t), nil
 }
 
-// answerIn returns the client's answer for one of the server's that is one JSON text.
+// answerIn returns the client's form of a server's answer that is one JSON text.
 func (t *turn) answerIn(resp *http.Response) *http.Response {
 	answer := *resp
 	answer.Body = t
@@ -75,8 +75,8 @@ func (t *turn) answerIn(resp *http.Response) *http.Response {
 	return &answer
 }
 
-// next returns the next message for the client before the answer; nil: that has begun, or none
-// will come.
+// next returns the next message for the client before the answer, or nil if the answer has begun or there
+// will be none.
 func (t *turn) next() []byte {
 	for {
 		var text []byte
@@ -100,7 +100,7 @@ func (t *turn) next() []byte {
 	}
 }
 
-// end takes in how the call has ended.
+// end records how the call ended.
 func (t *turn) end(e ending) {
 	t.over.Store(true)
 	t.of, t.err = e.of, e.err
@@ -115,17 +115,17 @@ func (t *turn) end(e ending) {
 	t.passage.Begin(&t.of.messages, e.answer, t.isEvents || wire.IsEvents(t.of.resp))
 }
 
-// notice returns a notification as the client gets it; nil: it does not get it.
+// notice returns a notification in the client's form, or nil if the client does not get it.
 func (t *turn) notice(text []byte) []byte {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {
-		return text // such as an answer to nobody: that is for whoever reads this to judge
+		return text // such as an answer to nobody: its reader decides
 	}
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
 		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
 	case m.Method == wire.MethodLog && t.c.s.srv.p.Program && t.c.s.key.of.IsAnonymous():
-		return nil // a program says it on any call's behalf
+		return nil // a program says it on behalf of any call
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(param(text, "/level")) >= t.level:
 		return text
 	default: // it is about somebody else, or not wanted
@@ -133,14 +133,14 @@ func (t *turn) notice(text []byte) []byte {
 	}
 }
 
-// ask makes a question the answer of the turn; nil: it cannot be asked.
+// ask makes a question the answer of the turn, or returns nil if it cannot be asked.
 func (t *turn) ask(q *question) []byte {
 	state, ok := t.c.s.srv.keepCall(t.c, q)
 	switch {
 	case !ok:
 		t.c.s.refuse(t.c.at, q.id, errManyQuestions)
 		return nil
-	case !t.stop(): // the client has gone, and the call with it
+	case !t.stop(): // the client has gone, and so has the call
 		t.c.s.srv.takeCall(t.c.hold)
 		return nil
 	}
@@ -167,8 +167,8 @@ func (t *turn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// why returns why reading ends. Where the call was given up, that is why: a server that has been
-// told may end its answer first, which must not look like a whole one.
+// why returns why reading ends. If the call was given up, that is the reason: a server that was notified may
+// end its answer first, which must not look like a complete one.
 func (t *turn) why() error {
 	if cause := context.Cause(t.c.ctx); cause != nil && !t.asked.Load() {
 		return cause
@@ -187,7 +187,7 @@ func (t *turn) readOn() {
 	t.out = append(t.out, piece...)
 }
 
-// Close implements io.Closer. A call whose answer has not come is given up.
+// Close implements io.Closer. A call that has not been answered is given up.
 func (t *turn) Close() error {
 	t.stop()
 	switch {

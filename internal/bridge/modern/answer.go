@@ -18,7 +18,7 @@ import (
 // window is how much of an answer is held to tell whether it is a question.
 const window = peer.MaxRefusal
 
-// run makes the call, and again whenever the server wants answers first.
+// run makes the call, and again whenever the server first wants answers.
 func (c *call) run() {
 	resp, err := c.post()
 	for err == nil && resp != nil {
@@ -27,7 +27,7 @@ func (c *call) run() {
 	if why, ok := errors.AsType[*recourse.Error](context.Cause(c.ctx)); ok && err != nil {
 		err = why
 	}
-	if e, ok := errors.AsType[*recourse.Error](err); ok && c.rounds > 0 { // the rounds before may have had one
+	if e, ok := errors.AsType[*recourse.Error](err); ok && c.rounds > 0 { // earlier rounds may have had an effect
 		err = e.WithEffect(recourse.EffectUnknown)
 	}
 	switch {
@@ -40,21 +40,21 @@ func (c *call) run() {
 	}
 }
 
-// close ends the answer; with an error it is broken off.
+// close ends the answer; with an error it is aborted.
 func (c *call) close(err error) {
 	if c.answer != nil {
 		_ = c.answer.CloseWithError(err) // never fails
 	}
 }
 
-// post sends the request. When the server misses headers, because it mirrors arguments that the
-// bridge did not know of, the request is sent once more.
+// post sends the request. If the server misses headers, because it mirrors arguments that the bridge did not
+// know about, the request is sent once more.
 func (c *call) post() (*http.Response, error) {
 	resp, err := c.postOnce()
 	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
 		return resp, err
 	}
-	text, _ := peer.Keep(resp) // whoever reads the body finds what is wrong with it
+	text, _ := peer.Keep(resp) // the reader of the body finds the problem
 	if peer.CodeOf(text) != "-32020" || !c.srv.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
@@ -68,7 +68,7 @@ func (c *call) postOnce() (*http.Response, error) {
 	return c.srv.p.Post(c.ctx, c.of, h, c.text)
 }
 
-// take deals with an answer of the server's. After a question it returns the next one.
+// take handles an answer from the server. After a question it returns the next answer.
 func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -86,8 +86,8 @@ func (c *call) broken(err error) error { return c.srv.p.Broken(c.ctx, err) }
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
-// relay passes the answer on, with what comes before it on an event stream; a question it
-// returns. Ids of events do not pass: the client cannot come back for the rest of a stream.
+// relay passes the answer on, with what precedes it on an event stream; it returns a question. Ids of events
+// are not passed on: the client cannot resume the stream.
 func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	isStream := wire.IsEvents(resp)
 	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
@@ -115,7 +115,7 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 		whole := part.Complete
 		switch err := c.pass(resp, part); {
 		case errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, nil //nolint:nilnil // the client's stream ends in the event, too
+			return nil, nil //nolint:nilnil // the client's stream ends within the event, too
 		case err != nil || !isStream:
 			return nil, err
 		case isAnswer && !whole:
@@ -128,7 +128,7 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	}
 }
 
-// look returns what an answer asks, and takes note of lists of tools.
+// look returns what an answer asks, and learns from lists of tools.
 func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	switch {
 	case !part.Complete && c.isQuestion(part.Signs):
@@ -151,7 +151,7 @@ func (c *call) pass(resp *http.Response, part *wire.Part) error {
 	for c.passage.Begin(&c.messages, part, c.isEvents); ; {
 		piece, last, err := c.passage.Next()
 		if last && !part.First && c.isQuestion(part.Signs) {
-			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // what it breaks off in is no event
+			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // the part where it breaks off is not an event
 			return c.srv.p.BadResponse(errLargeQuestion)
 		}
 		if c.write(piece); last || err != nil {
@@ -171,7 +171,7 @@ func (c *call) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
-// answerHeader returns the headers of a server's answer for the client's.
+// answerHeader returns the client's form of the headers of a server's answer.
 func answerHeader(from http.Header) http.Header {
 	h := http.Header{}
 	maps.Copy(h, from)
@@ -198,8 +198,8 @@ func (c *call) begin(from http.Header, events bool) {
 	c.begun <- beginning{resp: r}
 }
 
-// write gives the client a piece of the answer. A call whose client has gone goes on, unless the
-// body was closed.
+// write gives the client a piece of the answer. A call whose client has gone continues, unless the body was
+// closed.
 func (c *call) write(p []byte) {
 	if len(p) == 0 {
 		return
@@ -225,7 +225,7 @@ func (c *call) refusal(resp *http.Response) error {
 	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
 		c.srv.p.Eras.Forget()
 		if c.s != nil {
-			c.srv.forget(c.s) // the client opens another, at the server itself
+			c.srv.forget(c.s) // the client opens another one, at the server itself
 		}
 		switch {
 		case !peer.MaySendAgain(c.method, text):
@@ -236,7 +236,7 @@ func (c *call) refusal(resp *http.Response) error {
 			return nil
 		}
 	}
-	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the legacy era would be a session that is lost
+	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // in the legacy era it would mean a lost session
 		return recourse.ClientError(c.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
 	}
@@ -247,8 +247,7 @@ func (c *call) refusal(resp *http.Response) error {
 	return nil
 }
 
-// otherEra reports whether a server that refuses in words of the legacy era does not speak the
-// modern one any more.
+// otherEra reports whether a server that refuses in legacy words no longer speaks the modern era.
 func (c *call) otherEra(text []byte) bool {
 	if peer.CodeOf(text) == "-32022" {
 		return true
@@ -257,8 +256,8 @@ func (c *call) otherEra(text []byte) bool {
 	return err == nil && speaks == peer.No
 }
 
-// passRefusal returns a server's refusal as one of the legacy era. There a JSON-RPC error has
-// status 200, and 404 would be a session that is lost.
+// passRefusal returns a server's refusal in legacy form. There a JSON-RPC error has status 200, and 404 would
+// mean a lost session.
 func (srv *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// orphanTime is how long a call goes on after its client has gone, and maxOrphans how many
-	// such calls there are: in the legacy era a client that disconnects has not cancelled its
-	// call (MCP 2025-11-25, basic/transports).
+	// orphanTime is how long a call continues after its client has gone, and maxOrphans how many such calls
+	// there may be: a legacy client that disconnects has not cancelled its call (MCP 2025-11-25,
+	// basic/transports).
 	orphanTime = time.Minute
 	maxOrphans = 256
 )
 
-// A call is a request of a client on its way. It runs beside its caller, for whom it begins an
-// answer, and goes on when the caller goes without a word.
+// A call is a client's request. It runs beside its caller, for whom it begins an answer, and continues if the
+// caller disconnects.
 type call struct {
 	srv *Server
 	s   *session // nil: the client has none
 
 	// The request at the server.
-	ctx       context.Context //nolint:containedctx // the call may outlast that of Do
+	ctx       context.Context //nolint:containedctx // the call may outlive that of Do
 	end       context.CancelCauseFunc
 	of        upstream.Caller
 	header    http.Header
@@ -85,7 +85,7 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 	}
 }
 
-// enter notes a call as under way. It reports false when the session has ended; s may be nil.
+// enter registers a call. It reports false if the session has ended; s may be nil.
 func (s *session) enter(c *call) bool {
 	if s == nil {
 		return true
@@ -108,8 +108,7 @@ func (s *session) exit(c *call) {
 	}
 }
 
-// leave is called when the caller does not wait any more. Where the client has gone, the call goes
-// on for a while.
+// leave is called when the caller stops waiting. If the client has gone, the call continues for a while.
 func (c *call) leave() {
 	cause := context.Cause(c.asker)
 	if !errors.Is(cause, context.Canceled) {
@@ -130,10 +129,10 @@ func (c *call) leave() {
 
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
-// cancel ends a call, also at the server, where closing the connection means that.
+// cancel ends a call, at the server as well, where closing the connection means that.
 func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.srv.p.Name())) }
 
-// cancel ends the calls that notifications/cancelled names.
+// cancel ends the calls named in notifications/cancelled.
 func (s *session) cancel(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

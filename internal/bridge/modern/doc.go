@@ -1,5 +1,4 @@
-// Package modern lets clients of the legacy era reach a server of the modern era, and keeps the
-// sessions that they expect.
+// Package modern lets legacy clients reach a modern server, and keeps the sessions that they expect.
 //
 // # The way of a request
 //
@@ -11,10 +10,9 @@
 //	                           repeat arguments
 //	call.relay    answer.go    passes the answer on, unless it is a question
 //
-// A server of the modern era answers that it needs input. The questions go to the client as
-// requests on the event stream of its call, and the call is made again with the answers
-// (question.go).
+// A modern server answers that it needs input. The questions go to the client as requests on the event stream
+// of its call, and the call is repeated with the answers (question.go).
 //
-// The stream of a session (listen.go) stands on a subscriptions/listen for all that its client
-// wants to hear, and on another one when that changes.
+// A session's stream (listen.go) is backed by a subscriptions/listen for everything that its client wants to
+// hear, which is replaced when that changes.
 package modern

@@ -21,14 +21,13 @@ const (
 	maxURI     = 4 << 10 // bytes of each
 )
 
-// A stream is the one on which a client hears what the server announces. Behind it stands a
-// subscriptions/listen for all that the client wants to hear; when that changes, another takes
-// its place.
+// A stream is where a client hears what the server announces. It is backed by a subscriptions/listen for
+// everything that the client wants to hear, which is replaced when that changes.
 type stream struct {
 	s    *session
-	ctx  context.Context //nolint:containedctx // the life of the stream, not that of a call
+	ctx  context.Context //nolint:containedctx // the life of the stream, not of a call
 	end  context.CancelFunc
-	box  upstream.Mailbox // of what the client hears
+	box  upstream.Mailbox // for what the client hears
 	turn chan struct{}    // holds a token while somebody changes what is asked for
 
 	mu      sync.Mutex
@@ -41,7 +40,7 @@ func (t *stream) close() {
 	t.end()
 }
 
-// A listening is a subscriptions/listen under way.
+// A listening is a subscriptions/listen in progress.
 type listening struct {
 	id      wire.ID
 	resp    *http.Response
@@ -58,7 +57,7 @@ type filter struct {
 	Watched   []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// wants returns what the client wants to hear, and whether that is anything.
+// wants returns what the client wants to hear, and whether it wants to hear anything.
 func (s *session) wants() (f filter, anything bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *session) wants() (f filter, anything bool) {
 	return f, f.Tools || f.Prompts || f.Resources || len(f.Watched) > 0
 }
 
-// listen opens the stream of a session, in place of the one that it has. Nothing is kept for a
-// client that does not listen.
+// listen opens the stream of a session, replacing an existing one. Nothing is kept for a client that does not
+// listen.
 func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
@@ -100,12 +99,12 @@ func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) 
 	return wire.RespondEvents(t.box.Events(ctx, func() { s.leave(t) })), nil
 }
 
-// silent answers a client that wants to hear a server which announces nothing.
+// silent answers a client that wants to listen to a server which announces nothing.
 func silent() *http.Response {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server announces nothing", "POST, DELETE")
 }
 
-// put gives the session its stream. It reports false when the session has ended.
+// put gives the session its stream. It reports false if the session has ended.
 func (s *session) put(t *stream) bool {
 	s.mu.Lock()
 	before, ended := s.stream, s.ended
@@ -128,8 +127,8 @@ func (s *session) leave(t *stream) {
 	}
 }
 
-// subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the
-// server agrees, or ctx ends. Where it refuses, the client's answer comes instead.
+// subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the server
+// agrees, or ctx ends. If the server refuses, it returns the client's answer.
 func (srv *Server) subscribeTo(
 	ctx context.Context, t *stream, header http.Header, f filter,
 ) (l *listening, refusal *http.Response, err error) {
@@ -144,7 +143,7 @@ func (srv *Server) subscribeTo(
 	l = &listening{id: srv.p.NewID(), end: end}
 	refusal, err = srv.agree(life, l, t.s.of, h, params) //nolint:contextcheck // it lasts longer than ctx
 	switch {
-	case !stop(): // who waited does not any more
+	case !stop(): // the caller has stopped waiting
 		refusal, err = nil, srv.p.Broken(ctx, context.Cause(ctx))
 	case err == nil && refusal == nil:
 		return l, nil, nil
@@ -156,14 +155,14 @@ func (srv *Server) subscribeTo(
 func (l *listening) close() {
 	l.end()
 	if l.resp != nil {
-		_ = l.resp.Body.Close() // nothing more of it is wanted
+		_ = l.resp.Body.Close() // the rest is not wanted
 	}
 }
 
 var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
-// agree asks for the server's agreement, with which the stream begins. Where the server refuses, it
-// returns the client's answer.
+// agree waits for the server's agreement, with which the stream begins. If the server refuses, it returns the
+// client's answer.
 func (srv *Server) agree(
 	ctx context.Context, l *listening, of upstream.Caller, header http.Header, params []byte,
 ) (refusal *http.Response, err error) {
@@ -198,7 +197,7 @@ func (srv *Server) agree(
 	}
 }
 
-// hear has the stream pass on what comes on l, in place of what it has heard; l may be nil.
+// hear makes the stream pass on what arrives on l, instead of what it passed on before; l may be nil.
 func (srv *Server) hear(t *stream, l *listening) {
 	t.mu.Lock()
 	before := t.current
@@ -212,8 +211,8 @@ func (srv *Server) hear(t *stream, l *listening) {
 	}
 }
 
-// pass passes on what the server announces on l. When that ends, so does the client's stream,
-// unless another has taken its place.
+// pass passes on what the server announces on l. When l ends, so does the client's stream, unless l has been
+// replaced.
 func (t *stream) pass(l *listening) {
 	defer l.close()
 	for {
@@ -235,7 +234,7 @@ func (t *stream) pass(l *listening) {
 	}
 }
 
-// announced returns a notification as one of the legacy era; nil: that has no such.
+// announced returns a notification in legacy form, or nil if there is no such form.
 func announced(text []byte) []byte {
 	var message struct {
 		Method string     `json:"method"`
@@ -258,8 +257,8 @@ func announced(text []byte) []byte {
 	return wire.AppendRequest(nil, nil, message.Method, params.AppendTo(nil))
 }
 
-// subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses
-// nothing from the answer on: the server is asked before.
+// subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses nothing after
+// the answer: the server is asked first.
 func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	var uri string
@@ -279,7 +278,7 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 		return done, nil
 	}
 	refused, err := srv.relisten(ctx, s, r.Header, uri)
-	if m.Method == wire.MethodUnsubscribe { // the client passes over what it does not want any more
+	if m.Method == wire.MethodUnsubscribe { // the client ignores what it no longer wants
 		return done, nil
 	}
 	if err != nil {
@@ -330,14 +329,14 @@ func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) 
 	return changed, full
 }
 
-// relisten replaces what was asked for by all that the client wants now. It reports whether the
+// relisten replaces the subscription by one for everything that the client wants now. It reports whether the
 // server does not agree to the resource uri.
 func (srv *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()
 	if t == nil {
-		return false, nil // it is asked for when the client listens
+		return false, nil // it is requested when the client listens
 	}
 	select {
 	case t.turn <- struct{}{}:

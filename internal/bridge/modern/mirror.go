@@ -19,9 +19,9 @@ const (
 	maxToolPages = 100
 )
 
-// mirrors are the arguments that belong into headers, too, by the tools' schemas; a client of the
-// legacy era does not put them there. They are read from the lists of tools that pass, and
-// asked for when the server misses a header.
+// mirrors are arguments that must be repeated in headers, according to the tools' schemas; legacy clients do
+// not do that. They are read from the lists of tools that pass, and requested when the server misses a
+// header.
 type mirrors struct {
 	mu     sync.Mutex
 	byTool map[string][]wire.ParamHeader
@@ -33,8 +33,8 @@ func (t *mirrors) of(tool string) []wire.ParamHeader {
 	return t.byTool[tool]
 }
 
-// learn reads a result of tools/list, and returns where the list goes on. A tool whose
-// annotations break the rules mirrors nothing.
+// learn reads a result of tools/list, and returns where the list continues. A tool whose annotations break
+// the rules mirrors nothing.
 func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 	tools, _ := json.Items(json.Lookup(result, "/tools"), maxMirrors)
 	t.mu.Lock()
@@ -64,10 +64,10 @@ func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 	return cursor
 }
 
-// mirrored stands in each list that is worth reading.
+// mirrored occurs in every list that is worth reading.
 var mirrored = []byte("x-mcp-header")
 
-// notice takes note of an answer to tools/list that passes.
+// notice learns from an answer to tools/list that passes.
 func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 	t.mu.Lock()
 	nothing := len(t.byTool) == 0
@@ -78,8 +78,7 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 	t.learn(signs.Result.Of(text))
 }
 
-// relearn asks the server for its tools, for a caller, and reports whether the tool mirrors
-// anything.
+// relearn requests the server's tools on behalf of a caller, and reports whether the tool mirrors anything.
 func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
 	h := headerFor(header, wire.MethodToolsList)
 	var cursor json.Value

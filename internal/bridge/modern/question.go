@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	maxRounds    = 16  // in which a server asks before it answers a request
+	maxRounds    = 16  // how often a server asks before it answers a request
 	maxQuestions = 32  // at once
 	maxPending   = 128 // of all calls of a session
-	// A server that asks nothing, and wants the request once more, is given a time that
-	// doubles from firstRest to longestRest.
+	// A server that asks nothing, and wants the request again, is given a pause that doubles from firstRest
+	// to longestRest.
 	firstRest   = 100 * time.Millisecond
 	longestRest = 5 * time.Second
 )
 
-// inputRequired is the result of a server that needs something of its client first (MCP
-// 2026-07-28, multi round-trip requests).
+// inputRequired is the result of a server that first needs something from its client (MCP 2026-07-28, multi
+// round-trip requests).
 type inputRequired struct {
 	Requests map[string]inputRequest `json:"inputRequests"`
 	State    json.Value              `json:"requestState"`
@@ -38,13 +38,13 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-// event returns the event that asks the client.
+// event returns the event with the client's question.
 func (q inputRequest) event(id wire.ID) []byte {
 	var params json.Value
 	if q.Params.Kind() == '{' {
 		params = q.Params
 	}
-	if q.asksForURL() && json.Lookup(params, "/elicitationId") == nil { // which only the legacy era has, and wants
+	if q.asksForURL() && json.Lookup(params, "/elicitationId") == nil { // only the legacy era has it, and requires it
 		members := json.MembersOf(params)
 		members.Add("elicitationId", json.Value(id))
 		params = members.AppendTo(nil)
@@ -52,12 +52,12 @@ func (q inputRequest) event(id wire.ID) []byte {
 	return wire.AppendMessage(nil, wire.AppendRequest(nil, id, q.Method, params))
 }
 
-// asksForURL reports whether the client is to show its person a link.
+// asksForURL reports whether the client should show its user a link.
 func (q inputRequest) asksForURL() bool {
 	return q.Method == wire.MethodElicit && string(json.Lookup(q.Params, "/mode")) == `"url"`
 }
 
-// A reply is what the client has answered to a question.
+// A reply is the client's answer to a question.
 type reply struct {
 	result json.Value
 	err    json.Value // in place of it
@@ -84,7 +84,7 @@ func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) 
 	}
 }
 
-// ask asks the client, and makes the call again with the answers.
+// ask asks the client, and repeats the call with the answers.
 func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
@@ -149,7 +149,7 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	return answers, nil
 }
 
-// rest gives the server a time.
+// rest pauses before the server is asked again.
 func (c *call) rest() error {
 	if !pause.For(c.ctx, min(firstRest<<(c.rounds-1), longestRest)) {
 		return c.broken(context.Cause(c.ctx))
@@ -157,7 +157,7 @@ func (c *call) rest() error {
 	return nil
 }
 
-// mayAsk returns an error for a question that the client has not said it can be asked.
+// mayAsk returns an error for a question that the client has not declared support for.
 func (c *call) mayAsk(q inputRequest) error {
 	var can declared
 	if c.s != nil {
@@ -190,7 +190,7 @@ func (c *call) mayAsk(q inputRequest) error {
 		WithDetail("requiredCapability", needs)
 }
 
-// question makes an id for a question to the client, and the channel of its answer.
+// question creates an id for a question to the client, and the channel for its answer.
 func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
 	id := wire.ID(`"ask-` + srv.p.NewID().String() + `"`)
 	answer := make(chan reply, 1)
@@ -204,7 +204,7 @@ func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
 	return id, answer, nil
 }
 
-// unask forgets questions, answered or not.
+// unask removes questions, answered or not.
 func (s *session) unask(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *session) unask(ids []wire.ID) {
 	}
 }
 
-// answer takes the client's answer to a question. One that nobody waits for is dropped.
+// answer takes the client's answer to a question. It is dropped if nobody waits for it.
 func (s *session) answer(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,8 +227,8 @@ func (s *session) answer(m *wire.Message) {
 	}
 }
 
-// answerTo returns the answer to a question for the server. An error is a cancelled elicitation;
-// the other questions have no such answer, so that it ends the call.
+// answerTo returns the answer to a question in the server's form. An error is a cancelled elicitation; the
+// other questions have no such answer, so it ends the call.
 func (c *call) answerTo(q inputRequest, a reply) (json.Value, error) {
 	switch {
 	case a.result != nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// headerOf returns the headers of a request of the modern era for the sender of from.
+// headerOf returns the headers of a modern request for the sender of from.
 func headerOf(from http.Header) http.Header {
 	h := from.Clone()
 	peer.WithoutEra(h)
@@ -17,15 +17,15 @@ func headerOf(from http.Header) http.Header {
 	return h
 }
 
-// headerFor returns those of a request of the bridge's own.
+// headerFor returns the headers of one of the bridge's own requests.
 func headerFor(from http.Header, method string) http.Header {
 	h := headerOf(from)
 	h[wire.HeaderVersion], h[wire.HeaderMethod] = []string{wire.Version20260728}, []string{method}
 	return h
 }
 
-// renewed returns the text of a request of the legacy era as one of the modern era: with the
-// introduction in its _meta, and otherwise as it is.
+// renewed returns a legacy request in modern form: with the introduction in its _meta, and otherwise
+// unchanged.
 func renewed(m *wire.Message, introduction []byte) []byte {
 	edit := wire.Edit{At: m.MetaAt}
 	if m.Meta == nil {
@@ -36,8 +36,8 @@ func renewed(m *wire.Message, introduction []byte) []byte {
 	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
 }
 
-// withIntroduction returns a client's _meta with the introduction in place of what the client
-// itself says under its names.
+// withIntroduction returns a client's _meta with the introduction, which replaces the client's own members of
+// the same names.
 func withIntroduction(meta json.Value, introduction []byte) []byte {
 	members := wire.WithoutIntroduction(meta)
 	text := append([]byte{'{'}, introduction...)
@@ -47,8 +47,8 @@ func withIntroduction(meta json.Value, introduction []byte) []byte {
 	return append(json.AppendMembers(text, members), '}')
 }
 
-// again returns the request once more, under another id, with the answers to the server's
-// questions and its state; both may be nil.
+// again returns the request under a new id, with the answers to the server's questions and its state; both
+// may be nil.
 func again(request []byte, id wire.ID, answers map[string]json.Value, state json.Value) ([]byte, error) {
 	m := wire.BorrowMessage()
 	defer m.Return()

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Server is, to clients of the legacy era, a server of theirs by means of one of the modern era.
+// Server presents a modern server to legacy clients as one of theirs.
 type Server struct {
 	p       *peer.Peer
 	mirrors mirrors
@@ -42,8 +42,8 @@ func (srv *Server) Close() {
 	}
 }
 
-// Do takes a request of the legacy era. It returns [peer.ErrOtherEra] when the server does
-// not speak the modern one.
+// Do takes a request of the legacy era. It returns [peer.ErrOtherEra] if the server does not speak the modern
+// one.
 func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	var s *session
@@ -69,7 +69,7 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 	}
 }
 
-// post takes a message; s is nil where the client has no session.
+// post takes a message; s is nil if the client has no session.
 func (srv *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	switch r.Message.Kind {
 	case wire.Request:
@@ -84,7 +84,7 @@ func (srv *Server) post(ctx context.Context, s *session, r *upstream.Request) (*
 	}
 }
 
-// request answers a request, by itself where the modern era has no such method.
+// request answers a request, itself if the modern era has no such method.
 func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	switch m := r.Message; {
 	case m.Method == wire.MethodPing:
@@ -106,8 +106,8 @@ func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request)
 	}
 }
 
-// crosses reports whether the modern era has the method, maybe as an extension. A name that
-// cannot stand in the header Mcp-Method is that of none.
+// crosses reports whether the modern era has the method, possibly as an extension. A name that is not valid
+// in the header Mcp-Method does not exist.
 func crosses(method string) bool {
 	switch method {
 	case "", wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe, wire.MethodListen, wire.MethodDiscover:
@@ -118,7 +118,7 @@ func crosses(method string) bool {
 	}
 }
 
-// notification takes a client's notification. Those about a session stay here.
+// notification takes a client's notification. Those about a session are not passed on.
 func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch m.Method {
@@ -131,18 +131,18 @@ func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Req
 		return wire.Respond(http.StatusAccepted, nil), nil
 	}
 	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
-		return wire.Respond(http.StatusAccepted, nil), nil // it is nothing that a server is told
+		return wire.Respond(http.StatusAccepted, nil), nil // servers are not notified of it
 	}
 	h := headerOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
 	resp, err := srv.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
-	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
+	if err == nil && resp.StatusCode == http.StatusNotFound { // otherwise it would mean a lost session
 		resp.StatusCode = http.StatusBadRequest
 	}
 	return resp, err
 }
 
-// A suspicion that a server speaks the modern era only.
+// A suspicion that a server only speaks the modern era.
 type suspicion uint8
 
 const (
@@ -151,10 +151,9 @@ const (
 	avowed                // it says so
 )
 
-// refused returns whether the answer to a message of the legacy era looks like the refusal of a
-// server that speaks the modern era only (MCP 2026-07-28, versioning, "Compatibility Matrix").
-// The answer stays as it is. A server that has opened a session speaks the legacy era, and is
-// suspected only when it refuses in words of the modern one.
+// refused returns whether the answer to a legacy message looks like the refusal of a server that only speaks
+// the modern era (MCP 2026-07-28, versioning, "Compatibility Matrix"). The answer is not consumed. A server
+// that has opened a session speaks the legacy era, and is only suspected if it refuses in modern words.
 func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	known := srv.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
@@ -187,12 +186,12 @@ func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	}
 }
 
-// probe is an initialize that every server of the legacy era accepts.
+// probe is an initialize that every legacy server accepts.
 var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
 	`","capabilities":{},"clientInfo":` + string(upstream.ClientInfo) + `}}`)
 
-// Alone reports whether resp, the answer to a message of the legacy era, comes from a server that
-// speaks the modern era only: one that accepts no initialize at all. The answer stays as it is.
+// Alone reports whether resp, the answer to a legacy message, comes from a server that only speaks the modern
+// era: one that accepts no initialize at all. The answer is not consumed.
 func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
 	is := srv.refused(r, resp)
 	if is == unsuspected {
@@ -222,7 +221,7 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 	return false
 }
 
-// sessionPrefix tells the sessions of a bridge from those of servers.
+// sessionPrefix distinguishes the sessions of a bridge from those of servers.
 const sessionPrefix = "bridged-"
 
 // Owns reports whether a message names a session of a bridge, known or not.

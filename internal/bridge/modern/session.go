@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// sessionIdle is how long a session without a request is kept, and maxSessions how many;
-	// the one idle longest is dropped first. A client whose session is gone initializes another.
+	// sessionIdle is how long a session without a request is kept, and maxSessions how many there may be; the
+	// one idle longest is dropped first. A client whose session is gone initializes another.
 	sessionIdle = 24 * time.Hour
 	maxSessions = 100_000
-	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it is
-	// repeated in each request.
+	// maxIntroduction limits what a client says about itself in initialize, in bytes: it is repeated in each
+	// request.
 	maxIntroduction = 8 << 10
 )
 
-// A session is what a server of the modern era does not remember from one request of a client to
-// the next.
+// A session holds what a modern server does not remember from one request of a client to the next.
 type session struct {
 	id       string
 	of       upstream.Caller
@@ -42,14 +41,14 @@ type session struct {
 	stream    *stream                 // on which the client listens; nil: it does not
 }
 
-// declared are the capabilities of a client, which say what it can be asked.
+// declared are a client's capabilities, which say what it can be asked.
 type declared struct {
 	Roots       json.Value `json:"roots"`
 	Sampling    json.Value `json:"sampling"`
 	Elicitation json.Value `json:"elicitation"`
 }
 
-// offered are the capabilities of the server that the bridge has to know.
+// offered are the server's capabilities that the bridge has to know.
 type offered struct {
 	Tools, Prompts struct {
 		ListChanged bool `json:"listChanged"`
@@ -61,7 +60,7 @@ type offered struct {
 	Logging bool
 }
 
-// find returns the session of that id, or nil. It belongs to the caller who has opened it.
+// find returns the session of that id, or nil. It belongs to the caller who opened it.
 func (srv *Server) find(id string, of upstream.Caller) *session {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -142,8 +141,8 @@ func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Respons
 	return resp, nil
 }
 
-// introduced returns a session for a client that introduces itself in initialize, and the version
-// in which it is answered: its own, where that is known.
+// introduced returns a session for a client that introduces itself in initialize, and the version for the
+// answer: the client's own, if it is known.
 func (srv *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
 	m := r.Message
 	var params struct {
@@ -170,7 +169,7 @@ func (srv *Server) introduced(r *upstream.Request) (s *session, version string, 
 	return s, params.ProtocolVersion, nil
 }
 
-// introduction is [wire.Introduction]; a client that does not say who it is goes by our name.
+// introduction is [wire.Introduction]; a client that does not identify itself is introduced under our name.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
 		info = upstream.ClientInfo
@@ -181,7 +180,7 @@ func introduction(info, capabilities []byte) []byte {
 // stranger is the introduction of clients without a session.
 var stranger = introduction(nil, []byte("{}"))
 
-// greet returns the result of initialize for that of server/discover.
+// greet turns the result of server/discover into that of initialize.
 func (s *session) greet(discovered json.Value, version, name string) json.Value {
 	capabilities := json.Without(json.Lookup(discovered, "/capabilities"), "tasks")
 	capabilities = json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {

@@ -22,16 +22,16 @@ const (
 	No
 )
 
-// Eras is what is known of a server: a [Verdict] for each era. Since each request reads it, it
-// takes no lock.
+// Eras is what is known about a server: a [Verdict] for each era. Since every request reads it, it takes no
+// lock.
 type Eras struct{ v atomic.Uint32 }
 
 func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
 
-// Of returns what is known of an era.
+// Of returns what is known about an era.
 func (e *Eras) Of(era wire.Era) Verdict { return Verdict(e.v.Load() >> shift(era) & 0xf) }
 
-// Set notes that the server speaks an era or does not.
+// Set records whether the server speaks an era.
 func (e *Eras) Set(era wire.Era, v Verdict) {
 	for {
 		was := e.v.Load()
@@ -42,7 +42,7 @@ func (e *Eras) Set(era wire.Era, v Verdict) {
 	}
 }
 
-// Only notes that the server speaks one era and not the other.
+// Only records that the server speaks one era and not the other.
 func (e *Eras) Only(era wire.Era) {
 	other := wire.Legacy
 	if era == wire.Legacy {
@@ -51,29 +51,28 @@ func (e *Eras) Only(era wire.Era) {
 	e.v.Store(uint32(Yes)<<shift(era) | uint32(No)<<shift(other))
 }
 
-// Forget forgets everything, as after a restart of the server.
+// Forget clears everything, as after a restart of the server.
 func (e *Eras) Forget() { e.v.Store(0) }
 
-// A discovery is a server/discover under way. Whoever wants to know meanwhile waits for it.
+// A discovery is a server/discover in progress. Everyone who wants to know meanwhile waits for it.
 type discovery struct {
 	done   chan struct{}
 	speaks Verdict
-	denied bool // the credentials of the one who asked were refused
+	denied bool // the credentials of the caller were refused
 	err    error
 }
 
 const (
-	// discoverTimeout is how long a server may take to answer server/discover. Some servers of
-	// the legacy era do not answer what they do not know.
+	// discoverTimeout is how long a server may take to answer server/discover. Some legacy servers do not
+	// answer what they do not know.
 	discoverTimeout = 5 * time.Second
-	// MaxDiscover bounds the answer.
+	// MaxDiscover limits the answer.
 	MaxDiscover = 1 << 20
 )
 
-// Discover finds out whether the server speaks the modern era, and notes it. It asks with the
-// headers of a request, which stay as they are. Unknown is the verdict on a server that is not
-// in order, or refuses the credentials. The error states recourse.EffectNone: what was to be
-// sent has not been.
+// Discover finds out whether the server speaks the modern era, and records it. It asks with the headers of a
+// request, which it does not change. The verdict is Unknown for a server that is in trouble, or refuses the
+// credentials. The error states recourse.EffectNone: the actual request has not been sent.
 func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Header) (Verdict, error) {
 	for {
 		p.mu.Lock()
@@ -85,7 +84,7 @@ func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Hea
 		p.mu.Unlock()
 		if own {
 			h := discoverHeader(header)
-			p.Background(func(ctx context.Context) { p.askServer(ctx, q, of, h) }) // for all callers: it outlives this one
+			p.Background(func(ctx context.Context) { p.askServer(ctx, q, of, h) }) // it serves all callers, and outlives this one
 		}
 		select {
 		case <-q.done:
@@ -139,9 +138,9 @@ func discoverHeader(header http.Header) http.Header {
 	return h
 }
 
-// ErrOtherEra says that the server does not take requests of the era into which the bridge would
-// turn the client's. That has not been sent.
+// ErrOtherEra says that the server does not accept requests in the era into which the bridge would convert
+// the client's. The client's request has not been sent.
 var ErrOtherEra = errors.New("the server does not speak this era")
 
-// MaxSessionBytes bounds what each way across keeps for its sessions.
+// MaxSessionBytes limits what each direction keeps for its sessions.
 const MaxSessionBytes = 32 << 20

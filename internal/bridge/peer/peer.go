@@ -1,10 +1,9 @@
-// Package peer is the server at the far end of a bridge, as both ways across reach it.
+// Package peer is the server at the far end of a bridge, for both directions.
 //
-// A [Peer] is the connection to it, the work that goes on in the background ([Peer.Background],
-// [Peer.End]), and the ids and requests of the bridge's own ([Peer.Ask], [Peer.Post]). [Eras]
-// are what is known of the server's eras; [Peer.Discover] finds that out, once for all who want
-// to know (era.go). What a refusal tells of a server is in refusal.go: whether it sounds like
-// the other era, and whether the request may be sent again.
+// A [Peer] has the connection to it, the work in the background ([Peer.Background], [Peer.End]), and the
+// bridge's own ids and requests ([Peer.Ask], [Peer.Post]). [Eras] is what is known about the server's eras;
+// [Peer.Discover] finds it out, once for all who want to know (era.go). What a refusal shows about a server
+// is in refusal.go: whether it looks like the other era, and whether the request may be sent again.
 package peer
 
 import (
@@ -20,15 +19,15 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Options say what a bridge has to know of the server.
+// Options describe the server to a bridge.
 type Options struct {
 	// Forward are the canonical names of the headers with the client's own credentials.
 	Forward []string
-	// Program says that the server is a program: what it asks comes on the answer of any call
-	// under way, whichever that is about.
+	// Program says that the server is a program: its questions come on the answer of any call in progress,
+	// whichever call they belong to.
 	Program bool
-	// Silent says that the server cannot ask anything, since all clients share it. It is told
-	// of no capabilities.
+	// Silent says that the server cannot ask anything, since all clients share it. It is told about no
+	// capabilities.
 	Silent bool
 }
 
@@ -76,7 +75,7 @@ func (p *Peer) Background(f func(ctx context.Context)) {
 	p.work.Go(run)
 }
 
-// Patience returns how long the server has for an answer; a program may have to be started first.
+// Patience returns how long the server may take to answer; a program may have to be started first.
 func (p *Peer) Patience(usual time.Duration) time.Duration {
 	if p.Program {
 		return time.Minute
@@ -84,33 +83,33 @@ func (p *Peer) Patience(usual time.Duration) time.Duration {
 	return usual
 }
 
-// NewID returns an id for a request of the bridge's own.
+// NewID returns an id for one of the bridge's own requests.
 func (p *Peer) NewID() wire.ID { return wire.IntID(p.lastID.Add(1)) }
 
-// Ask makes a request of the bridge's own for a caller; see [upstream.Ask].
+// Ask makes one of the bridge's own requests for a caller; see [upstream.Ask].
 func (p *Peer) Ask(
 	ctx context.Context, of upstream.Caller, header http.Header, body []byte, id wire.ID, limit int64,
 ) (*upstream.Answer, error) {
 	return upstream.Ask(ctx, p, &upstream.Request{Header: header, Body: body, Caller: of}, id, limit)
 }
 
-// Post sends a message of the bridge's own for a caller.
+// Post sends one of the bridge's own messages for a caller.
 func (p *Peer) Post(ctx context.Context, of upstream.Caller, header http.Header, body []byte) (*http.Response, error) {
 	return p.Do(ctx, &upstream.Request{Header: header, Body: body, Caller: of})
 }
 
-// Broken turns an error into the Error that it means; see [upstream.Broken].
+// Broken turns an error into the corresponding Error; see [upstream.Broken].
 func (p *Peer) Broken(ctx context.Context, err error) *recourse.Error {
 	return upstream.Broken(ctx, p.Name(), err)
 }
 
-// Unsent is the failure of a request that was not sent before ctx ended.
+// Unsent is the failure for a request that was not sent before ctx ended.
 func (p *Peer) Unsent(ctx context.Context) *recourse.Error { return upstream.Unsent(ctx, p.Name()) }
 
-// BadResponse is the failure of an answer that breaks the protocol.
+// BadResponse is the failure for an answer that breaks the protocol.
 func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadResponse(p.Name(), err) }
 
-// Refused is the failure of an answer with a status other than 200.
+// Refused is the failure for an answer whose status is not 200.
 func (p *Peer) Refused(resp *http.Response) *recourse.Error {
 	if e := recourse.FromHTTP(p.Name(), resp); e != nil {
 		return e.WithOrigin(recourse.OriginServer)

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// MaxRefusal bounds how much of a refusal is read, in bytes.
+// MaxRefusal limits how much of a refusal is read, in bytes.
 const MaxRefusal = 256 << 10
 
 // Keep returns the beginning of an answer, which can still be read from its body.
@@ -46,20 +46,20 @@ func RefusesEra(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusNotFound
 }
 
-// IsAway reports whether a server with that status is not in order or too busy, so that nothing is
-// known of its era.
+// IsAway reports whether a status means that the server is in trouble or too busy, so that nothing about its
+// era is known.
 func IsAway(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// IsDenied reports whether a status refuses the credentials.
+// IsDenied reports whether a status means that the credentials were refused.
 func IsDenied(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// MaySendAgain reports whether a request that was refused with a status below 500 and text may be
-// sent in the form of the other era: the method only reads, or a code of the protocol says that
-// the request was not carried out. Words that only sound like the other era are not enough.
+// MaySendAgain reports whether a request that was refused with a status below 500 and text may be sent in the
+// form of the other era: the method only reads, or a protocol code says that the request was not carried out.
+// Words that only sound like the other era are not enough.
 func MaySendAgain(method string, text []byte) bool {
 	if wire.ReadsOnly(method) {
 		return true
@@ -68,11 +68,10 @@ func MaySendAgain(method string, text []byte) bool {
 	return err == nil && rpccode.Refused(code)
 }
 
-// CodeOf returns the code of a JSON-RPC error response, as it is spelled; "" without one.
+// CodeOf returns the code of a JSON-RPC error response as written, or "".
 func CodeOf(text []byte) string { return string(json.Lookup(text, "/error/code")) }
 
-// SoundsLegacy reports whether a server of the legacy era may have refused a request of the modern
-// era like this.
+// SoundsLegacy reports whether a legacy server may have refused a modern request like this.
 func SoundsLegacy(status int, header http.Header, body []byte) bool {
 	switch code := CodeOf(body); {
 	case code == "-32022":
@@ -86,7 +85,7 @@ func SoundsLegacy(status int, header http.Header, body []byte) bool {
 	}
 }
 
-// WithoutEra takes away the headers that belong to one of the eras.
+// WithoutEra removes the headers that belong to one of the eras.
 func WithoutEra(h http.Header) {
 	for name := range h {
 		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
@@ -98,7 +97,7 @@ func WithoutEra(h http.Header) {
 	}
 }
 
-// Cacheable reports whether results of the method say how long they may be kept (MCP 2026-07-28,
+// Cacheable reports whether results of the method say how long they may be cached (MCP 2026-07-28,
 // "Caching").
 func Cacheable(method string) bool {
 	switch method {
