@@ -10,36 +10,37 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 )
 
-// An Account is a caller's account at a provider, as one call uses it. The zero value is that of a call whose server wants none.
+// An Account is a caller's account at a provider, as one call uses it. The zero value is for calls whose
+// server needs none.
 type Account struct {
 	connection.Credential
 
-	// Missing says why there is no credential; nil: there is one, or nobody has asked for it.
+	// Missing says why there is no credential; nil: there is one, or it has not been looked up.
 	Missing error
-	Answer  Answer // of the client to the question for an account
+	Answer  Answer // the client's answer to the question for an account
 
 	at      *Provider
 	manager *connection.Manager
 	holder  Holder
 	owner   string
-	renewed bool // once, because the server refused the credential before
+	renewed bool // done once, after the server refused the previous credential
 
-	// How it is connected, for failures that this mends:
+	// How it is connected, for failures that this would fix:
 	invitation connection.Invitation
 	link       string // which opens the page; "": for no other
 	why        string // in a sentence without the link
 	scopes     []string
 }
 
-// At returns the account of a caller at a provider. Its credential is not looked up yet.
+// At returns a caller's account at a provider. Its credential is not looked up yet.
 func At(p *Provider, m *connection.Manager, h Holder) Account {
 	return Account{at: p, manager: m, holder: h, owner: p.owner(&h)}
 }
 
-// Owner tells whose account it is.
+// Owner returns who owns the account.
 func (a *Account) Owner() string { return a.owner }
 
-// Title returns what people call the provider.
+// Title returns the provider's display name.
 func (a *Account) Title() string { return a.at.Title }
 
 // LookUp looks the credential up.
@@ -47,7 +48,7 @@ func (a *Account) LookUp(ctx context.Context) {
 	a.Credential, a.Missing = a.manager.Credential(ctx, &a.at.Provider, a.owner)
 }
 
-// Replace looks for another credential than the one that the server has refused, once in a call.
+// Replace looks for a credential other than the one that the server has refused, once per call.
 func (a *Account) Replace(ctx context.Context) error {
 	if a.renewed {
 		return recourse.TokenRevoked(a.at.Title).WithOrigin(recourse.OriginProvider)
@@ -60,8 +61,8 @@ func (a *Account) Replace(ctx context.Context) error {
 	return a.Missing
 }
 
-// IsOutdated reports whether there is another credential than the one that the call was made with: another replica may have been
-// where a person has connected the account again.
+// IsOutdated reports whether there is a newer credential than the one used for the call: a person may have
+// reconnected the account at another replica.
 func (a *Account) IsOutdated(ctx context.Context) bool {
 	return a.manager.IsOutdated(ctx, &a.at.Provider, a.owner, a.Version)
 }
@@ -72,8 +73,8 @@ func (a *Account) Concerns(e *recourse.Error) bool {
 		(e.Provider == "" || strings.EqualFold(e.Provider, a.at.Title) || strings.EqualFold(e.Provider, a.at.Name))
 }
 
-// LacksScope returns the failure of a credential whose challenge says that scopes are missing (RFC 6750, section 3.1); nil: it
-// does not.
+// LacksScope returns the failure for a credential whose challenge says that scopes are missing (RFC 6750,
+// section 3.1), or nil.
 func (a *Account) LacksScope(challenge string) *recourse.Error {
 	if !strings.Contains(challenge, `error="insufficient_scope"`) {
 		return nil
@@ -88,8 +89,8 @@ func (a *Account) LacksScope(challenge string) *recourse.Error {
 	return recourse.MissingScope(a.at.Title, scopes...).WithOrigin(recourse.OriginProvider)
 }
 
-// Invite adds the link under which a person connects the account, with more scopes if the failure is that they are missing. base
-// is the gateway's own URL. A failure that this does not mend stays as it is.
+// Invite adds the link with which a person connects the account, with more scopes if those are missing. base
+// is the gateway's own URL. A failure that connecting would not fix is returned unchanged.
 func (a *Account) Invite(ctx context.Context, base string, err error, scopes []string) *recourse.Error {
 	e := recourse.From(err)
 	p := &a.at.Provider
@@ -119,15 +120,16 @@ func (a *Account) Invite(ctx context.Context, base string, err error, scopes []s
 	return e.WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
 }
 
-// Shown is what the person needs of the invitation, so that it is not masked.
+// Shown is the part of the invitation that the person needs, so it is not masked.
 func (a *Account) Shown() string { return a.link + " " + a.invitation.URL + " " + a.invitation.Code }
 
-// Awaits reports whether the client has shown the link, and the account is still the one that did not do.
+// Awaits reports whether the client has shown the link, and the account has not been replaced since.
 func (a *Account) Awaits() bool {
 	return a.Answer.accepted && (a.Missing != nil || a.Version <= a.Answer.after)
 }
 
-// Await waits for the person who has been shown the link: a client that is asked again at once would show it again.
+// Await waits for the person who has been shown the link: a client that was asked again at once would show it
+// again.
 func (a *Account) Await(ctx context.Context, most time.Duration) {
 	waiting, cancel := context.WithTimeout(ctx, min(linkWait, most))
 	defer cancel()

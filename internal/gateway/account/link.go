@@ -14,25 +14,28 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A client that has said so can show its person a link (URL mode elicitation): then the link need not pass through the model.
-// In the modern era the call is answered with a question, and made again with the client's answer. In the legacy era it fails
-// with the code -32042, and a notification says when it can be made again.
+// A client that supports it can show its user a link (URL mode elicitation): the link then need not pass
+// through the model. In the modern era the call is answered with a question, and repeated with the client's
+// answer. In the legacy era it fails with the code -32042, and a notification says when it can be repeated.
 
-// linkQuestion names the question in a result, and begins the state that the client brings back with its answer.
+// linkQuestion is the question's name in a result, and the prefix of the state that the client returns with
+// its answer.
 const linkQuestion = "io.github.recoursehq/connect"
 
 const (
-	// linkWait bounds how long a call that is made again waits for the person, who may only just have opened the link.
+	// linkWait limits how long a repeated call waits for the person, who may only just have opened the link.
 	linkWait = 30 * time.Second
-	// noticeWait bounds how long a client without an open stream is waited for, to tell it that an account is connected.
+	// noticeWait limits how long a notification that an account is connected waits for a client without an
+	// open stream.
 	noticeWait = time.Minute
-	// noticePause is how often it is looked for. The first time comes when the person sees the page that says so.
+	// noticePause is how often it checks for a stream. The first time is when the person sees the page that
+	// says so.
 	noticePause = 100 * time.Millisecond
-	// maxNotices bounds the accounts that are waited for on behalf of clients.
+	// maxNotices limits the accounts that are waited for on behalf of clients.
 	maxNotices = 1000
 )
 
-// HasLink reports whether there is a link that the client's person can still be shown.
+// HasLink reports whether there is a link that the client's user can still be shown.
 func (a *Account) HasLink() bool { return a.link != "" && !a.Answer.declined }
 
 // linkIn returns the members of the link in a question to the client.
@@ -44,7 +47,8 @@ func (a *Account) linkIn() json.Members {
 	return question
 }
 
-// Elicitation returns the data of the failure that has a legacy client show the link; record is the failure in JSON.
+// Elicitation returns the data of the failure that makes a legacy client show the link; record is the failure
+// in JSON.
 func (a *Account) Elicitation(record []byte) []byte {
 	question, data := a.linkIn(), json.Members{}
 	question.Text("elicitationId", a.invitation.ID)
@@ -53,7 +57,7 @@ func (a *Account) Elicitation(record []byte) []byte {
 	return data.AppendTo(nil)
 }
 
-// Question returns the result that has a modern client show the link; record is the failure in JSON.
+// Question returns the result that makes a modern client show the link; record is the failure in JSON.
 func (a *Account) Question(record []byte) []byte {
 	var asked, meta, result json.Members
 	asked.Text("method", wire.MethodElicit)
@@ -66,17 +70,17 @@ func (a *Account) Question(record []byte) []byte {
 	return result.AppendTo(nil)
 }
 
-// An Answer is the client's answer to [Account.Question], and the state that comes with it. Who changes that state changes how
-// long the call waits, and nothing else, so that it is not sealed.
+// An Answer is the client's answer to [Account.Question], and the state that comes with it. Changing that
+// state only changes how long the call waits, so it is not sealed.
 type Answer struct {
 	accepted, declined bool
 
-	after  int64 // the version of the account that did not do
+	after  int64 // the version of the account that was not sufficient
 	scopes []string
 }
 
-// TakeAnswer takes the client's answer out of the params of a call, which is none of the server's business. It reports false if
-// there is none.
+// TakeAnswer removes the client's answer from the params of a call, since the server has no use for it. It
+// reports false if there is none.
 func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 	if !bytes.Contains(params, []byte(linkQuestion)) {
 		return nil, false
@@ -97,7 +101,7 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 	})
 	params = json.Change(params, wire.RequestState, func(state json.Value) json.Value {
 		var text string
-		_ = json.Unmarshal(state, &text) // else it is none of ours
+		_ = json.Unmarshal(state, &text) // otherwise it is not ours
 		words := strings.Fields(text)
 		if len(words) < 2 || words[0] != linkQuestion {
 			return state
@@ -109,24 +113,25 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 	return params, true
 }
 
-// A Session is that of a legacy client, who is told when an account is connected.
+// A Session is the session of a legacy client, who is notified when an account is connected.
 type Session interface {
-	// Expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
+	// Expects records that the client will be notified about a link. It reports false if it already will be,
+	// or about too many.
 	Expects(link string) bool
 	// ExpectsNoMore ends that.
 	ExpectsNoMore(link string)
-	// Tell says something to the client on one of its streams. It reports false if none is open.
+	// Tell sends something to the client on one of its streams. It reports false if none is open.
 	Tell(event []byte) bool
 }
 
-// Notices bounds the accounts that are waited for on behalf of clients. Make it with [NewNotices].
+// Notices limits the accounts that are waited for on behalf of clients. Create it with [NewNotices].
 type Notices struct{ places chan struct{} }
 
 // NewNotices returns the bounds of a gateway.
 func NewNotices() Notices { return Notices{make(chan struct{}, maxNotices)} }
 
-// WhenConnected has a client told when the account is connected (MCP 2025-11-25, "Completion Notifications for URL Mode
-// Elicitation"). background runs what waits for that, for a limited time.
+// WhenConnected notifies a client when the account is connected (MCP 2025-11-25, "Completion Notifications
+// for URL Mode Elicitation"). background runs the waiting, for a limited time.
 func (n Notices) WhenConnected(a *Account, s Session, background func(timeout time.Duration, f func(ctx context.Context))) {
 	manager, p, id := a.manager, &a.at.Provider, a.invitation.ID // the call may be over by then
 	owner, after, scopes := a.owner, a.Version, a.scopes

@@ -13,7 +13,8 @@ import (
 	door "github.com/recoursehq/recourse/internal/endpoint"
 )
 
-// Callers is how the pages find out who connects an account: by the same credentials that let callers in to the endpoints.
+// Callers is how the pages identify the person who connects an account: by the credentials that let callers
+// in to the endpoints.
 type Callers struct {
 	Config  *config.Config
 	Lockout *door.Lockout          // nil: nobody is locked out
@@ -24,7 +25,7 @@ type Callers struct {
 
 var errNoConnections = errors.New("providers need a store that keeps connections")
 
-// NewPages returns the pages on which accounts are connected; nil: there is nothing to connect.
+// NewPages returns the pages for connecting accounts, or nil if there is nothing to connect.
 func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.Logger) (http.Handler, error) {
 	if len(providers) == 0 {
 		return nil, nil //nolint:nilnil // no pages are an answer
@@ -46,7 +47,7 @@ func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.
 
 var errNotTheKey = errors.New("the endpoint knows no such key")
 
-// asks returns how the callers of an entry of access control say on a page who they are.
+// asks returns how the callers of an entry of access control identify themselves on a page.
 func (of Callers) asks(access string) connection.Asked {
 	if login := of.Logins[access]; login != nil {
 		return connection.Asked{Login: login}
@@ -57,7 +58,8 @@ func (of Callers) asks(access string) connection.Asked {
 	return connection.Asked{Key: "API key of your agent"}
 }
 
-// verifyKey finds out whose key was entered on a page, with its id or without. Guessing is bounded as at the endpoint itself.
+// verifyKey finds the owner of a key that was entered on a page, with or without an id. Guessing is limited
+// as at the endpoint itself.
 func (of Callers) verifyKey(r *http.Request, access, id, key string) (connection.Person, error) {
 	address := door.Proxies(of.Config.Proxies()).Client(r)
 	if of.Lockout.Wait(address, time.Now()) > 0 {

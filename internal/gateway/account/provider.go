@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 )
 
-// Providers are those of a configuration, by name.
+// Providers are a configuration's providers, by name.
 type Providers map[string]*Provider
 
 // A Provider is where callers have accounts.
@@ -39,7 +39,7 @@ type Holder struct {
 	Login    bool // they can sign in on a page, though what they call with is a token
 }
 
-// owner returns whose account it is.
+// owner returns who owns the account.
 func (p *Provider) owner(h *Holder) string {
 	switch who := h.Verified; {
 	case p.Flow == connection.ClientCredentials:

@@ -23,12 +23,12 @@ var (
 	_ http.Flusher        = (*answer)(nil)
 )
 
-// An answer is what the handler answers to one message of a host: a http.ResponseWriter that
-// writes the messages in it as lines. A JSON body is one message; of an event stream each
-// event is one, written as soon as it is complete.
+// An answer is the handler's answer to one message from a host: an http.ResponseWriter that writes its
+// messages as lines. A JSON body is one message; in an event stream each event is one, written as soon as it
+// is complete.
 type answer struct {
 	out *lineWriter
-	id  wire.ID // of the request; empty where no answer is expected
+	id  wire.ID // of the request; empty if no answer is expected
 
 	header http.Header
 	status int
@@ -39,21 +39,20 @@ type answer struct {
 	text lineText
 	scan wire.Scanner // of a JSON body
 
-	loud   bool         // an error that answers nothing is written, too
+	loud   bool         // errors that answer nothing are written, too
 	quiet  *atomic.Bool // nothing is written
 	keep   bool         // whether the result is kept
 	result json.Value   // of the answer, unless it is large
 
-	answered  bool   // the answer has come
-	aborted   bool   // the handler broke the answer off
+	answered  bool   // the answer has arrived
+	aborted   bool   // the handler aborted the answer
 	lastEvent string // the id of the last event
 	retry     time.Duration
 	onAnswer  func()
 }
 
-// IsStdio reports whether the answer that w writes goes to a host over stdio: there are no
-// headers then, and what they say stands in the body alone (MCP 2026-07-28,
-// basic/transports/stdio, "Request Metadata").
+// IsStdio reports whether the answer that w writes goes to a host over stdio: there are no headers then, and
+// everything has to be in the body (MCP 2026-07-28, basic/transports/stdio, "Request Metadata").
 func IsStdio(w http.ResponseWriter) bool {
 	_, ok := w.(*answer)
 	return ok
@@ -66,8 +65,7 @@ func (h *host) newAnswer(id wire.ID) *answer {
 	}
 }
 
-// send has a message answered. What is said to a notification is dropped: the handler has
-// logged it.
+// send gets an answer to a message. Answers to notifications are dropped: the handler has logged them.
 func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line, header http.Header) {
 	var body io.Reader = http.NoBody
 	if l != nil {
@@ -88,8 +86,8 @@ func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line,
 	h.Handler.ServeHTTP(a, r)
 }
 
-// recovered does what net/http does about a panic: the answer is broken off, and the next
-// message is served all the same.
+// recovered does what net/http does after a panic: the answer is aborted, and the next message is served all
+// the same.
 func (h *host) recovered(ctx context.Context, a *answer) {
 	v := recover()
 	if v == nil {
@@ -104,7 +102,7 @@ func (h *host) recovered(ctx context.Context, a *answer) {
 // Header returns the headers of the answer.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader takes the status of the answer.
+// WriteHeader records the status of the answer.
 func (a *answer) WriteHeader(status int) {
 	if a.status != 0 {
 		return
@@ -132,14 +130,13 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush has nothing to do: an event goes out when it is complete, and a message
-// cannot go out before.
+// Flush does nothing: an event is sent when it is complete, and a message cannot be sent before that.
 func (a *answer) Flush() {}
 
-// SetReadDeadline has nothing to do: the message has been read.
+// SetReadDeadline does nothing: the message has been read.
 func (a *answer) SetReadDeadline(time.Time) error { return nil }
 
-// add takes a part of a message.
+// add appends a part of a message.
 func (a *answer) add(p []byte) {
 	_, _ = a.scan.Write(p) // Close says what is wrong
 	a.text.add(p)
@@ -173,7 +170,7 @@ func (a *answer) events(from io.Reader) {
 	}
 }
 
-// message writes what was taken as a line, if it is a message, and reports whether it is.
+// message writes the collected text as a line if it is a message, and reports whether it is.
 func (a *answer) message(signs *wire.Signs) bool {
 	if a.text.err != nil {
 		return false
@@ -197,13 +194,13 @@ func (a *answer) message(signs *wire.Signs) bool {
 	return true
 }
 
-// maxKept bounds a result that is kept, and maxRefusal the body of a refusal that is read.
+// maxKept limits a result that is kept, and maxRefusal the body of a refusal that is read.
 const (
 	maxKept    = 1 << 20
 	maxRefusal = 64 << 10
 )
 
-// hold keeps the result where somebody needs it.
+// hold keeps the result for whoever needs it.
 func (a *answer) hold(signs *wire.Signs) {
 	if text := a.text.inMemory(maxKept); a.keep && text != nil {
 		a.result = bytes.Clone(signs.Result.Of(text))
@@ -216,8 +213,7 @@ func (a *answer) drop() {
 	a.scan.Reset()
 }
 
-// end deals with the body when it is complete. What is no answer although one is
-// expected is left for settle.
+// end handles a complete body. If an answer is expected but this is none, settle deals with it.
 func (a *answer) end(ctx context.Context) {
 	if a.stream {
 		_ = a.pipe.Close() // never fails
@@ -230,7 +226,7 @@ func (a *answer) end(ctx context.Context) {
 	}
 }
 
-// wait returns how long to wait before the stream is opened again.
+// wait returns how long to wait before the stream is reopened.
 func (a *answer) wait() time.Duration {
 	if a.retry < 0 {
 		return resumeWait
@@ -238,8 +234,8 @@ func (a *answer) wait() time.Duration {
 	return min(a.retry, resumeMost)
 }
 
-// settle makes sure that a request has its answer: it says what the HTTP answer said,
-// where that was no message. A call that was cancelled gets none.
+// settle makes sure that a request gets its answer: it repeats what the HTTP answer said if that was not a
+// message. A cancelled call gets none.
 func (a *answer) settle(ctx context.Context) {
 	defer a.drop()
 	if a.answered || ctx.Err() != nil || a.quiet.Load() {
@@ -254,8 +250,8 @@ func (a *answer) settle(ctx context.Context) {
 	a.out.rpcError(a.id, code, message, data)
 }
 
-// refusal returns the JSON-RPC error that says what an HTTP answer says: an error
-// without an id, a problem document (RFC 9457), or anything else by its status.
+// refusal returns the JSON-RPC error for an HTTP answer: an error without an id, a problem document (RFC
+// 9457), or anything else by its status.
 func (a *answer) refusal(body []byte) (code int, message string, data []byte) {
 	code = wire.CodeInternalError
 	if a.status >= http.StatusBadRequest && a.status < http.StatusInternalServerError {

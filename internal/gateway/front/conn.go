@@ -7,21 +7,19 @@ import (
 )
 
 const (
-	// writeTimeout is how long a client may take to receive a piece of what it is sent,
-	// and endTimeout how long it may when the gateway ends.
+	// writeTimeout is how long a client may take to receive a piece of an answer, and endTimeout how long
+	// when the gateway ends.
 	writeTimeout = 60 * time.Second
 	endTimeout   = 5 * time.Second
-	// writePiece is how much is sent at a time, and sendBuffer what the system holds
-	// of it for a client that is behind. Both are small, so that a client that reads
-	// slowly shows that it does.
+	// writePiece is how much is sent at a time, and sendBuffer what the system holds for a client that is
+	// behind. Both are small, so that a slow reader is noticed.
 	writePiece = 32 << 10
 	sendBuffer = 256 << 10
 )
 
-// clientConns are the connections of clients. What is written to any of them, of an
-// answer, a stream or a refusal, and by net/http itself, has to be received in time: a
-// client that does not read holds nothing for long. How long an answer takes to come
-// does not matter.
+// clientConns are the connections of clients. Everything written to them, by us or by net/http itself, has to
+// be received in time: a client that does not read cannot hold anything for long. How long an answer takes to
+// arrive does not matter.
 type clientConns struct {
 	net.Listener
 
@@ -55,7 +53,7 @@ func (l *clientConns) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// end leaves clients less time, those among them too that are being written to.
+// end gives clients less time, even for writes in progress.
 func (l *clientConns) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +105,8 @@ func (c *clientConn) hurry(patience time.Duration) {
 	}
 }
 
-// CloseWrite ends what is sent, as net/http does before it hangs up on a client that
-// is still sending.
+// CloseWrite ends the sending side, as net/http does before it closes the connection of a client that is
+// still sending.
 func (c *clientConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

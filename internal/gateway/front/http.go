@@ -25,19 +25,20 @@ const (
 // HTTP lets clients in over HTTP.
 type HTTP struct {
 	Handler http.Handler
-	Log     *slog.Logger // gets what clients do wrong below HTTP
-	// Standard says that net/http's server answers alone, without the lean one before it.
+	Log     *slog.Logger // reports what clients do wrong below HTTP
+	// Standard says that only net/http's server is used, without the lean one in front of it.
 	Standard bool
-	// TLS is what clients are reached over, in HTTP/2 as well; then net/http's server answers
-	// alone, too. nil: plain HTTP.
+	// TLS is the configuration for clients over TLS, with HTTP/2; net/http's server is then used alone, too.
+	// nil means plain HTTP.
 	TLS *tls.Config
-	// Drain is called when no new requests are taken any more: it ends what has no end of its own.
+	// Drain is called when no new requests are accepted any more: it ends what has no end of its own.
 	Drain func()
-	// Delay says, when ctx has ended, how long requests are still taken; nil: not at all. Answers then ask clients to close
-	// their connections, which would otherwise be closed while the next request is on its way.
+	// Delay says how long requests are still accepted after ctx has ended; nil: not at all. Answers then ask
+	// clients to close their connections, which would otherwise be closed while the next request is on its
+	// way.
 	Delay func() time.Duration
-	// Writing is how long a client may take to receive a piece of what it is sent, and
-	// Ending how long it may when Serve ends; 0 is a minute, and 5 s.
+	// Writing is how long a client may take to receive a piece of an answer, and Ending how long when Serve
+	// ends; 0 means a minute, and 5 s.
 	Writing, Ending time.Duration
 }
 
@@ -83,12 +84,12 @@ func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.Handler.ServeHTTP(w, r)
 }
 
-// Serve answers requests on ln until ctx ends and Delay has passed; then it takes no new ones, and gives those
-// under way up to grace to end. It closes ln. The error is nil after a ctx that has ended,
-// unless calls had to be broken off.
+// Serve answers requests on ln until ctx ends and Delay has passed; it then accepts no new ones, and gives
+// those in progress up to grace to finish. It closes ln. After the end of ctx, the error is nil unless calls
+// had to be aborted.
 //
-// There is no limit on the time of an answer, which the handler sets. But a client has to
-// read what it is sent: one that takes nothing of it for a time is hung up on.
+// There is no time limit for an answer, which is up to the handler. But clients must read: one that takes
+// nothing for a time is disconnected.
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	conns := newClientConns(ln, cmp.Or(h.Writing, writeTimeout), cmp.Or(h.Ending, endTimeout))
 	failed := make(chan error, 1)
@@ -116,7 +117,7 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 	defer cancel()
 	err := srv.Shutdown(ending)
 	if errors.Is(err, context.DeadlineExceeded) {
-		_ = srv.Close() // what is left is broken off
+		_ = srv.Close() // the rest is aborted
 		return fmt.Errorf("calls were still under way after %s and had to be cut off", grace)
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func (w *lineWriter) failed() error {
 	}
 }
 
-// write has a message written as a line. After a failure nothing more is written.
+// write sends a message as a line. After a failure nothing more is written.
 func (w *lineWriter) write(line func(io.Writer) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *lineWriter) write(line func(io.Writer) error) {
 	}
 }
 
-// rpcError writes a JSON-RPC error of the front's own.
+// rpcError writes one of the front's own JSON-RPC errors.
 func (w *lineWriter) rpcError(id wire.ID, code int, message string, data []byte) {
 	text := append(wire.AppendError(nil, id, code, message, data), '\n')
 	w.write(func(out io.Writer) error {
@@ -61,8 +61,8 @@ func (w *lineWriter) failure(id wire.ID, e *recourse.Error) {
 	w.rpcError(id, wire.CodeInternalError, e.Message, data)
 }
 
-// A lineText is a message that is put together before it is written, since a line
-// has to be whole and others wait to write theirs.
+// A lineText is a message that is assembled before it is written, since a line has to be complete and others
+// wait to write theirs.
 type lineText struct {
 	*spool.Text
 
@@ -76,7 +76,7 @@ func (t *lineText) add(p []byte) {
 	}
 }
 
-// drop forgets the message.
+// drop discards the message.
 func (t *lineText) drop() {
 	t.Drop()
 	t.err = nil
@@ -98,7 +98,7 @@ func (t *lineText) writeLine(w io.Writer) error {
 		return err
 	}
 	_, err := io.Copy(oneLine{w}, t.Text)
-	// A line is ended even if its rest is lost, so that the next one stands alone.
+	// A line is ended even if its rest is lost, so that the next one is separate.
 	_, endErr := w.Write([]byte{'\n'})
 	return errors.Join(err, endErr)
 }

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// stdioGrace is how long calls under way may take when the host has closed its end.
+	// stdioGrace is how long calls in progress may take after the host has closed its end.
 	stdioGrace = 30 * time.Second
-	// stdioGoodbye bounds the ending of the session, and of calls that were broken off.
+	// stdioGoodbye limits how long ending the session, and aborted calls, may take.
 	stdioGoodbye = 2 * time.Second
-	// maxStdioCalls bounds the calls under way of one host.
+	// maxStdioCalls limits the calls in progress of one host.
 	maxStdioCalls = 256
 )
 
-// Stdio lets in one host that speaks MCP over a pair of streams (MCP 2025-11-25 and
-// 2026-07-28, basic/transports). Each message becomes a request of Streamable HTTP within
-// the process, so that the handler need not know another transport.
+// Stdio lets in one host that speaks MCP over a pair of streams (MCP 2025-11-25 and 2026-07-28,
+// basic/transports). Each message becomes a request of Streamable HTTP within the process, so that the
+// handler does not need to know another transport.
 type Stdio struct {
 	Handler http.Handler
 	Path    string // of the requests
@@ -37,13 +37,13 @@ type Stdio struct {
 	Log     *slog.Logger
 }
 
-// Serve reads messages from in, a line each, has them answered side by side, and writes what
-// comes back to out, a whole line each and nothing else. What is no message, or larger than
-// the limit, is answered with a JSON-RPC error, and never ends the session.
+// Serve reads messages from in, a line each, gets answers to them concurrently, and writes only complete
+// lines with the answers to out. A line that is not a message, or is larger than the limit, is answered with
+// a JSON-RPC error, and never ends the session.
 //
-// It returns when in ends, after calls under way have had up to 30 s to end; when out
-// cannot be written, with that error; and when ctx ends, at once: calls are broken
-// off. A read of in that is under way then is left behind until in ends or is closed.
+// It returns when in ends, after calls in progress have had up to 30 s to finish; if out cannot be written,
+// with that error; and when ctx ends, at once: calls are aborted. A read from in that is in progress is then
+// left behind until in ends or is closed.
 func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,7 +72,7 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// A host is the one that is served.
+// A host is the host being served.
 type host struct {
 	Stdio
 
@@ -82,21 +82,21 @@ type host struct {
 	room  spool.Room
 
 	life context.Context //nolint:containedctx // the life of the calls and the stream
-	work sync.WaitGroup  // what is under way, and the stream; begun by enter
+	work sync.WaitGroup  // work in progress, and the stream; begun by enter
 
-	opening sync.Mutex // held while a session is opened
+	opening sync.Mutex // held while a session is being opened
 
 	mu      sync.Mutex
 	open    wire.Line // its initialize request
 	session string
 	version string             // of the protocol, as negotiated; empty: none that HTTP knows
 	ready   bool               // it has said notifications/initialized
-	ended   bool               // nothing more begins
+	ended   bool               // nothing new begins
 	unhear  context.CancelFunc // ends the stream
 	calls   map[*hostCall]struct{}
 }
 
-// A hostCall is a request of the host under way.
+// A hostCall is a request of the host in progress.
 type hostCall struct {
 	id        wire.ID
 	era       wire.Era
@@ -104,8 +104,9 @@ type hostCall struct {
 	cancelled atomic.Bool // the host has no use for an answer
 }
 
-// read takes the host's lines until there are no more. Whoever has read a request goes on with it, while another goroutine reads
-// the next line: to wake one for the request would take longer than all else here.
+// read reads the host's lines until there are no more. The goroutine that has read a request continues with
+// it, while another one reads the next line: waking one for the request would take longer than everything
+// else here.
 func (h *host) read() {
 	for isRequest := false; !isRequest; {
 		l, err := h.lines.Next()
@@ -124,7 +125,7 @@ func (h *host) read() {
 	}
 }
 
-// enter begins work that end waits for. It reports false when the host is served no longer.
+// enter begins work that end waits for. It reports false if the host is no longer served.
 func (h *host) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,9 +135,8 @@ func (h *host) enter() bool {
 	return !h.ended
 }
 
-// end lets calls under way end for a time, breaks off what is left, and ends the
-// session. What does not even end then, since the host takes nothing any more, is
-// left behind.
+// end gives calls in progress some time, aborts the rest, and ends the session. Anything that does not even
+// end then, since the host reads nothing any more, is left behind.
 func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 	h.mu.Lock()
 	h.ended = true
@@ -168,8 +168,8 @@ func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 	}
 }
 
-// take deals with one line. Requests run side by side: of these it has somebody else read on, and reports true. Messages
-// whose order matters are dealt with before the next line is taken.
+// take handles one line. Requests run concurrently: for them it makes another goroutine read on, and reports
+// true. Messages whose order matters are handled before the next line is read.
 func (h *host) take(l wire.Line) (isRequest bool) {
 	var m wire.Message
 	err := wire.Parse(l.Text, &m)
@@ -199,7 +199,7 @@ func (h *host) initialize(l wire.Line, m *wire.Message) {
 	defer h.opening.Unlock()
 	h.mu.Lock()
 	h.unhear()
-	h.open, h.session, h.version, h.ready = l, "", "", false // the host begins anew
+	h.open, h.session, h.version, h.ready = l, "", "", false // the host starts over
 	h.mu.Unlock()
 	a := h.newAnswer(m.ID)
 	a.keep = true
@@ -208,7 +208,7 @@ func (h *host) initialize(l wire.Line, m *wire.Message) {
 	h.opened(a)
 }
 
-// opened takes over the session that initialize was answered with.
+// opened takes over the session from the answer to initialize.
 func (h *host) opened(a *answer) {
 	var version string
 	if raw := json.Lookup(a.result, "/protocolVersion"); raw.Kind() == '"' {
@@ -222,9 +222,8 @@ func (h *host) opened(a *answer) {
 	h.session, h.version = a.header.Get(wire.HeaderSession), version
 }
 
-// reopen opens a session in place of one that the gateway does not know any more,
-// such as after a day of silence. However many calls find that out, it is done once.
-// It reports whether there is another session now.
+// reopen opens a session to replace one that the gateway no longer knows, such as after a day of silence.
+// However many calls find that out, it is done once. It reports whether there is another session now.
 func (h *host) reopen(header http.Header) bool {
 	h.opening.Lock()
 	defer h.opening.Unlock()
@@ -256,7 +255,8 @@ func (h *host) reopen(header http.Header) bool {
 	return true
 }
 
-// call carries out a request, while another goroutine reads on. It reports false when there are too many already.
+// call carries out a request, while another goroutine reads on. It reports false if there are too many
+// already.
 func (h *host) call(l wire.Line, m *wire.Message) bool {
 	ctx, cancel := context.WithCancel(h.life)
 	c := &hostCall{id: m.ID, era: wire.Legacy, cancel: cancel}
@@ -299,8 +299,8 @@ func (h *host) done(c *hostCall) {
 	delete(h.calls, c)
 }
 
-// cancel ends a call that the host wants no more. In the legacy era the server is told; in the
-// modern one ending the stream of a call cancels it, which the handler sees to.
+// cancel ends a call that the host no longer wants. A legacy server is notified; in the modern era ending the
+// stream of a call cancels it, which is up to the handler.
 func (h *host) cancel(l wire.Line, m *wire.Message) {
 	var found *hostCall
 	h.mu.Lock()
@@ -321,8 +321,7 @@ func (h *host) cancel(l wire.Line, m *wire.Message) {
 	}
 }
 
-// header returns the headers that HTTP wants for a message; m is nil where there is
-// none that can be read.
+// header returns the headers that HTTP requires for a message; m is nil if it could not be read.
 func (h *host) header(m *wire.Message) http.Header {
 	to := plainHeader()
 	if m != nil && m.ProtocolVersion != "" {
@@ -350,12 +349,12 @@ const (
 	// wait after failures is resumeMost.
 	resumeWait = time.Second
 	resumeMost = 30 * time.Second
-	// maxResumes bounds how often the rest of one answer is asked for.
+	// maxResumes limits how often the rest of one answer is requested.
 	maxResumes = 10
 )
 
-// resume asks for the rest of an answer whose stream the server has ended after an
-// event with an id (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
+// resume requests the rest of an answer whose stream the server has ended after an event with an id (MCP
+// 2025-11-25, basic/transports, "Resumability and Redelivery").
 func (h *host) resume(ctx context.Context, a *answer, header http.Header) {
 	for range maxResumes {
 		if a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
@@ -371,8 +370,7 @@ func (h *host) resume(ctx context.Context, a *answer, header http.Header) {
 	}
 }
 
-// begin opens the stream on which the server speaks of its own accord, now that the
-// host is ready for it.
+// begin opens the stream for what the server says unasked, now that the host is ready for it.
 func (h *host) begin() {
 	header := h.header(nil)
 	if header.Get(wire.HeaderSession) == "" {
@@ -391,8 +389,8 @@ func (h *host) begin() {
 	h.work.Go(func() { h.hear(ctx, header) })
 }
 
-// hear passes on what the server says of its own accord, until the session ends or
-// it turns out that the server says nothing.
+// hear passes on what the server says unasked, until the session ends or it turns out that the server says
+// nothing.
 func (h *host) hear(ctx context.Context, header http.Header) {
 	for failures := 0; ; {
 		a := h.newAnswer(nil)

@@ -12,8 +12,8 @@ type overTLS struct{ *http.Server }
 // Serve implements [server].
 func (s overTLS) Serve(ln net.Listener) error { return s.ServeTLS(ln, "", "") }
 
-// patient does for the streams of HTTP/2 what clientConn does for connections: a client that reads
-// others of its streams, but not this one, holds it for no longer than so much time a piece.
+// patient does for the streams of HTTP/2 what clientConn does for connections: a client that reads its other
+// streams, but not this one, only holds it for a limited time per piece.
 type patient struct {
 	http.Handler
 

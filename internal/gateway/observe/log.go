@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Log is the observer that writes a line for each failure, and one for each request where the configuration asks for that.
-// What a client may put into its request freely is cut, and credentials in it are masked.
+// A Log is the observer that writes a line for each failure, and one for each request if the configuration
+// asks for that. Texts that a client chooses freely are cut, and credentials in them are masked.
 type Log struct{ To *slog.Logger }
 
 var _ Observer = Log{}
@@ -70,7 +70,7 @@ func (l Log) request(o *Outcome) {
 		slog.Int("bytes_in", o.Request.Bytes), slog.Int64("bytes_out", o.Bytes))
 }
 
-// levelOf returns how much a failure matters to the operator.
+// levelOf returns the log level for a failure.
 func levelOf(o *Outcome, e *recourse.Error) slog.Level {
 	refused := e.Kind == recourse.KindClientError ||
 		e.Upstream.Status < http.StatusInternalServerError && e.Kind.Class() != recourse.ClassUpstream
@@ -84,7 +84,7 @@ func levelOf(o *Outcome, e *recourse.Error) slog.Level {
 	}
 }
 
-// text returns an attribute, or the empty one, which handlers leave out, without a value.
+// text returns an attribute, or the empty one, which handlers omit, if there is no value.
 func text(key, value string) slog.Attr {
 	if value == "" {
 		return slog.Attr{}

@@ -1,4 +1,4 @@
-// Package observe is what observers are told of a call when it has ended, and the observer that writes the log.
+// Package observe has what observers learn about a call that has ended, and the observer that writes the log.
 package observe
 
 import (
@@ -16,43 +16,43 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An Observer is told of each call once, when it has ended. It must not block: the answer may wait for it. It does not change what it
-// is given, which is valid until Ended returns: see [Outcome.Keep].
+// An Observer is given each call once, when it has ended. It must not block: the answer may wait for it. It
+// must not change the outcome, which is valid until Ended returns: see [Outcome.Keep].
 type Observer interface {
 	Ended(o *Outcome)
 }
 
-// An Outcome is how a request has ended. Its methods mask what they return, which takes time:
-// they may be called later, of a copy that is kept, which holds on to the request's body until then.
+// An Outcome is how a request ended. Its methods mask what they return, which takes time: they may be called
+// later, on a kept copy, which holds on to the request's body until then.
 type Outcome struct {
-	ID       string          // of the request, which every log and answer on its way names
-	Caller   authn.Identity  // zero: nobody was verified
+	ID       string          // of the request; every log entry and answer carries it
+	Caller   authn.Identity  // zero: not verified
 	User     string          // that the path names
 	Peer     string          // the address that the request came from; "": over stdio
-	Server   string          // "": the request was for none
-	Contract string          // in whose form failures are told
+	Server   string          // "": the request was for no server
+	Contract string          // whose form failures have
 	Method   string          // of MCP, "other" if it has no such method; "": the request had none
-	Tool     string          // that was called, if the server lists it
-	Name     string          // of the tool, prompt or resource that was asked for, as the client wrote it
-	Nature   retry.Nature    // what the tool, or the method, does to the world
+	Tool     string          // the tool that was called, if the server lists it
+	Name     string          // the tool, prompt or resource that was requested, as the client wrote it
+	Nature   retry.Nature    // the nature of the tool or method
 	End      string          // success, failure, broken off, client gone
-	Record   *recourse.Error // of a failure, as the client was told, with effect, retry, verify and origin; nil: there was none
-	Observed bool            // the failure was passed on as it came
+	Record   *recourse.Error // the failure as the client got it, with effect, retry, verify and origin; nil: there was none
+	Observed bool            // the failure was passed on unchanged
 	Began    time.Time
 	Took     time.Duration
-	Status   int           // of HTTP, toward the client; 0: it got no answer
+	Status   int           // the HTTP status for the client; 0: it got no answer
 	Bytes    int64         // of the answer's content, toward the client
 	Sent     int           // how often the request was sent to the server
 	Attempts []Attempt     // at most 16 of them, in the order of their beginning
-	Queued   time.Duration // in which it waited for its turn
+	Queued   time.Duration // the time that it waited for its turn
 	Limit    string        // the name of the limit that refused it; "": none did
-	Reason   string        // why the request was not sent again; "": that did not come up
+	Reason   string        // why the request was not repeated; "": the question did not arise
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
 	Request  Request   // what the client has sent
-	Failures []Failure // all that there is to tell of them; more than one if an answer failed twice
-	Private  Private   // what it takes to mask what is told
+	Failures []Failure // everything known about them; more than one if an answer failed twice
+	Private  Private   // masks what is reported
 	Logged   bool      // the configuration asks for a line of every request
 }
 
@@ -63,7 +63,7 @@ func (o *Outcome) Keep() *Outcome {
 	return &kept
 }
 
-// The ends of a call.
+// How calls can end.
 const (
 	Succeeded = "success"
 	Failed    = "failure"
@@ -83,15 +83,15 @@ type Request struct {
 	Held        int    // bytes of memory that the outcome holds on to
 }
 
-// A Failure is what there is to tell of one.
+// A Failure is everything known about one failure.
 type Failure struct {
 	Message  string
 	Error    *recourse.Error
 	Note     string // what is special about it
 	Attempts int
-	Reason   string // why the call was not sent again
-	Cause    error  // what it comes of, private
-	Before   error  // what the server said, where that was passed on
+	Reason   string // why the call was not repeated
+	Cause    error  // its cause, private
+	Before   error  // what the server said, if that was passed on
 	After    error  // and what would have been said instead
 }
 
@@ -102,11 +102,11 @@ type Attempt struct {
 	Took    time.Duration       // until the answer began, or the attempt failed
 	Status  int                 // of the server's answer; 0: there was none
 	Failure recourse.Kind       // that it ended in; "": none
-	Reason  string              // why the request was sent again after it, or why it was not; "": that did not come up
+	Reason  string              // why the request was repeated after it, or why not; "": the question did not arise
 	Span    tracecontext.SpanID // that the server was told; zero: none
 }
 
-// A Span is where a request stands in a distributed trace.
+// A Span is where a request is in a distributed trace.
 type Span struct {
 	Own    tracecontext.Context
 	Parent tracecontext.Context // zero: the trace began at the gateway
@@ -114,7 +114,7 @@ type Span struct {
 	State  string               // tracestate
 }
 
-// Cause returns what the failure comes of, as it stands in the log; "" where that is not known.
+// Cause returns the cause of the failure, as in the log; "" if it is not known.
 func (o *Outcome) Cause() string {
 	if len(o.Failures) == 0 {
 		return ""
@@ -150,13 +150,14 @@ func (o *Outcome) TraceID() string {
 	return ""
 }
 
-// ShowsArguments reports whether the contract may show what was given as an argument.
+// ShowsArguments reports whether the contract may show the value of an argument.
 func (o *Outcome) ShowsArguments() bool {
 	return o.Private.Contract != nil && o.Private.Contract.ShowsArguments()
 }
 
-// Arguments returns the arguments of the call as they may be kept: JSON with secrets masked, or only their names and types, where
-// values are not asked for or the contract may show none. It is nil where there are no arguments.
+// Arguments returns the arguments of the call in the form in which they may be kept: JSON with secrets
+// masked, or only names and types, if values are not wanted or the contract may show none. It is nil if there
+// are no arguments.
 func (o *Outcome) Arguments(values bool) []byte {
 	p := o.Private
 	if len(p.Arguments) == 0 || p.Contract == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
-// Private is what it takes to mask what is told of a call. It may be kept after the call has ended.
+// Private masks what is reported about a call. It may be kept after the call has ended.
 type Private struct {
 	Contract  *contract.Contract // of the endpoint; nil: the request was for none
 	Entry     func() []string    // returns the secrets of the server's entry
@@ -18,7 +18,7 @@ type Private struct {
 	Arguments []byte
 }
 
-// Secrets returns the secrets of the server's entry and of the call, whether or not its client is still there.
+// Secrets returns the secrets of the server's entry and of the call, even if its client has gone.
 func (p Private) Secrets() []string {
 	secrets := slices.Concat(p.Entry(), redact.Arguments(p.Arguments))
 	if p.Tool != nil {
@@ -27,7 +27,7 @@ func (p Private) Secrets() []string {
 	return secrets
 }
 
-// Mask returns a private cause as it may stand in the log.
+// Mask returns a private cause in the form in which it may be logged.
 func (p Private) Mask(err error) slog.LogValuer {
 	if p.Contract == nil {
 		return masked{err: err}
@@ -35,8 +35,8 @@ func (p Private) Mask(err error) slog.LogValuer {
 	return masked{err, p.Secrets}
 }
 
-// masked is a private cause as it may stand in the log: credentials, and what the
-// server's entry holds of secrets, are masked, the rest is kept.
+// masked is a private cause for the log: credentials and the secrets in the server's entry are masked, the
+// rest is kept.
 type masked struct {
 	err     error
 	secrets func() []string // nil: none are known

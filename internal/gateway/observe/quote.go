@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxQuoted bounds how much of a foreign text is kept for the log, and maxLogged how much of
-	// it stands there once it has been masked: half of a secret would not be known for one.
+	// maxQuoted limits how much of a foreign text is kept for the log, and maxLogged how much of it is logged
+	// after masking: half a secret would not be recognised as one.
 	maxQuoted = 16 << 10
 	maxLogged = 4 << 10
-	// maxName bounds a name that a client has given.
+	// maxName limits a name from a client.
 	maxName = 64
 )
 
-// Shown returns the beginning of an answer of ours as a model or a program would see it.
+// Shown returns the beginning of one of our answers as a model or a program would see it.
 func Shown(a contract.Answer) string {
 	switch a.Surface {
 	case contract.SurfaceResult:
@@ -30,8 +30,7 @@ func Shown(a contract.Answer) string {
 	return fmt.Sprintf("HTTP %d: %s", a.Status, Beginning(string(a.Body)))
 }
 
-// Said returns the beginning of what a result or an error of the server's says: its texts,
-// or its JSON where it has none.
+// Said returns the beginning of what a server's result or error says: its texts, or its JSON if it has none.
 func Said(raw []byte) string {
 	var result struct {
 		Content []struct {
@@ -54,7 +53,7 @@ func Said(raw []byte) string {
 // Beginning returns the beginning of a foreign text, for the log.
 func Beginning(text string) string { return Cut(text, maxQuoted) }
 
-// Cut returns a text of which no more than most bytes are left.
+// Cut shortens a text that is longer than most bytes.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -62,7 +61,7 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " [cut]"
 }
 
-// named returns a name that a client has given as it may stand in the log.
+// named returns a name from a client in the form in which it may be logged.
 func named(name string) string {
 	if name == "" {
 		return ""

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// maxLinks bounds the links that one client wants to hear of.
+// maxLinks limits the links about which one client is notified.
 const maxLinks = 16
 
-// listeners are the streams that a legacy client has opened for what the server says of its own accord, and the links that it
-// wants to hear of. The zero value is none.
+// listeners are the streams that a legacy client has opened for what the server says unasked, and the links
+// about which it is notified. The zero value is empty.
 type listeners struct {
 	mu      sync.Mutex
 	streams []*Listener
 	links   []string // ids
 }
 
-// A Listener is one stream. The gateway may say something of its own on it, between the server's messages.
+// A Listener is one stream. The gateway may send messages of its own on it, between the server's.
 type Listener struct {
 	of *Session // nil: it is of none
 
@@ -25,7 +25,8 @@ type Listener struct {
 	event bool                     // one is under way
 }
 
-// Listen makes a stream one of the session's. say sends something to the client on it. A stream may be of no session.
+// Listen makes a stream one of the session's. say sends something to the client on it. A stream need not
+// belong to a session.
 func (s *Session) Listen(say func(event []byte) error) *Listener {
 	l := &Listener{of: s, say: say}
 	if s != nil {
@@ -36,7 +37,7 @@ func (s *Session) Listen(say func(event []byte) error) *Listener {
 	return l
 }
 
-// Begin begins an event of the server's, or goes on with it.
+// Begin begins one of the server's events, or continues it.
 func (l *Listener) Begin() {
 	if !l.event {
 		l.mu.Lock()
@@ -64,7 +65,7 @@ func (l *Listener) Close() {
 	all.streams = slices.DeleteFunc(all.streams, func(other *Listener) bool { return other == l })
 }
 
-// Tell says something to the client on one of its streams. It reports false if none is open.
+// Tell sends something to the client on one of its streams. It reports false if none is open.
 func (s *Session) Tell(event []byte) bool {
 	s.listeners.mu.Lock()
 	open := slices.Clone(s.listeners.streams)
@@ -76,7 +77,8 @@ func (s *Session) Tell(event []byte) bool {
 	})
 }
 
-// Expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
+// Expects records that the client will be notified about a link. It reports false if it already will be, or
+// about too many.
 func (s *Session) Expects(id string) bool {
 	s.listeners.mu.Lock()
 	defer s.listeners.mu.Unlock()

@@ -10,20 +10,21 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// An initialize request that is too long for a ticket is kept in Redis, if there is one. It is sealed, and the ticket holds its key
-// instead. Whoever knows both Redis and the session, but not the keys of the gateway, learns nothing and can change nothing.
+// An initialize request that is too long for a ticket is kept in Redis, if there is one. It is sealed, and
+// the ticket holds its key instead. Someone who knows both Redis and the session, but not the gateway's keys,
+// can learn and change nothing.
 //
-// A Redis that fails is told of once for all sessions: see [limit.Shared].
+// A failing Redis is logged once for all sessions: see [limit.Shared].
 
 const (
-	// openingPrefix begins the keys of such requests. No JSON begins with it.
+	// openingPrefix is the prefix of the keys of such requests. No JSON begins with it.
 	openingPrefix = "recourse:session:"
-	// extendEvery is how often the use of a session extends the life of its request in Redis.
+	// extendEvery is how often using a session extends the life of its request in Redis.
 	extendEvery = time.Minute
 )
 
-// longTicket returns the id of a session whose initialize request is kept in Redis, and its key there. Both are "" if it cannot be
-// kept: the session is then one of this process only.
+// longTicket returns the id of a session whose initialize request is kept in Redis, and its key there. Both
+// are "" if it cannot be kept: the session is then known to this process only.
 func (s *Scope) longTicket(ctx context.Context, t ticket) (id, key string) {
 	if s.Redis == nil || len(t.open) > maxOpening {
 		return "", ""
@@ -46,8 +47,8 @@ func (s *Scope) openingPurpose(key string) []byte {
 	return append([]byte(key+" "), s.purpose()...)
 }
 
-// readOpening replaces the key in a ticket by the request that Redis keeps, and returns the key; "": the ticket has none. It reports
-// false if the request is not there any more, or Redis does not answer.
+// readOpening replaces the key in a ticket by the request kept in Redis, and returns the key; "" if the
+// ticket has none. It reports false if the request no longer exists, or Redis does not answer.
 func (s *Scope) readOpening(ctx context.Context, t *ticket) (key string, ok bool) {
 	if !bytes.HasPrefix(t.open, []byte(openingPrefix)) {
 		return "", true
@@ -65,7 +66,8 @@ func (s *Scope) readOpening(ctx context.Context, t *ticket) (key string, ok bool
 	return key, err == nil
 }
 
-// IsDue reports whether Redis has to be asked, with [Session.Extend], to keep the opening of a session that is used.
+// IsDue reports whether it is time to extend, with [Session.Extend], the life of a session's opening in
+// Redis.
 func (s *Session) IsDue() bool {
 	if s.key == "" {
 		return false
@@ -80,14 +82,15 @@ func (s *Session) IsDue() bool {
 	return due
 }
 
-// Extend has Redis keep the opening of the session.
+// Extend extends the life of the session's opening in Redis.
 func (s *Session) Extend(ctx context.Context, redis *limit.Shared, log *slog.Logger) {
 	if err := redis.Extend(ctx, s.key, sessionIdle); err != nil {
 		log.Debug("extend a session in Redis", slog.String("cause", err.Error()))
 	}
 }
 
-// deleteOpening deletes the request of a session from Redis. A client that is gone has ended its session all the same.
+// deleteOpening deletes the request of a session from Redis. If that fails, the session has ended all the
+// same.
 func (s *Scope) deleteOpening(ctx context.Context, of *Session) {
 	if of.key == "" || s.Redis == nil {
 		return
@@ -97,8 +100,8 @@ func (s *Scope) deleteOpening(ctx context.Context, of *Session) {
 	}
 }
 
-// mayWrite reports whether so many more bytes may be written to Redis. In a day it is as many as are kept in memory, so that clients
-// that open many sessions cannot fill Redis.
+// mayWrite reports whether that many more bytes may be written to Redis. The limit per day is what is kept in
+// memory, so that clients that open many sessions cannot fill Redis.
 func (t *Store) mayWrite(size int, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Scope is the sessions of one caller at one endpoint, of which the caller can name no others.
+// A Scope is the sessions of one caller at one endpoint. The caller can name no others.
 type Scope struct {
 	Caller   upstream.Caller
 	Endpoint string
@@ -28,8 +28,8 @@ type Scope struct {
 	Log      *slog.Logger
 }
 
-// Find returns the session of that id, or nil. It may be one of another process, whose ticket the id is: then header is that of
-// the session. The credentials in it are the same, or the ticket would not open.
+// Find returns the session of that id, or nil. It may come from another process, with a ticket as its id:
+// header is then the session's. The credentials in it are the same, or the ticket would not open.
 func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) *Session {
 	if found := s.Store.find(id, s.Caller); found != nil {
 		return found
@@ -57,7 +57,7 @@ func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) 
 	return s.Store.adopt(adopted)
 }
 
-// Open makes a session of an initialize request that the server has answered with an id of its own.
+// Open makes a session from an initialize request that the server has answered with an id of its own.
 func (s *Scope) Open(ctx context.Context, serverID string, o Opening) *Session {
 	var id, key string
 	if s.Sealer != nil {
@@ -73,7 +73,7 @@ func (s *Scope) Open(ctx context.Context, serverID string, o Opening) *Session {
 	return opened
 }
 
-// Remove ends a session, whose id is not known again.
+// Remove ends a session, whose id is then unknown.
 func (s *Scope) Remove(ctx context.Context, of *Session) {
 	s.Store.remove(of)
 	s.deleteOpening(ctx, of)
@@ -84,7 +84,7 @@ func (s *Scope) purpose() []byte {
 	return append([]byte("session "+s.Endpoint+" "), s.Caller[:]...)
 }
 
-// placeOfTickets names the place to other processes; 0: they cannot know it.
+// placeOfTickets identifies the place to other processes; 0: they cannot know it.
 func (s *Scope) placeOfTickets() uint64 {
 	if s.URL == "" {
 		return 0

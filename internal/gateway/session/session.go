@@ -1,7 +1,9 @@
-// Package session has the sessions of legacy clients: their ids, what is known of each, and how any replica finds one again.
+// Package session has the sessions of legacy clients: their ids, their state, and how any replica finds one
+// again.
 //
-// Sessions are kept by server. A [Scope] is what of them one caller can reach. With keys in the configuration the id of a session
-// is a sealed ticket that says what the session is; without, only the process that has opened it knows it.
+// Sessions are kept by server. A [Scope] is the part that one caller can reach. With keys in the
+// configuration the id of a session is a sealed ticket that describes the session; without, only the process
+// that has opened it knows it.
 package session
 
 import (
@@ -22,17 +24,17 @@ const (
 	// sessionIdle is how long a session without any request is kept. A client whose
 	// session is gone initializes a new one.
 	sessionIdle = 24 * time.Hour
-	// maxSessions bounds the sessions of a server; the one idle longest is dropped first.
+	// maxSessions limits the sessions of a server; the one idle longest is dropped first.
 	maxSessions = 100_000
-	// maxOpening bounds the initialize request that is kept for a session, and its
-	// headers; one that was opened with more cannot be made anew.
+	// maxOpening limits the initialize request that is kept for a session, and its headers; a session opened
+	// with a larger one cannot be renewed.
 	maxOpening = 16 << 10
-	// maxSessionBytes bounds what is kept for the sessions of a server altogether.
+	// maxSessionBytes limits the total size of what is kept for a server's sessions.
 	maxSessionBytes = 64 << 20
 )
 
-// A Session is a legacy session of a client. Its id is the gateway's own and
-// stays the same when the session at the server is lost and made anew.
+// A Session is a legacy session of a client. Its id belongs to the gateway and stays the same when the
+// session at the server is lost and renewed.
 type Session struct {
 	ID        string
 	Questions deadline.Questions // that the server waits for the client to answer
@@ -58,11 +60,10 @@ type Opening struct {
 	Header http.Header // with which it goes to the server
 }
 
-// A Place is where sessions are known: another server, or the same in another process,
-// is another place.
+// A Place is where sessions are known: another server, or the same one in another process, is another place.
 type Place struct{ _ byte } // not empty: each has an address of its own
 
-// Opening returns the request that has opened the session. It is not to be changed.
+// Opening returns the request that opened the session. It must not be changed.
 func (s *Session) Opening() Opening { return s.opening }
 
 // At returns where the session is known, its id there, and its generation.
@@ -104,7 +105,7 @@ func (s *Session) Renew(
 	return renewing, nil
 }
 
-// Renewed returns why the session could not be opened anew after that generation of it.
+// Renewed returns why the session could not be renewed after that generation of it.
 func (s *Session) Renewed(generation int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,11 +115,11 @@ func (s *Session) Renewed(generation int) error {
 	return s.renewed
 }
 
-// A Store keeps the sessions of a server. Make it with [NewStore].
+// A Store keeps the sessions of a server. Create it with [NewStore].
 type Store struct {
 	mu    sync.Mutex
 	byID  *recent.Map[string, *Session]
-	ended *recent.Map[[sha256.Size]byte, struct{}] // hashes of tickets that count no more
+	ended *recent.Map[[sha256.Size]byte, struct{}] // hashes of tickets that are no longer valid
 
 	written      int // bytes, to Redis
 	writtenSince time.Time
@@ -139,7 +140,7 @@ func (t *Store) Kept() (sessions, size int) {
 	return t.byID.Len(), t.byID.Bytes()
 }
 
-// Clear forgets all sessions. Those of tickets are found again.
+// Clear drops all sessions. Those with tickets are found again.
 func (t *Store) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +149,7 @@ func (t *Store) Clear() {
 	}
 }
 
-// add keeps a session that was opened just now. size is that of the opening, with its header.
+// add stores a session that has just been opened. size is that of the opening, with its header.
 func (t *Store) add(s *Session, o Opening) {
 	kept := len(s.ID) + len(s.upstream)
 	if size := len(o.Body) + wire.HeaderSize(o.Header); size <= maxOpening {
@@ -160,8 +161,7 @@ func (t *Store) add(s *Session, o Opening) {
 	t.byID.Keep(s.ID, s, kept)
 }
 
-// find returns the session of that id, or nil. A session belongs to the credentials
-// that it was opened with.
+// find returns the session of that id, or nil. A session belongs to the credentials that it was opened with.
 func (t *Store) find(id string, of upstream.Caller) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,8 +172,8 @@ func (t *Store) find(id string, of upstream.Caller) *Session {
 	return s
 }
 
-// adopt keeps a session of a ticket, unless its client has ended it. It returns the one that is known by that id already,
-// if there is one.
+// adopt stores a session from a ticket, unless its client has ended it. If one is already known by that id,
+// it is returned.
 func (t *Store) adopt(s *Session) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,7 +187,7 @@ func (t *Store) adopt(s *Session) *Session {
 	return s
 }
 
-// remove ends a session, whose id is not known again.
+// remove ends a session, whose id is then unknown.
 func (t *Store) remove(s *Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

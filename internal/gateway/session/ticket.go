@@ -10,9 +10,9 @@ import (
 	"github.com/recoursehq/recourse/internal/seal"
 )
 
-// A ticket is a session id that says, sealed, what the session is. A gateway that has been restarted, or another replica,
-// makes the session of it and goes on; see session_keys in the configuration. It opens for the caller and the server that
-// it was made for.
+// A ticket is a session id that describes the session in sealed form. A gateway that has been restarted, or
+// another replica, restores the session from it and continues; see session_keys in the configuration. It is
+// only valid for the caller and the server that it was made for.
 type ticket struct {
 	issued time.Time
 	server string // the server's id of the session
@@ -21,9 +21,9 @@ type ticket struct {
 }
 
 const (
-	// ticketMark begins the id of a session that is a ticket.
+	// ticketMark is the prefix of a session id that is a ticket.
 	ticketMark = "rt1."
-	// maxTicket is how long a ticket is at most: servers and proxies bound their headers.
+	// maxTicket limits the length of a ticket: servers and proxies limit their headers.
 	maxTicket = 4 << 10
 	// ticketAge is how long a ticket counts. A client whose ticket is too old initializes a new session.
 	ticketAge = 7 * 24 * time.Hour
