@@ -11,14 +11,14 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A made is an answer that no server has given: a message of MCP, or an HTTP answer.
+// A made is an answer that no server has sent: a message of MCP, or an HTTP answer.
 type made struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// instead returns what the client gets in the server's place.
+// instead returns what the client gets instead of the server's answer.
 func (t *treatment) instead(c *call) made {
 	f := t.fault
 	switch {
@@ -90,10 +90,10 @@ func (m made) response(r *http.Request) *http.Response {
 	}
 }
 
-// wrong is the id of no request.
+// wrong is an id that no request has.
 var wrong = wire.ID(`"no-such-request"`)
 
-// change returns what becomes of the server's answer to the call: one text, or two where the client gets two.
+// change returns what the server's answer to the call becomes: one text, or two if the client gets two.
 func (i *Injector) change(t *treatment, c *call, answer []byte) [][]byte {
 	if t.remembers {
 		first := i.recall(c, answer)
@@ -134,7 +134,7 @@ func (f *Fault) thinAnswer(c *call, answer []byte) []byte {
 	return wire.Splice(nil, answer, wire.Edit{At: signs.Result, With: f.thinResult(c.method, result)})
 }
 
-// withID returns a message with another id, and a text without one as it is.
+// withID returns a message with another id; a text without an id is unchanged.
 func withID(text []byte, id wire.ID) []byte {
 	signs, ok := signsOf(text)
 	if !ok || signs.IDAt.IsZero() {

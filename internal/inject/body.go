@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// The errors of faults that a connection would have.
+// Errors as a real connection would return them.
 var (
 	errReset   = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -23,8 +23,9 @@ var (
 // handover is the time between the last byte and a reset, which discards what has not been handed over yet.
 const handover = 20 * time.Millisecond
 
-// deliver returns the reader from which the client gets an answer of that length, and how many bytes the headers announce:
-// fewer come where the connection is reset. A length of -1 is not known, and nothing is halved then.
+// deliver returns the reader from which the client gets an answer of that length, and how many bytes the
+// headers announce: fewer arrive if the connection is reset. A length of -1 means unknown; nothing is halved
+// then.
 func (t *treatment) deliver(ctx context.Context, answer io.Reader, length int64) (io.Reader, int64) {
 	name := ""
 	if t.fault != nil {
@@ -51,7 +52,7 @@ func (t *treatment) deliver(ctx context.Context, answer io.Reader, length int64)
 	}
 }
 
-// dripping reads byte by byte, with a pause before each but the first.
+// dripping reads byte by byte, with a pause before each byte but the first.
 type dripping struct {
 	ctx  context.Context //nolint:containedctx // a Read has none, and ends with the request
 	from io.Reader
@@ -70,7 +71,7 @@ func (d *dripping) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// resetting fails as a connection does that is reset.
+// resetting fails as a connection does when it is reset.
 type resetting struct {
 	ctx context.Context //nolint:containedctx // as that of dripping
 }
@@ -81,7 +82,7 @@ func (r resetting) Read([]byte) (int, error) {
 	return 0, errReset
 }
 
-// maxAnswer bounds an answer that is changed. A larger one passes as it is.
+// maxAnswer limits an answer that is changed. A larger one passes unchanged.
 const maxAnswer = 16 << 20
 
 // A streamed is the body of an event stream: all events but the answer pass as they come.
@@ -89,14 +90,14 @@ type streamed struct {
 	source io.Closer
 	events *wire.MessageReader
 	id     wire.ID
-	// change returns the reader of what the client gets in place of the answer, after which the stream ends.
+	// change returns the reader of what the client gets instead of the answer, after which the stream ends.
 	change func(answer []byte) io.Reader
 
 	passing []byte
 	last    io.Reader
 }
 
-// newStreamed returns the body in place of that of resp.
+// newStreamed returns the body that replaces that of resp.
 func newStreamed(resp *http.Response, id wire.ID, change func([]byte) io.Reader) *streamed {
 	return &streamed{source: resp.Body, events: wire.NewMessageReader(resp, maxAnswer), id: id, change: change}
 }

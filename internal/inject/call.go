@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A call is a request as rules and ledger know it.
+// A call is a request in the form that rules and the ledger use.
 type call struct {
 	method    string
 	tool      string // of an MCP server
@@ -27,7 +27,7 @@ type call struct {
 	tunnel bool    // it is a CONNECT
 }
 
-// name returns what the ledger calls it.
+// name returns the call's name in the ledger.
 func (c *call) name() string {
 	switch {
 	case c.path != "":
@@ -39,13 +39,13 @@ func (c *call) name() string {
 	}
 }
 
-// key returns what is the same for the same call, whoever makes it.
+// key returns a key that is the same for the same call from any client.
 func (c *call) key() string {
 	sum := sha256.Sum256(json.Canonical(c.arguments))
 	return c.name() + "\x00" + string(sum[:])
 }
 
-// ofMessage returns the call that a request of MCP is; nil for every other message.
+// ofMessage returns the call in an MCP request, or nil for any other message.
 func ofMessage(text []byte) *call {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil || m.Kind != wire.Request {
@@ -75,8 +75,8 @@ func clientName(info []byte) string {
 	return client.Name
 }
 
-// ofRequest returns the call that a request to an HTTP API is. What its query and its body say are the arguments: a body
-// that is no object is the argument "body".
+// ofRequest returns the call in a request to an HTTP API. Its query and its body are the arguments: a body
+// that is not an object is the argument "body".
 func ofRequest(r *http.Request, body []byte) *call {
 	c := &call{method: r.Method, path: r.URL.Path, caller: r.UserAgent(), http: true}
 	if c.path == "" {
@@ -100,7 +100,8 @@ func ofRequest(r *http.Request, body []byte) *call {
 	return c
 }
 
-// matches reports whether the match holds for the call; attempt counts how often it has been made, 0 for any.
+// matches reports whether the match applies to the call; attempt counts how often it has been made, 0 for
+// any.
 func (m *Match) matches(c *call, attempt int) bool {
 	if c.path == "" {
 		if m.Method == "" && c.method != wire.MethodToolsCall || m.Tool != "" && c.tool == "" {

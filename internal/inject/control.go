@@ -10,17 +10,18 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// maxPlan bounds a plan that is sent.
+// maxPlan limits the size of a plan that is sent.
 const maxPlan = 256 << 10
 
-// Control returns the handler by which tests ask for the ledger and change the plan:
+// Control returns the handler with which tests read the ledger and change the plan:
 //
 //	GET  /ledger   what became of the calls
 //	GET  /faults   the seed, and what each rule has done
 //	PUT  /faults   another plan, YAML or JSON
 //	POST /reset    an empty ledger, and rules that begin anew
 //
-// It is for a listener on the loopback interface, and refuses what a web page sends. Contracts in a plan are built-in ones.
+// It is for a listener on the loopback interface, and refuses requests from web pages. Plans can only name
+// built-in contracts.
 func Control(i *Injector, traffic Traffic) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ledger", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, i.Ledger()) })
@@ -46,7 +47,7 @@ func Control(i *Injector, traffic Traffic) http.Handler {
 	return local(mux)
 }
 
-// local refuses what comes by way of a browser: from a page, or from a name that leads here by a trick of DNS.
+// local refuses requests from browsers: from a page, or from a name that was made to point here.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" || !endpoint.IsLoopback(r.Host) {

@@ -18,15 +18,16 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Options are what a plan is read with.
+// Options control how a plan is read.
 type Options struct {
-	// Traffic is what the plan is for. A fault that cannot be had there is a mistake.
+	// Traffic is what the plan is for. It is a mistake to name a fault that is impossible there.
 	Traffic Traffic
 	// Contract finds a contract by its name. Default: among the built-in ones.
 	Contract func(name string) (*contract.Contract, error)
 }
 
-// Load reads a fault file. The error is [strictyaml.Errors] with every mistake in it, or that of reading it.
+// Load reads a fault file. The error is [strictyaml.Errors] with every mistake in it, or the error from
+// reading it.
 func Load(file string, opts Options) (*Plan, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -35,7 +36,7 @@ func Load(file string, opts Options) (*Plan, error) {
 	return Parse(file, src, opts)
 }
 
-// Parse reads a plan as [Load] does; name is that of its file in mistakes. JSON is YAML as well.
+// Parse reads a plan as [Load] does; name is the name of its file, for errors. JSON is also YAML.
 func Parse(name string, src []byte, opts Options) (*Plan, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
@@ -54,7 +55,7 @@ func Parse(name string, src []byte, opts Options) (*Plan, error) {
 			doc.Reportf(n.Pos(), "remove it, or write `{fault: hang}`", "the rule is empty")
 		case strictyaml.KindMapping:
 			v.rule(rule, n)
-		default: // it is reported that this is no rule
+		default: // already reported as not a rule
 		}
 	}
 	if err := doc.Err(); err != nil {
@@ -63,7 +64,7 @@ func Parse(name string, src []byte, opts Options) (*Plan, error) {
 	return plan, nil
 }
 
-// Of returns the plan of one rule, made elsewhere than in a file. The error says the first mistake in it.
+// Of returns the plan with a single rule, made without a file. The error is the first mistake in it.
 func Of(seed int64, rule Rule, opts Options) (*Plan, error) {
 	v := validator{opts: opts}
 	v.rule(&rule, nil)
@@ -147,7 +148,7 @@ func (v *validator) match(m *Match, n *strictyaml.Node) {
 	}
 }
 
-// owners says which fault an option belongs to, where it is not named for it.
+// owners says which fault an option belongs to, unless its name shows that.
 var owners = map[string]string{
 	"headers": status, "body": status, "html": status, "code": inContract, "wait": inContract, "message": inContract,
 }
@@ -191,7 +192,7 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
 	return d, true
 }
 
-// keys returns what is said of a fault: by the keys of its mapping, or else by flags.
+// keys names the settings of a fault: as keys of its mapping, or as flags.
 func (f *Fault) keys(n *strictyaml.Node) []string {
 	var keys []string
 	for key := range n.All() {
@@ -287,7 +288,7 @@ func builtin(name string) (*contract.Contract, error) {
 	return nil, fmt.Errorf("there is no contract %q", name)
 }
 
-// codes returns the codes that a fault can name.
+// codes returns the codes that a fault can use.
 func codes(c *contract.Contract) []*contractform.Code {
 	return slices.DeleteFunc(slices.Clone(contractform.Of(c).Codes), func(code *contractform.Code) bool { return code.Open })
 }

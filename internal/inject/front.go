@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Front returns the handler that stands in front of the server at target, which is reached by t. An MCP server keeps its
-// path; an HTTP API is found below that of target. User and password in target are for requests without credentials of their own.
-// Serve it with [Server], since resets need the connection.
+// Front returns a handler in front of the server at target, which is reached through t. An MCP server keeps
+// its path; an HTTP API is found below target's path. User and password in target are for requests without
+// credentials of their own. Serve it with [Server], since resets need the connection.
 func Front(t *Transport, target *url.URL) http.Handler {
 	return proxy(t, func(r *httputil.ProxyRequest) {
 		if target.User != nil && r.Out.Header.Get("Authorization") == "" {
@@ -33,8 +33,7 @@ func Front(t *Transport, target *url.URL) http.Handler {
 	})
 }
 
-// Forward returns the handler of a forward proxy: of requests for http URLs, and of tunnels, which is what https URLs are reached
-// by.
+// Forward returns the handler of a forward proxy: for requests to http URLs, and for tunnels to https URLs.
 func Forward(t *Transport) http.Handler {
 	forward := proxy(t, func(*httputil.ProxyRequest) {})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +48,7 @@ func Forward(t *Transport) http.Handler {
 	})
 }
 
-// forwarded are the headers that a ReverseProxy leaves out unless it is told otherwise.
+// forwarded are headers that a ReverseProxy drops unless told otherwise.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handler {
@@ -66,7 +65,7 @@ func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handl
 				}
 			}
 			if _, ok := r.Out.Header["User-Agent"]; !ok {
-				r.Out.Header.Set("User-Agent", "") // else net/http would put its own there
+				r.Out.Header.Set("User-Agent", "") // otherwise net/http would add its own
 			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -94,7 +93,7 @@ func abort() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // the way of net/http
 }
 
-// watched is a body that resets the client's connection when the server's is reset.
+// watched is a body that resets the client's connection if the server's is reset.
 type watched struct {
 	io.ReadCloser
 
@@ -113,14 +112,14 @@ func (w *watched) Read(p []byte) (int, error) {
 // connKey is the context key of a client's connection.
 type connKey struct{}
 
-// reset has the client's connection reset once it is closed.
+// reset makes closing the client's connection reset it.
 func reset(ctx context.Context) {
 	if conn, ok := ctx.Value(connKey{}).(interface{ SetLinger(sec int) error }); ok {
 		_ = conn.SetLinger(0) // fails only on a connection that is gone already
 	}
 }
 
-// Server returns the server that a handler of this package is served by.
+// Server returns the server for a handler of this package.
 func Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,

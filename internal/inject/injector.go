@@ -21,10 +21,11 @@ type Injector struct {
 	callers *recent.Map[string, string] // by their sessions of the legacy era
 }
 
-// RuleState says how often a rule was at work.
+// RuleState says how often a rule was applied.
 type RuleState struct {
 	Fault string `json:"fault"`
-	// Matched counts the calls that it matched, Injected those that it had fail, Running those that are failing now.
+	// Matched counts the calls that it matched, Injected those that it made fail, Running those that are
+	// failing now.
 	Matched  int `json:"matched"`
 	Injected int `json:"injected"`
 	Running  int `json:"running"`
@@ -39,7 +40,7 @@ func New(plan *Plan) *Injector {
 	return i
 }
 
-// SetPlan replaces the plan. The ledger goes on; rules count anew.
+// SetPlan replaces the plan. The ledger continues; rules start counting again.
 func (i *Injector) SetPlan(plan *Plan) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -47,7 +48,7 @@ func (i *Injector) SetPlan(plan *Plan) {
 	i.restart()
 }
 
-// Reset empties the ledger, and lets every rule begin anew.
+// Reset empties the ledger, and makes every rule start over.
 func (i *Injector) Reset() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -79,11 +80,11 @@ func (i *Injector) Rules() (seed int64, states []RuleState) {
 	return i.plan.Seed, append([]RuleState{}, i.states...)
 }
 
-// A treatment is what is to become of a call.
+// A treatment says what happens to a call.
 type treatment struct {
-	fault  *Fault // nil: it goes well
+	fault  *Fault // nil: it succeeds
 	effect Effect
-	// remembers says that its answer is to be kept for a stale copy.
+	// remembers says that its answer is kept for a stale copy.
 	remembers bool
 	// number is drawn for the call.
 	number uint64
@@ -91,7 +92,7 @@ type treatment struct {
 	end func()
 }
 
-// take notes a call and says what is to become of it. Its end is called once the client has been given what it gets.
+// take records a call and returns its treatment. end is called once the client has been given its answer.
 func (i *Injector) take(c *call) treatment {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -129,7 +130,7 @@ func (i *Injector) take(c *call) treatment {
 	return t
 }
 
-// draw returns a number that depends on nothing but the seed, the rule and the call.
+// draw returns a number that only depends on the seed, the rule and the call.
 func draw(seed int64, rule int, key string, attempt int) uint64 {
 	text := binary.AppendVarint(nil, seed)
 	text = binary.AppendVarint(text, int64(rule))
@@ -138,7 +139,7 @@ func draw(seed int64, rule int, key string, attempt int) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// note enters a call in the ledger, and returns how often it has been made.
+// note adds a call to the ledger, and returns how often it has been made.
 func (i *Injector) note(c *call, key string) (attempt int) {
 	at, listed := i.entries[key]
 	if !listed {
@@ -156,7 +157,7 @@ func (i *Injector) note(c *call, key string) (attempt int) {
 	return i.ledger.Calls[at].Calls
 }
 
-// reached notes that a call has got to the server, or with -1 that it has not after all.
+// reached records that a call has reached the server, or, with -1, that it has not after all.
 func (i *Injector) reached(c *call, times int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -165,10 +166,10 @@ func (i *Injector) reached(c *call, times int) {
 	}
 }
 
-// maxHeld bounds the answers that are kept for stale copies, in bytes.
+// maxHeld limits the answers that are kept for stale copies, in bytes.
 const maxHeld = 64 << 20
 
-// recall returns the first answer to the call, which this one is if there was none.
+// recall returns the first answer to the call, or this one if there was none.
 func (i *Injector) recall(c *call, answer []byte) []byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -183,7 +184,7 @@ func (i *Injector) recall(c *call, answer []byte) []byte {
 	return answer
 }
 
-// introduce notes by which name the client of a session has introduced itself.
+// introduce records the name by which a session's client has introduced itself.
 func (i *Injector) introduce(session, caller string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

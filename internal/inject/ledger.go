@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// The bounds of a ledger.
+// Limits of a ledger.
 const (
 	maxEntries = 10_000
 	maxShown   = 256 // bytes of the arguments of an entry
@@ -24,7 +24,8 @@ type Entry struct {
 	Tool string `json:"tool"`
 	// Arguments are in canonical form, without secrets, and cut.
 	Arguments string `json:"arguments"`
-	// Calls is how often clients made the call, Reached how often it got to the server, Faults how often it was to fail.
+	// Calls is how often clients made the call, Reached how often it reached the server, Faults how often it
+	// was made to fail.
 	Calls   int `json:"calls"`
 	Reached int `json:"reached"`
 	Faults  int `json:"faults"`
@@ -32,15 +33,15 @@ type Entry struct {
 	counted bool // only: it is no call of a tool, nor of an API
 }
 
-// A Ledger is what became of all calls, in the order in which each came first.
+// A Ledger lists what happened to all calls, in the order in which they first came.
 type Ledger struct {
 	Calls []Entry `json:"calls"`
 	// LeftOut counts calls that the ledger had no room for.
 	LeftOut int `json:"leftOut,omitzero"`
 }
 
-// Reached returns how often calls of a tool got to the server that had these arguments, in canonical form; empty stands for
-// any.
+// Reached returns how often calls of a tool with these arguments, in canonical form, reached the server;
+// empty means any.
 func (l Ledger) Reached(tool, arguments string) int {
 	n := 0
 	for _, e := range l.Calls {
@@ -51,7 +52,7 @@ func (l Ledger) Reached(tool, arguments string) int {
 	return n
 }
 
-// WriteTable prints the ledger for people. A call that got to the server more than once is marked.
+// WriteTable prints the ledger for people. Calls that reached the server more than once are marked.
 func (l Ledger) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CALL\tARGUMENTS\tCALLS\tREACHED\tFAULTS")
@@ -76,12 +77,12 @@ func (l Ledger) WriteTable(w io.Writer) error {
 	return err
 }
 
-// shownArguments returns arguments as an entry shows them.
+// shownArguments returns arguments in the form that an entry shows.
 func shownArguments(arguments json.Value) string {
 	return firstOf(string(json.Canonical(withoutSecrets(arguments, 0))), maxShown)
 }
 
-// withoutSecrets returns a value without those that are secret by their names.
+// withoutSecrets returns a value without the members whose names mark them as secret.
 func withoutSecrets(v json.Value, depth int) json.Value {
 	const deep = 16
 	members := json.MembersOf(v)

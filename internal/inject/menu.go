@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Traffic is what an injector stands in.
+// Traffic is the kind of traffic that an injector handles.
 type Traffic int
 
 // The kinds of traffic.
 const (
 	MCP    Traffic = 1 << iota // MCP over Streamable HTTP
 	Stdio                      // MCP on standard input and output
-	API                        // HTTP that is no MCP
-	Tunnel                     // what a CONNECT asks for: bytes, most often encrypted
+	API                        // HTTP other than MCP
+	Tunnel                     // what a CONNECT opens: bytes, usually encrypted
 )
 
-// String names the traffic as messages do.
+// String returns the name used in messages.
 func (t Traffic) String() string {
 	var names []string
 	for _, known := range []struct {
@@ -39,7 +39,7 @@ const (
 	After  Effect = "after"  // the server carries it out, and its answer is lost or changed
 )
 
-// The faults, by the words that files and flags have for them.
+// The faults, by their names in files and flags.
 const (
 	refuse      = "refuse"
 	resetBefore = "reset-before"
@@ -63,13 +63,13 @@ const (
 // A FaultKind is a fault on the menu.
 type FaultKind struct {
 	Name string
-	// About says what the client meets.
+	// About says what the client sees.
 	About string
 	// Options are the keys beside the name, as a file has them.
 	Options string
 	// Effects are those that the fault can have, its default first.
 	Effects []Effect
-	// Where is the traffic in which it can be had.
+	// Where is the traffic in which it is possible.
 	Where Traffic
 }
 
@@ -117,7 +117,7 @@ func kindOf(name string) (FaultKind, bool) {
 	return menu[i], true
 }
 
-// breaksTunnels reports whether the fault can happen to a connection of which nobody knows what passes through it.
+// breaksTunnels reports whether the fault is possible on a connection whose content is unknown.
 func (f *Fault) breaksTunnels() bool {
 	kind, ok := kindOf(f.Name)
 	return ok && kind.Where&Tunnel != 0

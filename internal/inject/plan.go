@@ -15,7 +15,7 @@ type Plan struct {
 	Rules []*Rule `yaml:"rules,required" doc:"The first rule that matches a call applies."`
 }
 
-// A Rule lets a fault happen to some of the calls that it matches.
+// A Rule makes some of the calls that it matches fail.
 type Rule struct {
 	Match  Match   `yaml:"match" doc:"Which calls the rule matches: those that meet every condition given here."`
 	Times  int     `yaml:"times" default:"(no end)" doc:"How many calls fail before all others succeed."`
@@ -25,7 +25,7 @@ type Rule struct {
 	Fault  Fault   `yaml:"fault,required" doc:"What happens to the call: 'recourse inject ls' lists the faults."`
 }
 
-// A Match is a conjunction; what is empty matches every call. Its texts are patterns of package path.
+// A Match is a conjunction; empty members match every call. Its texts are patterns of package path.
 type Match struct {
 	Tool      string            `yaml:"tool" doc:"Pattern for the tool of an MCP server."`
 	Method    string            `yaml:"method" default:"(tools/call)" doc:"Pattern for the JSON-RPC method; for an HTTP API, for the HTTP method."`
@@ -43,7 +43,7 @@ type Fault struct {
 	contract *contract.Contract
 }
 
-// faultKeys are what a file says of a fault beside its name. The key of that name comes first.
+// faultKeys are the settings of a fault in a file. The key with the fault's name comes first.
 type faultKeys struct {
 	Status int               `yaml:"status" doc:"An answer with this HTTP status."`
 	Header map[string]string `yaml:"headers" doc:"With 'status': headers of the answer."`
@@ -60,7 +60,7 @@ type faultKeys struct {
 	Text string        `yaml:"error-text" doc:"A success whose text says that there was an error."`
 }
 
-// NewFault returns the fault of that name with nothing else said.
+// NewFault returns the fault of that name without any settings.
 func NewFault(name string) Fault {
 	return Fault{Name: name, faultKeys: faultKeys{
 		Gap: 100 * time.Millisecond, Keep: -1, Text: "Error: the request could not be completed. Please try again later.",
@@ -119,7 +119,7 @@ func (w *word) UnmarshalYAML(n *strictyaml.Node) error {
 	return n.Decode((*string)(w))
 }
 
-// attempts are the ones that a rule matches; none stands for all.
+// attempts are the attempts that a rule matches; none means all.
 type attempts []int
 
 // UnmarshalYAML reads one number or a list.

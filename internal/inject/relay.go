@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Relay stands between a client and a server's program that speak on standard input and output.
+// A Relay passes messages between a client and a server's program on standard input and output.
 type Relay struct {
 	Injector *Injector
 
@@ -28,17 +28,17 @@ type Relay struct {
 	caller  string // the name of the client, of the legacy era
 }
 
-// waiting is a call whose answer is to be changed, or is held back.
+// waiting is a call whose answer is changed or held back.
 type waiting struct {
 	call *call
 	todo treatment
 	held bool // its client waits in vain, until it cancels the call
 }
 
-// maxLine bounds a message.
+// maxLine limits the size of a message.
 const maxLine = 64 << 20
 
-// maxWaiting bounds the calls that wait. Others pass as they are.
+// maxWaiting limits the calls that wait. Others pass unchanged.
 const maxWaiting = 10_000
 
 // Run passes messages on until the server ends. When the client does, it closes the server's standard input. ctx ends
@@ -58,7 +58,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	return err
 }
 
-// eachLine hands on every line of a stream, until one is refused.
+// eachLine passes on every line of a stream, until one is refused.
 func eachLine(from io.Reader, to func(line []byte) error) error {
 	lines := wire.NewLineReader(from, maxLine)
 	for {
@@ -77,7 +77,7 @@ func eachLine(from io.Reader, to func(line []byte) error) error {
 	}
 }
 
-// errExited keeps what comes after an exit from a program that may need a moment to end.
+// errExited stops messages after an exit from reaching a program that may need a moment to end.
 var errExited = errors.New("the program has ended")
 
 // fromClient takes a line of the client.
@@ -128,7 +128,7 @@ func (r *Relay) wait(w waiting) {
 	r.waiting = append(r.waiting, w)
 }
 
-// cancelled ends a hang that the client does not wait for any longer.
+// cancelled ends a hang that the client no longer waits for.
 func (r *Relay) cancelled(line []byte) {
 	var m wire.Message
 	if wire.Parse(line, &m) != nil || m.Method != wire.MethodCancelled {
@@ -139,7 +139,7 @@ func (r *Relay) cancelled(line []byte) {
 	}
 }
 
-// taken takes out who waits.
+// taken removes and returns the waiting call.
 func (r *Relay) taken(is func(waiting) bool) (waiting, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxItems is how many items of a list are looked at.
+// maxItems is how many items of a list are examined.
 const maxItems = 1 << 20
 
-// thin returns data with the lists in it cut as the fault has it: data itself, or the members of the object that it is.
+// thin returns data with its lists cut by the fault: data itself, or the members of the object.
 func (f *Fault) thin(data json.Value) json.Value {
 	if data.Kind() == '[' {
 		return f.cutList(data)
@@ -63,8 +63,8 @@ func (f *Fault) cutList(list json.Value) json.Value {
 	return append(text, ']')
 }
 
-// thinResult does so with what a tool result holds: its structuredContent, and texts that are JSON. A list that the
-// protocol itself has, such as that of the tools, is cut in the result of its method.
+// thinResult does so with the content of a tool result: its structuredContent, and texts that are JSON. The
+// protocol's own lists, such as that of the tools, are cut in the result of their methods.
 func (f *Fault) thinResult(method string, result json.Value) json.Value {
 	if method != wire.MethodToolsCall {
 		return f.thin(result)

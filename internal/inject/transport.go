@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Transport is a RoundTripper in which calls fail: a client that has it meets the faults itself, and [Front] makes a proxy
-// of it. Connections that are refused or reset are errors of package net.
+// A Transport is a RoundTripper in which calls fail: a client that uses it sees the faults itself, and
+// [Front] makes a proxy of it. Connections that are refused or reset are errors of package net.
 type Transport struct {
 	injector *Injector
 	traffic  Traffic
@@ -23,12 +23,12 @@ type Transport struct {
 
 var _ http.RoundTripper = (*Transport)(nil)
 
-// NewTransport returns a transport that sends by base what reaches the server; traffic is [MCP] or [API].
+// NewTransport returns a transport that uses base to reach the server; traffic is [MCP] or [API].
 func NewTransport(i *Injector, traffic Traffic, base http.RoundTripper) *Transport {
 	return &Transport{i, traffic, base}
 }
 
-// maxRequest bounds a request that is looked at. A larger one passes as it is.
+// maxRequest limits a request that is examined. A larger one passes unchanged.
 const maxRequest = 16 << 20
 
 // RoundTrip implements [http.RoundTripper].
@@ -57,7 +57,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// call returns the call that a request is, nil if it is none, and the request to send in its place.
+// call returns the call in a request, or nil, and the request to send instead.
 func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
 	if t.traffic == MCP && r.Method != http.MethodPost || r.Body == nil && t.traffic == MCP {
 		return nil, r, nil
@@ -98,7 +98,7 @@ func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
 	return c, r, nil
 }
 
-// send makes the call and notes that it has reached the server.
+// send makes the call and records that it has reached the server.
 func (t *Transport) send(r *http.Request, c *call) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
@@ -137,7 +137,7 @@ func (t *Transport) treat(r *http.Request, c *call, todo *treatment) (*http.Resp
 	return t.alter(ctx, resp, c, todo)
 }
 
-// fail returns what the client gets in place of the server's answer.
+// fail returns what the client gets instead of the server's answer.
 func (*Transport) fail(r *http.Request, c *call, todo *treatment) (*http.Response, error) {
 	switch todo.fault.Name {
 	case refuse:
@@ -195,7 +195,7 @@ func (t *Transport) alter(ctx context.Context, resp *http.Response, c *call, tod
 	return resp, nil
 }
 
-// passes reports whether an answer of that length need not be held for what is to become of it.
+// passes reports whether an answer of that length can pass without being held.
 func (t *treatment) passes(length int64) bool {
 	if t.remembers || t.fault == nil {
 		return false
@@ -208,7 +208,7 @@ func (t *treatment) halves() bool {
 	return t.fault != nil && (t.fault.Name == truncate || t.fault.Name == resetWithin)
 }
 
-// announce sets the length of an answer; -1 for one that is not known.
+// announce sets the length of an answer; -1 means unknown.
 func announce(resp *http.Response, length int64) {
 	resp.ContentLength = length
 	if length < 0 {

@@ -13,11 +13,12 @@ import (
 	"github.com/recoursehq/recourse/internal/pause"
 )
 
-// patience is how long a connection to a server may take to be made.
+// patience is how long connecting to a server may take.
 const patience = 30 * time.Second
 
-// tunnel makes the connection that a CONNECT asks for, and passes bytes both ways until one side ends. Most often they are
-// encrypted, so that nothing can be read or changed: the faults of the transport happen to the tunnel as a whole.
+// tunnel opens the connection that a CONNECT requests, and passes bytes both ways until one side ends. They
+// are usually encrypted, so that nothing can be read or changed: the transport's faults apply to the tunnel
+// as a whole.
 func (t *Transport) tunnel(w http.ResponseWriter, r *http.Request) {
 	c := &call{method: r.Method, path: r.Host, caller: r.UserAgent(), http: true, tunnel: true}
 	todo := t.injector.take(c)
@@ -53,7 +54,7 @@ func (t *Transport) tunnel(w http.ResponseWriter, r *http.Request) {
 	})()
 	var both sync.WaitGroup
 	both.Go(func() {
-		_, _ = io.Copy(server, sent) // who has gone is told by the end of the connection
+		_, _ = io.Copy(server, sent) // the end of the connection shows who has gone
 		endWriting(server)
 		if todo.fault != nil && todo.fault.Name == hang {
 			cancel()
@@ -76,7 +77,7 @@ func (t *Transport) dial(ctx context.Context, address string) (net.Conn, error) 
 	return dial(ctx, "tcp", address)
 }
 
-// endWriting tells the other side that nothing more comes.
+// endWriting tells the other side that nothing more will come.
 func endWriting(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // it may have ended already
@@ -96,8 +97,8 @@ func (t *treatment) fromTunnel(ctx context.Context, server io.Reader) io.Reader 
 	return &tunnelled{ctx: ctx, from: server, fault: t.fault}
 }
 
-// tunnelled is what a server sends through a tunnel, with a fault. There is no answer to halve: the first piece that comes is
-// taken for it.
+// tunnelled is what a server sends through a tunnel, with a fault. There is no answer to halve: the first
+// piece that arrives is used instead.
 type tunnelled struct {
 	ctx   context.Context //nolint:containedctx // as that of dripping
 	from  io.Reader
