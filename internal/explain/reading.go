@@ -125,7 +125,7 @@ func (w *teller) question(question *recourse.NeedsInput, sign string) {
 func byNature(say func(retry.Nature) string) string {
 	reads, writes := say(retry.Reads), say(retry.Writes)
 	if reads == writes {
-		return reads + ", whether the tool reads or writes"
+		return reads + ", for any tool"
 	}
 	return reads + " if the tool reads, " + writes + " if it writes"
 }
