@@ -36,8 +36,8 @@ func TestTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		issuer := testkit.NewIssuer(t)
 		es, rs, ed := issuer.Key(), testkit.NewSigningKey(t, "k2", "RS256"), testkit.NewSigningKey(t, "k3", "EdDSA")
-		stranger := testkit.NewSigningKey(t, "k1", "ES256")
-		issuer.SetKeys(es, rs, ed, testkit.NewSigningKey(t, "k4", "ES256"))
+		stranger, weak := testkit.NewSigningKey(t, "k1", "ES256"), testkit.NewWeakKey(t, "k5")
+		issuer.SetKeys(es, rs, ed, weak, testkit.NewSigningKey(t, "k4", "ES256"))
 		d := tokenDoor(t, issuer)
 		now := time.Now()
 		payload, err := json.Marshal(issuer.Claims(nil))
@@ -73,6 +73,7 @@ func TestTokens(t *testing.T) {
 			"with a key of its own":            {stranger.Sign(t, map[string]any{"alg": "ES256", "jwk": json.RawMessage(stranger.Public())}, payload), unauthenticated, invalid},
 			"the id of another key":            {es.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
 			"another algorithm than the key's": {rs.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
+			"a key that is too small":          {weak.Sign(t, head("RS256", "k5"), payload), unauthenticated, invalid},
 			"an unknown key":                   {es.Sign(t, head("ES256", "k9"), payload), unauthenticated, invalid},
 			"a demand that nobody knows":       {es.Sign(t, map[string]any{"alg": "ES256", "kid": "k1", "crit": []string{"x"}, "x": 1}, payload), unauthenticated, invalid},
 			"a header that says it twice":      {es.SignRaw(t, []byte(`{"alg":"ES256","kid":"k1","kid":"k2"}`), payload), unauthenticated, invalid},
@@ -223,6 +224,9 @@ func TestIssuerIsDown(t *testing.T) {
 		},
 		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://192.0.2.1/keys", http.StatusFound)
+		},
+		"many keys": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat(`{"kty":"oct","kid":"x","k":"c2VjcmV0"},`, 200) + `{}]}`))
 		},
 		"a hang": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	}

@@ -135,6 +135,17 @@ func NewSigningKey(tb testing.TB, id, alg string) *SigningKey {
 	return &SigningKey{ID: id, Alg: alg, private: private}
 }
 
+// NewWeakKey makes a key for RS256 that is smaller than keys may be.
+func NewWeakKey(tb testing.TB, id string) *SigningKey {
+	tb.Helper()
+	const bits = 1024
+	private, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &SigningKey{ID: id, Alg: "RS256", private: private}
+}
+
 // SharedKey returns a key for HS256.
 func SharedKey(id string, secret []byte) *SigningKey {
 	return &SigningKey{ID: id, Alg: "HS256", secret: secret}
