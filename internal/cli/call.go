@@ -84,7 +84,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		}
 		return &callError{reading.Failure}
 	}
-	if e := recordIn(result); e != nil { // of a tool that returns its failures
+	if e := recordIn(result); e != nil { // from a tool that returns its failures as data
 		return &callError{e}
 	}
 	if !c.JSON {
@@ -93,7 +93,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 	return nil
 }
 
-// failed returns the failure that a call has ended with. What has succeeded of it is printed.
+// failed returns the failure of a call. Whatever succeeded is printed.
 func (c *callCommand) failed(env *Environment, reader *contract.Reader, err error) error {
 	if e, ok := errors.AsType[*recourse.Error](err); ok && !c.JSON {
 		if err := printSucceeded(env.Stdout, e.Succeeded); err != nil {
@@ -103,7 +103,7 @@ func (c *callCommand) failed(env *Environment, reader *contract.Reader, err erro
 	return failedCall(reader, err)
 }
 
-// recordIn returns the record of a failure in a result that does not say isError.
+// recordIn returns the failure record in a result without isError.
 func recordIn(result *mcp.CallToolResult) *recourse.Error {
 	record, ok := result.Meta[recourse.MetaKey]
 	if !ok {
@@ -116,7 +116,7 @@ func recordIn(result *mcp.CallToolResult) *recourse.Error {
 	return nil
 }
 
-// arguments returns the arguments of the call.
+// arguments returns the call's arguments.
 func (c *callCommand) arguments() (map[string]any, error) {
 	arguments := map[string]any{}
 	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
@@ -141,7 +141,7 @@ func (c *callCommand) arguments() (map[string]any, error) {
 	return arguments, nil
 }
 
-// printResult prints the texts of a result, and what is no text as JSON.
+// printResult prints the texts of a result, and everything else as JSON.
 func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	for _, block := range result.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
@@ -165,8 +165,8 @@ func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	return nil
 }
 
-// printSucceeded prints what became of the items of a batch that succeeded, one a line:
-// it can be used although the call failed.
+// printSucceeded prints the items of a batch that succeeded, one per line: they are usable although the
+// call failed.
 func printSucceeded(out io.Writer, items []recourse.Succeeded) error {
 	for _, item := range items {
 		raw, err := json.Marshal(item)
@@ -178,7 +178,7 @@ func printSucceeded(out io.Writer, items []recourse.Succeeded) error {
 	return nil
 }
 
-// failedCall returns the failure that the error of the SDK's client stands for.
+// failedCall returns the failure behind an error of the SDK's client.
 func failedCall(reader *contract.Reader, err error) error {
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return err
@@ -197,10 +197,10 @@ func failedCall(reader *contract.Reader, err error) error {
 	return err
 }
 
-// A callError is a call that failed, or a question in place of an answer.
+// A callError is a call that failed, or that was answered with a question.
 type callError struct{ failure recourse.Failure }
 
-// Error returns what a person reads, without a full stop.
+// Error returns the text for people, without a full stop.
 func (e *callError) Error() string { return e.failure.Error() }
 
 // print says what happened and what to do, and returns the exit code.
@@ -226,9 +226,8 @@ func (e *callError) print(out painter) (exitCode int) {
 	return exitCodeOf(failed)
 }
 
-// exitCodeOf returns the exit code for a failure. What the server says about repeating
-// goes before the kind: the same kind passes by itself in one contract, and not in
-// another.
+// exitCodeOf returns the exit code for a failure. What the server says about retrying overrides the
+// kind: the same kind is transient in one contract, and not in another.
 func exitCodeOf(e *recourse.Error) int {
 	switch e.Kind.Class() {
 	case recourse.ClassProtocol, recourse.ClassInput:
@@ -238,7 +237,7 @@ func exitCodeOf(e *recourse.Error) int {
 	case recourse.ClassResource:
 		return ExitNotFound
 	default:
-		refuses := e.Retry == recourse.RetryNever && e.Kind.Class() != recourse.ClassAllowance // a limit passes, whatever is said
+		refuses := e.Retry == recourse.RetryNever && e.Kind.Class() != recourse.ClassAllowance // a limit passes in any case
 		if mayPass(e) || e.Kind.Retry() == recourse.RetrySameCall && !refuses {
 			return ExitTransient
 		}
@@ -246,8 +245,7 @@ func exitCodeOf(e *recourse.Error) int {
 	}
 }
 
-// mayPass reports whether the contract in whose words e is says that the same call may
-// succeed later.
+// mayPass reports whether the contract of e says that the same call may succeed later.
 func mayPass(e *recourse.Error) bool {
 	c, ok := contract.Builtin().Get(e.Contract)
 	if !ok {

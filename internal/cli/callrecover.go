@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// recover calls the tool as package recovery does, and tells of each wait.
+// recover calls the tool with package recovery, and reports each wait.
 func (c *callCommand) recover(
 	ctx context.Context, env *Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
 ) (*mcp.CallToolResult, error) {
@@ -28,20 +28,21 @@ func (c *callCommand) recover(
 		recovery.WithTimeout(c.Timeout), recovery.WithObserver(p.step), recovery.WithClock(p),
 		recovery.WithLogger(slog.New(slog.DiscardHandler)),
 	}
-	if tools, err := toolsOf(ctx, session.ClientSession); err == nil { // a server that cannot list its tools is called all the same
+	if tools, err := toolsOf(ctx, session.ClientSession); err == nil { // if a server cannot list its tools, the call is still made
 		options = append(options, recovery.WithTools(tools...))
 	}
 	return recovery.New(session, rules, options...).CallTool(ctx, params)
 }
 
-// progress tells a person, or with json a program, what is done for a call. It is the clock that the call goes by.
+// progress shows a person, or with json a program, what is done about a call. It is the clock for the
+// call.
 type progress struct {
 	out  io.Writer
 	bar  bool
 	json bool
 }
 
-// step tells of a step.
+// step shows a step.
 func (p *progress) step(_ context.Context, s recovery.Step) {
 	if p.json {
 		if raw, err := json.Marshal(s); err == nil {
@@ -69,7 +70,7 @@ func (p *progress) step(_ context.Context, s recovery.Step) {
 // Now implements [recovery.Clock].
 func (*progress) Now() time.Time { return time.Now() }
 
-// Sleep implements [recovery.Clock]. On a terminal it draws how much of the wait has passed.
+// Sleep implements [recovery.Clock]. On a terminal it draws how much of the wait is over.
 func (p *progress) Sleep(ctx context.Context, d time.Duration) error {
 	const frame = 100 * time.Millisecond
 	timer := time.NewTimer(d)
@@ -79,7 +80,7 @@ func (p *progress) Sleep(ctx context.Context, d time.Duration) error {
 		ticker := time.NewTicker(frame)
 		defer ticker.Stop()
 		frames = ticker.C
-		defer p.draw("") // the bar is gone with the wait
+		defer p.draw("") // remove the bar after the wait
 	}
 	for ends := time.Now().Add(d); ; {
 		select {
@@ -93,12 +94,12 @@ func (p *progress) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// draw writes a text over the line that the cursor is on.
+// draw replaces the line at the cursor with a text.
 func (p *progress) draw(text string) {
-	_, _ = io.WriteString(p.out, "\r\x1b[K"+text) // a terminal that is gone needs no answer
+	_, _ = io.WriteString(p.out, "\r\x1b[K"+text) // errors do not matter if the terminal is gone
 }
 
-// waitBar draws a wait of which some is left.
+// waitBar draws the progress of a wait.
 func waitBar(whole, left time.Duration) string {
 	const width = 30
 	done := min(max(width-int(width*left/max(whole, 1)), 0), width)

@@ -1,8 +1,7 @@
 // Package cli holds the commands of the program recourse.
 //
-// Each command is a struct in a file of its own, with its flags and arguments as
-// fields and a Run method. Run starts one, so that tests start the real program
-// without a process.
+// Each command is a struct in its own file, with its flags and arguments as fields and a Run method.
+// Run starts a command, so tests can start the real program without a process.
 package cli
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Environment is what a command reads from and writes to.
+// Environment is the input and output of a command.
 type Environment struct {
 	Args      []string // without the program's name
 	Stdin     io.Reader
@@ -34,20 +33,20 @@ type Environment struct {
 	Stderr    io.Writer
 	LookupEnv func(name string) (string, bool)
 	Environ   []string      // all of it, as NAME=value; the child of wrap gets it
-	Poll      time.Duration // how often serve looks whether its files have changed; 0: 2 s
+	Poll      time.Duration // how often serve checks its files for changes; 0: 2 s
 }
 
 // Exit codes. They are stable.
 const (
-	ExitOK      = 0 // done; of serve: ended by a signal, all calls answered
-	ExitFailure = 1 // something failed that is named on standard error
-	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file; of call: wrong arguments
+	ExitOK      = 0 // done; for serve: stopped by a signal, with all calls answered
+	ExitFailure = 1 // a failure that is reported on standard error
+	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file; for call: wrong arguments
 
-	// Those of a call of a tool that failed.
+	// The codes of a tool call that failed.
 
 	ExitAuth      = 3 // credentials or permission
-	ExitNotFound  = 4 // what it is about is not there
-	ExitTransient = 5 // it may pass by itself
+	ExitNotFound  = 4 // what the call is about does not exist
+	ExitTransient = 5 // may succeed later
 )
 
 // commands is the command line.
@@ -77,12 +76,12 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// description stands under the usage line of recourse --help.
+// description follows the usage line of recourse --help.
 const description = `Recourse puts a contract on the failures of MCP servers: what happened, whose fault it is, ` +
 	`whether anything was changed, and what to do next.`
 
-// Main runs the program in the process's own environment and returns its exit code.
-// SIGTERM and Ctrl-C end it in good order, a second one at once.
+// Main runs the program in the process's own environment and returns its exit code. SIGTERM or Ctrl-C
+// stops it gracefully, a second one immediately.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -92,8 +91,8 @@ func Main() int {
 	})
 }
 
-// Run runs the command that the arguments name until it is done or ctx ends, and
-// returns the program's exit code.
+// Run runs the command in the arguments until it is done or ctx ends, and returns the program's exit
+// code.
 func Run(ctx context.Context, env Environment) (code int) {
 	var c commands
 	exited := -1
@@ -112,7 +111,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 		args = []string{"--help"}
 	}
 	chosen, err := parser.Parse(args)
-	if exited >= 0 { // --help has been answered
+	if exited >= 0 { // --help has been printed
 		return exited
 	}
 	if err != nil {
@@ -124,7 +123,8 @@ func Run(ctx context.Context, env Environment) (code int) {
 	return ExitOK
 }
 
-// explained returns an error with the help of its command as the hint, if it is a mistake in the command line without one.
+// explained adds the command's help as the hint to an error, if it is a command-line mistake without a
+// hint.
 func explained(err error, command string) error {
 	_, isUsage := errors.AsType[*usageError](err)
 	if _, isHinted := errors.AsType[*hintedError](err); !isUsage || isHinted {
@@ -133,10 +133,10 @@ func explained(err error, command string) error {
 	return &hintedError{err, "`recourse " + command + " --help` explains it, with an example"}
 }
 
-// notOneOf matches kong's sentence about a value outside of a list.
+// notOneOf matches kong's message about a value that is not in a list.
 var notOneOf = regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`)
 
-// parseError returns what is wrong with a command line, and which help explains it.
+// parseError returns a command-line mistake, with the help that explains it.
 func parseError(err error) error {
 	text, command := err.Error(), "COMMAND"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil && parse.Context.Selected() != nil {
@@ -162,7 +162,7 @@ func parseError(err error) error {
 	return explained(&usageError{errors.New(text)}, command)
 }
 
-// namesOf returns the names of the commands that help lists.
+// namesOf returns the names of the visible commands.
 func namesOf(commands []*kong.Node) []string {
 	var names []string
 	for _, c := range commands {
@@ -176,9 +176,8 @@ func namesOf(commands []*kong.Node) []string {
 // A serverCommand is the command and arguments of a server, behind --.
 type serverCommand []string
 
-// splitArgs parts the program's own arguments from a server's command, which kong
-// cannot tell from a list of files. Those of wrap and complete
-// are nothing but that command.
+// splitArgs separates the program's own arguments from a server's command, which kong cannot
+// distinguish from a list of files. For wrap and complete, all arguments are that command.
 func splitArgs(args []string) (own []string, command serverCommand) {
 	at := slices.Index(args, "--")
 	if at < 0 || args[0] == "wrap" || args[0] == "complete" {
@@ -187,13 +186,13 @@ func splitArgs(args []string) (own []string, command serverCommand) {
 	return args[:at], args[at+1:]
 }
 
-// A usageError is a mistake in the command line.
+// A usageError is a command-line mistake.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// A hintedError comes with advice.
+// A hintedError is an error with advice.
 type hintedError struct {
 	err  error
 	hint string
@@ -202,7 +201,7 @@ type hintedError struct {
 func (e *hintedError) Error() string { return e.err.Error() }
 func (e *hintedError) Unwrap() error { return e.err }
 
-// report prints an error and what to do about it, and returns its exit code.
+// report prints an error and its hint, and returns its exit code.
 func report(out painter, err error) int {
 	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
 		noun := "problems"
@@ -232,14 +231,13 @@ func report(out painter, err error) int {
 	return ExitFailure
 }
 
-// printf prints what may hold the words of a server.
+// printf prints text that may contain output of a server.
 func printf(w io.Writer, format string, args ...any) {
-	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // a terminal that is gone needs no answer
+	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // errors do not matter if the terminal is gone
 }
 
-// shown returns text with its control characters as JSON escapes them: a terminal
-// would obey them, and a server is not to write over what is said of it. JSON stays
-// what it is.
+// shown escapes the control characters in text the way JSON does: a terminal would obey them, and a
+// server must not overwrite what is said about it. JSON is unchanged.
 func shown(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	isObeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A colour is what makes a terminal show a text in it.
+// A colour is the escape sequence that switches a terminal to it.
 type colour string
 
 const (
@@ -17,14 +17,14 @@ const (
 	plain colour = ""
 )
 
-// A painter writes to a terminal in colour, and elsewhere without.
+// A painter writes in colour to a terminal, and without colour elsewhere.
 type painter struct {
 	w  io.Writer
 	on bool
 }
 
-// painter returns what writes to w in colour: on a terminal that can, unless NO_COLOR is
-// set (https://no-color.org). FORCE_COLOR asks for it elsewhere, too.
+// painter returns a painter for w: in colour if w is a capable terminal and NO_COLOR is not set
+// (https://no-color.org). FORCE_COLOR forces colour elsewhere, too.
 func (env *Environment) painter(w io.Writer) painter {
 	set := func(name string) bool {
 		if env.LookupEnv == nil {
@@ -47,23 +47,23 @@ func (env *Environment) painter(w io.Writer) painter {
 	}
 }
 
-// printf prints what may hold the words of a server, in a colour.
+// printf prints text in a colour; it may contain output of a server.
 func (p painter) printf(c colour, format string, args ...any) {
 	text := shown(fmt.Sprintf(format, args...))
 	if p.on && c != plain {
 		body := strings.TrimRight(text, "\n")
 		text = string(c) + body + "\x1b[0m" + text[len(body):]
 	}
-	_, _ = io.WriteString(p.w, text) // a terminal that is gone needs no answer
+	_, _ = io.WriteString(p.w, text) // errors do not matter if the terminal is gone
 }
 
-// errorf prints the line that says what is wrong.
+// errorf prints the line with the error.
 func (p painter) errorf(format string, args ...any) {
 	p.printf(red, "recourse: error:")
 	p.printf(plain, " "+format+"\n", args...)
 }
 
-// hintf prints the line that says what to do.
+// hintf prints the line with the advice.
 func (p painter) hintf(format string, args ...any) {
 	p.printf(cyan, "hint:")
 	p.printf(plain, " "+format+"\n", args...)

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// completionCommand prints what makes a shell complete the program's words.
+// completionCommand prints a shell's completion script.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -38,8 +38,8 @@ func (c *completionCommand) Run(env *Environment) error {
 	return nil
 }
 
-// completionScripts ask the program itself what can follow, so that they fit every version
-// of it. Where it names nothing, the shell completes files.
+// completionScripts ask the program itself for candidates, so they fit every version of it. If it has
+// none, the shell completes files.
 var completionScripts = map[string]string{
 	"bash": `# bash completion for recourse
 _recourse() {
@@ -76,12 +76,12 @@ complete -c recourse -n 'test -n "$(__recourse_complete)"' -f -a '(__recourse_co
 `,
 }
 
-// completeCommand says what can follow on a command line. Shells run it.
+// completeCommand lists the candidates for a command line. Shells run it.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run prints a line for each word: the word, a tab, and what it means.
+// Run prints one line per candidate: the word, a tab, and its meaning.
 func (c *completeCommand) Run(env *Environment, line *kong.Context) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -93,10 +93,10 @@ func (c *completeCommand) Run(env *Environment, line *kong.Context) error {
 	return nil
 }
 
-// A candidate is a word that can follow.
+// A candidate is a word that can come next.
 type candidate struct{ word, help string }
 
-// complete returns what the last of the words can become.
+// complete returns the candidates for the last of the words.
 func complete(program *kong.Application, words []string) []candidate {
 	if len(words) == 0 {
 		words = []string{""}
@@ -162,7 +162,7 @@ func childOf(node *kong.Node, name string) *kong.Node {
 	return node.Children[i]
 }
 
-// valuedFlag returns the flag of a word after which its value follows.
+// valuedFlag returns the flag that word is, if its value is the next word.
 func valuedFlag(node *kong.Node, word string) *kong.Flag {
 	for _, flags := range node.AllFlags(false) {
 		for _, flag := range flags {
@@ -175,7 +175,7 @@ func valuedFlag(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// valuesOf returns the values that are known of a flag or an argument.
+// valuesOf returns the known values of a flag or an argument.
 func valuesOf(v *kong.Value) []candidate {
 	var words []string
 	switch name := strings.ToLower(v.Name); {

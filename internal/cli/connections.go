@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// connectionsCommand deals with the accounts that callers have connected.
+// connectionsCommand manages the accounts that callers have connected.
 type connectionsCommand struct {
 	LS         connectionsLSCommand         `cmd:"" name:"ls" help:"List the connections."`
 	Show       connectionsShowCommand       `cmd:"" help:"Show one connection."`
@@ -77,7 +77,7 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error 
 	return w.Flush()
 }
 
-// cell returns a text of the store without what would move the cursor; "-" for an empty one.
+// cell returns a text from the store with control characters escaped; "-" if it is empty.
 func cell(text string) string { return cmp.Or(visible.Escape(text), "-") }
 
 func stateOf(c connection.Account) string {
@@ -94,7 +94,7 @@ func day(at time.Time) string {
 	return at.UTC().Format("2006-01-02 15:04")
 }
 
-// printJSON prints what may be known of a connection.
+// printJSON prints the public part of a connection.
 func printJSON(env *Environment, c connection.Account) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -104,7 +104,7 @@ func printJSON(env *Environment, c connection.Account) error {
 	return nil
 }
 
-// aConnection names one.
+// aConnection identifies a connection.
 type aConnection struct {
 	storeSource `embed:""`
 
@@ -116,7 +116,7 @@ func (c *aConnection) none() error {
 	return &hintedError{fmt.Errorf("there is no connection of %q at %q", c.Owner, c.Provider), "`recourse connections ls` lists them"}
 }
 
-// connectionsShowCommand shows one.
+// connectionsShowCommand shows a connection.
 type connectionsShowCommand struct {
 	aConnection `embed:""`
 }
@@ -130,7 +130,7 @@ Example:
     recourse connections show deere anybody`
 }
 
-// Run shows it.
+// Run shows the connection.
 func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) error {
 	s, err := c.open(ctx, env)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) erro
 	return printJSON(env, connection.AccountOf(one))
 }
 
-// connectionsDisconnectCommand removes one.
+// connectionsDisconnectCommand removes a connection.
 type connectionsDisconnectCommand struct {
 	aConnection `embed:""`
 }
@@ -161,7 +161,7 @@ Example:
     recourse connections disconnect deere anybody`
 }
 
-// Run removes it.
+// Run removes the connection.
 func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment) error {
 	s, err := c.open(ctx, env)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment
 	return errors.Join(err, s.Close())
 }
 
-// connectionsRekeyCommand seals tokens anew.
+// connectionsRekeyCommand encrypts the tokens again with the current key.
 type connectionsRekeyCommand struct {
 	storeSource `embed:""`
 }
@@ -191,7 +191,7 @@ Example:
     recourse connections rekey`
 }
 
-// Run seals them.
+// Run encrypts the tokens again.
 func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) error {
 	cfg, err := c.read(env)
 	if err != nil {
@@ -215,7 +215,7 @@ func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) err
 	changed, left := 0, error(nil)
 	for _, one := range all {
 		did, err := connection.Rekey(ctx, rows, one, by)
-		if errors.Is(err, store.ErrConflict) { // its token was refreshed meanwhile
+		if errors.Is(err, store.ErrConflict) { // its token was refreshed in the meantime
 			if one, err = rows.Get(ctx, one.Provider, one.Owner); err == nil && one != nil {
 				did, err = connection.Rekey(ctx, rows, one, by)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/journaltools"
 )
 
-// newConsole returns the pages about a gateway, whose calls they count from now on.
+// newConsole returns the gateway's pages, which count its calls from now on.
 func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.Logger) http.Handler {
 	from := console.Sources{Gateway: g, Tally: console.NewTally()}
 	g.Observe(from.Tally)
@@ -43,17 +43,18 @@ func newJournalTools(g *gateway.Gateway, kept *storage, asked *operators, log *s
 	return journaltools.New(of, moduleVersion(), log)
 }
 
-// operators know whose API keys open the console and the journal's tools, by the configuration that the gateway goes by.
+// operators checks the API keys that open the console and the journal's tools, by the gateway's current
+// configuration.
 type operators struct {
 	gateway *gateway.Gateway
 	stored  auth.KeyStore
 
 	mu   sync.Mutex
-	of   *config.Config // that keys was made for
+	of   *config.Config // that keys belongs to
 	keys auth.BearerKeys
 }
 
-// newOperators returns those of a gateway; nil: nobody is asked who they are.
+// newOperators returns the operators of a gateway; nil: no login is required.
 func newOperators(g *gateway.Gateway, kept *storage) *operators {
 	if g.Config().ConsoleAccess == "" {
 		return nil
@@ -72,7 +73,7 @@ func (o *operators) Authenticate(r *http.Request) (authn.Identity, error) {
 	return who, err
 }
 
-// verify is a [console.Verify].
+// verify implements [console.Verify].
 func (o *operators) verify(ctx context.Context, key string) (string, error) {
 	r := (&http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}).WithContext(ctx)
 	who, err := o.Authenticate(r)
@@ -82,7 +83,7 @@ func (o *operators) verify(ctx context.Context, key string) (string, error) {
 	return who.Name, err
 }
 
-// keysOf returns the keys of the entry that the console goes by. An entry that is not there any more has none.
+// keysOf returns the keys of the entry that the console uses. An entry that no longer exists has none.
 func (o *operators) keysOf(cfg *config.Config) auth.BearerKeys {
 	o.mu.Lock()
 	defer o.mu.Unlock()

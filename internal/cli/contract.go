@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// contractCommand groups what can be done with contracts.
+// contractCommand groups the commands about contracts.
 type contractCommand struct {
 	Ls     contractLs     `cmd:"" help:"List the built-in contracts."`
 	Show   contractShow   `cmd:"" help:"Print the reference page of a contract, in Markdown."`
@@ -32,7 +32,7 @@ func (*contractLs) Help() string {
     recourse contract ls`
 }
 
-// Run prints a line for each contract.
+// Run prints one line per contract.
 func (*contractLs) Run(env *Environment) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, c := range contract.Builtin().All() {
@@ -59,7 +59,7 @@ Example:
     recourse contract show fieldmcp --server http://127.0.0.1:8787/mcp --header 'Authorization: Bearer KEY'`
 }
 
-// Run prints the page, or those of the tools.
+// Run prints the contract's page, or the pages of the tools.
 func (c *contractShow) Run(ctx context.Context, env *Environment, command serverCommand) error {
 	found, err := findContract(c.Contract)
 	if err != nil {
@@ -98,8 +98,8 @@ func (c *contractSchema) Run(env *Environment) error {
 	return nil
 }
 
-// findContract returns the built-in contract of that name, else the one in the file
-// of that name.
+// findContract returns the built-in contract with that name, otherwise the contract in the file with
+// that name.
 func findContract(name string) (*contract.Contract, error) {
 	set := contract.Builtin()
 	if c, ok := set.Get(name); ok {

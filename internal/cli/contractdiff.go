@@ -27,7 +27,7 @@ Example:
     recourse contract diff commerce fieldmcp`
 }
 
-// Run prints both ways.
+// Run prints both directions.
 func (c *contractDiff) Run(env *Environment) error {
 	first, err := findContract(c.First)
 	if err != nil {
@@ -77,7 +77,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// ofKinds names some of the kinds; none stand for all.
+// ofKinds names some of the kinds; none means all.
 func ofKinds(kinds []recourse.Kind) string {
 	const most = 4
 	if len(kinds) == 0 {

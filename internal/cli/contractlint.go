@@ -30,7 +30,7 @@ Example:
     recourse contract lint fieldmcp -- farmd --stdio`
 }
 
-// Run checks the files one after the other.
+// Run checks the files in order.
 func (c *contractLint) Run(ctx context.Context, env *Environment, command serverCommand) error {
 	live := c.Server != "" || len(command) > 0
 	var tools []contract.Tool
@@ -62,11 +62,11 @@ func (c *contractLint) Run(ctx context.Context, env *Environment, command server
 	return nil
 }
 
-// lintFile checks a file, and adds it to set for those behind it.
+// lintFile checks a file, and adds it to set for the files after it.
 func lintFile(set *contract.Set, path string, live bool, tools []contract.Tool) error {
 	if _, builtin := contract.Builtin().Get(path); builtin {
 		if !live {
-			return nil // a test lints them
+			return nil // a test lints the built-in ones
 		}
 		return set.LintFor(path, nil, tools)
 	}

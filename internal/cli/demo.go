@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/demo"
 )
 
-// demoCommand shows what Recourse is for.
+// demoCommand shows what Recourse does.
 type demoCommand struct {
 	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), api, or all."`
 	Listen string   `placeholder:"ADDR" help:"Address to serve at (default: 127.0.0.1:8787, or a free port if that one is taken)."`
@@ -21,7 +21,7 @@ type demoCommand struct {
 	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`
 }
 
-// all is the name that stands for everything there is to show.
+// all is the name that selects everything.
 const all = "all"
 
 // Help shows an example.

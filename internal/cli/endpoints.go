@@ -25,7 +25,7 @@ func logServing(ctx context.Context, log *slog.Logger, cfg *config.Config, base 
 	}
 }
 
-// reachedAt says where clients reach a server.
+// reachedAt returns where clients reach a server.
 func reachedAt(s *config.Server, base string) string {
 	if s.Path == config.PathNone {
 		return "through endpoints only"
@@ -42,8 +42,8 @@ func serversOf(e *config.Endpoint) []string {
 	return names
 }
 
-// keepLists gives each endpoint whose entry names no file for its lists one in the user's cache folder, where there is
-// one. It is of this configuration file.
+// keepLists gives each endpoint without a configured file for its lists one in the user's cache folder,
+// if that exists. The file's name depends on the path of the configuration file.
 func keepLists(cfg *config.Config, path string) {
 	folder, err := os.UserCacheDir()
 	if err != nil {

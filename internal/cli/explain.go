@@ -88,7 +88,7 @@ func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 	return nil
 }
 
-// explainRequest tells what happened to the calls of a request id.
+// explainRequest explains the calls with a request id.
 func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) error {
 	s, err := c.open(ctx, env)
 	if err != nil {
@@ -120,7 +120,8 @@ func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) e
 	return nil
 }
 
-// isRequest reports whether the argument names a request: there is no such file, and a journal to look into.
+// isRequest reports whether the argument is a request id: no file has that name, and there is a journal
+// to search.
 func (c *explainCommand) isRequest(env *Environment) bool {
 	if c.File == "-" || strings.ContainsAny(c.File, `/\`) {
 		return false
@@ -135,10 +136,10 @@ func (c *explainCommand) isRequest(env *Environment) bool {
 	return err == nil && address != ""
 }
 
-// requestPrefix begins the ids that the gateway gives to requests.
+// requestPrefix is the prefix of the request ids that the gateway generates.
 const requestPrefix = "req-"
 
-// contracts returns those in whose words the failure is shown.
+// contracts returns the contracts in which the failure is shown.
 func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
 	switch {
 	case c.JSON && (c.All || c.Contract != ""):
@@ -172,7 +173,7 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 	return text, nil
 }
 
-// printLines prints what is told, with the names dimmed.
+// printLines prints the explanation, with the names dimmed.
 func printLines(w painter, lines explain.Lines) {
 	for _, l := range lines {
 		if l == (explain.Line{}) {
@@ -184,7 +185,7 @@ func printLines(w painter, lines explain.Lines) {
 	}
 }
 
-// form prints the wire form that a contract gives to a failed tools/call.
+// form returns the wire form of a failed tools/call in a contract.
 func form(c *contract.Contract, e *recourse.Error, tool string) string {
 	var b strings.Builder
 	for line := range strings.Lines(explain.Form(c, e, tool)) {

@@ -21,7 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// failuresCommand lists calls that have failed.
+// failuresCommand lists failed calls.
 type failuresCommand struct {
 	storeSource `embed:""`
 
@@ -80,7 +80,7 @@ func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
 	return c.follow(ctx, env, next)
 }
 
-// filter returns what the flags choose.
+// filter returns the filter that the flags describe.
 func (c *failuresCommand) filter() (*store.Filter, error) {
 	since, err := sinceWhen(c.Since, time.Now())
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *failuresCommand) filter() (*store.Filter, error) {
 	}, nil
 }
 
-// oneOf reports a value that is none of the words.
+// oneOf reports a value that is not one of the words.
 func oneOf(flag, value string, words []string) error {
 	if value == "" || slices.Contains(words, value) {
 		return nil
@@ -116,7 +116,7 @@ func oneOf(flag, value string, words []string) error {
 	return &usageError{&hintedError{fmt.Errorf("%s: there is no %q", flag, value), hint}}
 }
 
-// sinceWhen returns the instant that --since means.
+// sinceWhen returns the time that --since means.
 func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -130,7 +130,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// print prints calls, a line each.
+// print prints one line per call.
 func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
@@ -161,7 +161,7 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 	return w.Flush()
 }
 
-// printJSONLine prints what holds the words of servers and clients, as a line of JSON.
+// printJSONLine prints a line of JSON, which may contain output of servers and clients.
 func printJSONLine(w io.Writer, what any) error {
 	raw, err := json.Marshal(what)
 	if err != nil {

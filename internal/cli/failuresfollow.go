@@ -12,14 +12,17 @@ import (
 )
 
 const (
-	// followEvery is how often new calls are looked for, and followAtOnce how many of them are listed at most.
+	// followEvery is how often to look for new calls, and followAtOnce how many of them are listed at
+	// most.
 	followEvery  = 500 * time.Millisecond
 	followAtOnce = 1000
-	// late is how long after its end a call may still be written, and how far the clocks of replicas may differ.
+	// late is how long after its end a call may still be written, and how far the clocks of replicas
+	// may differ.
 	late = 2 * time.Minute
 )
 
-// A follower finds calls as they are written, each once: what replicas write does not come in the order in which it ended.
+// A follower finds calls as they are written, each once: replicas do not write them in the order in
+// which they end.
 type follower struct {
 	rows   *store.Journal
 	filter store.Filter
@@ -27,7 +30,7 @@ type follower struct {
 	read   time.Time           // when the journal was read last
 }
 
-// newFollower returns a follower that has seen all calls which have been written so far.
+// newFollower returns a follower that has seen all calls written so far.
 func newFollower(ctx context.Context, rows *store.Journal, filter *store.Filter) (*follower, error) {
 	f := &follower{rows: rows, filter: *filter, seen: map[int64]time.Time{}, read: time.Now()}
 	f.filter.Limit = followAtOnce
@@ -35,7 +38,7 @@ func newFollower(ctx context.Context, rows *store.Journal, filter *store.Filter)
 	return f, err
 }
 
-// find returns the calls that have been written since the last time.
+// find returns the calls that have been written since it was last called.
 func (f *follower) find(ctx context.Context) ([]*journal.Call, error) {
 	began, next := time.Now(), f.filter
 	if since := f.read.Add(-late); since.After(next.Since) {
@@ -56,7 +59,7 @@ func (f *follower) find(ctx context.Context) ([]*journal.Call, error) {
 	return calls, nil
 }
 
-// note notes that calls are listed.
+// note records that calls have been listed.
 func (f *follower) note(calls []*journal.Call) {
 	for _, call := range calls {
 		at := time.Now()
@@ -67,7 +70,8 @@ func (f *follower) note(calls []*journal.Call) {
 	}
 }
 
-// follow lists calls as they are written, until ctx ends. A store that cannot be read is told of, and tried again.
+// follow lists calls as they are written, until ctx ends. If the store cannot be read, follow
+// reports that and tries again.
 func (c *failuresCommand) follow(ctx context.Context, env *Environment, next *follower) error {
 	var fault error
 	for pause.For(ctx, followEvery) {
@@ -83,7 +87,7 @@ func (c *failuresCommand) follow(ctx context.Context, env *Environment, next *fo
 	return nil
 }
 
-// tellFault says that the journal cannot be read any more, or that it can again.
+// tellFault reports when the journal becomes unreadable or readable again.
 func tellFault(env *Environment, before, now error) {
 	switch {
 	case before == nil && now != nil:

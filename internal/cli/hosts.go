@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// started removes from a hosts file the servers that its host does not start, and those
-// that it has for one project alone. It is an error if none is left.
+// started removes from a hosts file the servers that its host does not start, and those for a single
+// project. It is an error if none is left.
 func started(path string, file *hosts.File) error {
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled || s.Internal || s.Project != "" })
 	if len(file.Servers) == 0 {
@@ -24,8 +24,8 @@ func started(path string, file *hosts.File) error {
 	return nil
 }
 
-// leftToHost removes from a hosts file the servers that only its host can start, and
-// returns their names, each with what only the host knows. It is an error if none is left.
+// leftToHost removes from a hosts file the servers that only its host can start, and returns, by their
+// names, what only the host knows. It is an error if none is left.
 func leftToHost(path string, file *hosts.File) (left map[string]string, err error) {
 	left = map[string]string{}
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool {
@@ -44,13 +44,13 @@ func leftToHost(path string, file *hosts.File) (left map[string]string, err erro
 	return left, nil
 }
 
-// hostsServers returns the servers of the file, with what lookup finds for the variables
-// in it. The error is [strictyaml.Errors].
+// hostsServers returns the servers of the file, with its variables replaced by the results of lookup.
+// The error is [strictyaml.Errors].
 func hostsServers(file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
 	var mistakes strictyaml.Errors
 	errors.As(file.Expand(lookup), &mistakes)
 	var servers []*config.Server
-	titles := map[string]string{} // by the names that are made of them
+	titles := map[string]string{} // by the name derived from each
 	for _, entry := range file.Servers {
 		s := hostsServer(entry)
 		other, taken := titles[s.Name]
@@ -87,7 +87,7 @@ func hostsServer(entry *hosts.Server) *config.Server {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// serverName makes a name as configurations and paths have them of any text.
+// serverName turns any text into a name that is valid in configurations and paths.
 func serverName(text string) string {
 	base := strings.ToLower(filepath.Base(filepath.ToSlash(text)))
 	if name := strings.Trim(notInNames.ReplaceAllString(strings.TrimSuffix(base, ".exe"), "-"), "-"); name != "" {

@@ -26,7 +26,7 @@ type importCommand struct {
 	OpenAPI importOpenAPI `cmd:"" name:"openapi" help:"Draft a configuration and a contract for an HTTP API from its OpenAPI description."`
 }
 
-// importOpenAPI drafts them for an HTTP API.
+// importOpenAPI drafts a configuration for an HTTP API.
 type importOpenAPI struct {
 	Source string `arg:"" name:"description" help:"File or URL of the description."`
 	Name   string `placeholder:"NAME" help:"Name of the server and its contract (default: from the description's title)."`
@@ -44,7 +44,7 @@ Example:
     recourse serve --check`
 }
 
-// maxDraft bounds the routes that are listed one by one, in bytes: a configuration has at most 256 KiB.
+// maxDraft limits the routes that are listed one by one, in bytes: a configuration has at most 256 KiB.
 const maxDraft = 160 << 10
 
 // Run writes the files.
@@ -75,7 +75,7 @@ func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
 		}
 	}
 	draft := contractDraft(c.Name, survey)
-	if _, err := contract.Builtin().Load(contractFile, []byte(draft)); err != nil { // it would be our mistake
+	if _, err := contract.Builtin().Load(contractFile, []byte(draft)); err != nil { // that would be a bug
 		return fmt.Errorf("the drafted contract: %w", err)
 	}
 	if err := writeNew(beside, []byte(draft)); err != nil {
@@ -101,7 +101,8 @@ func (c *importOpenAPI) read(ctx context.Context) (text []byte, source *url.URL,
 	return text, source, err
 }
 
-// unread returns the failure of a description that could not be read, from source or, if that is nil, from a file.
+// unread returns the failure for a description that could not be read, from source or, if that is nil,
+// from a file.
 func unread(err error, source *url.URL) error {
 	status, answered := errors.AsType[openapi.StatusError](err)
 	e := recourse.From(err)
@@ -160,7 +161,7 @@ func (c *importOpenAPI) config(s *openapi.Survey, contractFile string) string {
 	return b.String()
 }
 
-// credentialLine shows where a credential goes.
+// credentialLine returns the line that shows where a credential goes.
 func credentialLine(name string, credential openapi.Credential) string {
 	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_KEY"
 	switch {
@@ -173,7 +174,8 @@ func credentialLine(name string, credential openapi.Credential) string {
 	}
 }
 
-// routes returns the allow-list: what reads is offered, what writes can be.
+// routes returns the allow-list: reading operations are offered, and writing ones are commented out,
+// unless there are only writing ones.
 func routes(operations []openapi.Surveyed) string {
 	reads := slices.ContainsFunc(operations, func(o openapi.Surveyed) bool { return o.Err == nil && o.Reads })
 	line := func(o openapi.Surveyed) string {
@@ -204,10 +206,10 @@ func routes(operations []openapi.Surveyed) string {
 	return b.String()
 }
 
-// quote returns a text as it stands in a configuration.
+// quote returns a text quoted for a configuration.
 func quote(s string) string { return strconv.Quote(strings.ReplaceAll(s, "$", "$$")) }
 
-// quiet returns a text as it stands in a comment.
+// quiet returns a text in the form for a comment.
 func quiet(s string) string {
 	printable := func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -218,7 +220,7 @@ func quiet(s string) string {
 	return strings.Join(strings.Fields(strings.Map(printable, s)), " ")
 }
 
-// draftedHints is what a draft advises, by the class of a failure; it is for the reader to improve.
+// draftedHints is the advice in a draft, by class of failure; the user is meant to improve it.
 var draftedHints = map[recourse.Class]string{
 	recourse.ClassInput:      "Correct the arguments, then call again.",
 	recourse.ClassAuth:       "Do not repeat the call before somebody has renewed the access.",
@@ -228,13 +230,13 @@ var draftedHints = map[recourse.Class]string{
 	recourse.ClassAllowance:  "Call again later.",
 }
 
-// contractDraft returns a contract with a code for each failure that is declared.
+// contractDraft returns a contract with one code per declared failure.
 func contractDraft(name string, s *openapi.Survey) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The failures of %s, drafted by `recourse import openapi`. Say in each hint what an agent is to do.\n"+
 		"form: 1\nname: %s\ntitle: %s\nextends: recourse\n", quiet(s.Title), name, strconv.Quote(cmp.Or(s.Title, name)))
 	taken := map[string]bool{}
-	for _, kind := range recourse.Kinds() { // which are the codes of the contract that is extended
+	for _, kind := range recourse.Kinds() { // the codes of the contract that the draft extends
 		taken[string(kind)] = true
 	}
 	var entries strings.Builder
@@ -263,7 +265,7 @@ func contractDraft(name string, s *openapi.Survey) string {
 	return b.String()
 }
 
-// slug returns a text as a code.
+// slug returns a text in the form of a code.
 func slug(s string) string {
 	return strings.Trim(noName.ReplaceAllString(strings.ToLower(s), "_"), "_")
 }

@@ -75,7 +75,7 @@ func (c *initCommand) Run(env *Environment, command serverCommand) error {
 	return nil
 }
 
-// writeNew writes a file that is not there.
+// writeNew writes a file that does not exist yet.
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a token may be added
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func writeNew(path string, text []byte) error {
 	return nil
 }
 
-// ask asks for what the flags do not say.
+// ask asks for what the flags do not specify.
 func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 	in := bufio.NewScanner(env.Stdin)
 	question := func(text, otherwise string) (string, error) {
@@ -143,7 +143,7 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 	return command, err
 }
 
-// suggestName returns a name for the server.
+// suggestName suggests a name for the server.
 func (c *initCommand) suggestName(command serverCommand) string {
 	if len(command) > 0 {
 		return serverName(programOf(command))
@@ -155,8 +155,8 @@ func (c *initCommand) suggestName(command serverCommand) string {
 	return serverName(strings.TrimPrefix(host, "mcp."))
 }
 
-// programOf returns the word of a command that names the server: behind a program that runs
-// others, what it runs.
+// programOf returns the word of a command that names the server: if the program runs another one, the
+// word for that one.
 func programOf(command serverCommand) string {
 	runners := []string{"npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "go", "docker", "podman"}
 	if slices.Contains(runners, serverName(command[0])) {
@@ -169,13 +169,13 @@ func programOf(command serverCommand) string {
 	return command[0]
 }
 
-// inNames matches what a server may be called, and inVariables the name of a variable.
+// inNames matches valid names of servers, and inVariables those of variables.
 var (
 	inNames     = regexp.MustCompile(`^[a-z0-9_-]+$`)
 	inVariables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// write returns the configuration. What cannot be served is a mistake.
+// write returns the configuration. If it cannot be served, the error says why.
 func (c *initCommand) write(command serverCommand) ([]byte, error) {
 	if c.Name == "" {
 		c.Name = c.suggestName(command)
@@ -214,7 +214,7 @@ func (c *initCommand) write(command serverCommand) ([]byte, error) {
 	return text, err
 }
 
-// text returns the configuration as it is written.
+// text returns the text of the configuration.
 func (c *initCommand) text(command serverCommand) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# yaml-language-server: $schema=%s

@@ -28,7 +28,7 @@ Example:
     recourse inject --faults faults.yaml -- farmd`
 }
 
-// injectRun stands between a client and a server.
+// injectRun runs between a client and a server.
 type injectRun struct {
 	injectFlags `embed:""`
 
@@ -40,7 +40,7 @@ type injectRun struct {
 	Proxy   bool   `help:"Be a forward proxy; a command after -- gets it as HTTP_PROXY and HTTPS_PROXY."`
 }
 
-// injectFlags make one rule without a file.
+// injectFlags describe a single rule without a file.
 type injectFlags struct {
 	Fault    string        `placeholder:"NAME" help:"One fault without a file, such as hang; recourse inject ls lists them."`
 	Status   int           `placeholder:"STATUS" help:"Use this HTTP status as the fault."`
@@ -67,7 +67,7 @@ Example:
     recourse inject http://127.0.0.1:9101/mcp --tool order_create --fault hang --effect after --times 1`
 }
 
-// Run stands there until ctx or the program ends.
+// Run injects faults until ctx or the program ends.
 func (c *injectRun) Run(ctx context.Context, env *Environment, command serverCommand) error {
 	traffic, target, err := c.where(command)
 	if err != nil {
@@ -94,11 +94,11 @@ func (c *injectRun) Run(ctx context.Context, env *Environment, command serverCom
 		front := inject.Front(inject.NewTransport(injector, traffic, direct()), target)
 		err = c.serve(ctx, env, front, target)
 	}
-	_ = injector.Ledger().WriteTable(env.Stderr) // a terminal that is gone needs no table
+	_ = injector.Ledger().WriteTable(env.Stderr) // errors do not matter if the terminal is gone
 	return err
 }
 
-// where returns what to stand in.
+// where returns the kind of traffic, and the server's address.
 func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, error) {
 	named := 0
 	for _, given := range []bool{c.URL != "", c.API != "", c.Proxy, len(command) > 0 && !c.Proxy} {
@@ -128,7 +128,7 @@ func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, erro
 	return traffic, target, nil
 }
 
-// plan returns what the file or the flags say.
+// plan returns the plan in the file or the flags.
 func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 	opts := inject.Options{Traffic: traffic, Contract: findContract}
 	switch {
@@ -171,7 +171,7 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 	return plan, nil
 }
 
-// or returns what a flag says; otherwise where it is not given.
+// or returns the value of a flag, or otherwise if the flag is not given.
 func or[T any](flag *T, otherwise T) T {
 	if flag == nil {
 		return otherwise
@@ -179,12 +179,12 @@ func or[T any](flag *T, otherwise T) T {
 	return *flag
 }
 
-// direct returns a transport to the servers, which goes by no other proxy.
+// direct returns a transport to the servers that uses no other proxy.
 func direct() http.RoundTripper {
 	return &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}
 }
 
-// serve serves a front until ctx ends.
+// serve serves the front until ctx ends.
 func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Handler, target *url.URL) error {
 	at, stop, err := listenAt(ctx, c.Listen, front)
 	if err != nil {
@@ -229,7 +229,7 @@ func listenAt(ctx context.Context, address string, handler http.Handler) (at str
 	}()
 	return listener.Addr().String(), func() {
 		cancel()           // tunnels
-		_ = server.Close() // calls that hang have to end as well
+		_ = server.Close() // calls that hang have to end, too
 		<-served
 	}, nil
 }

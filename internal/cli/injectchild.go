@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/process"
 )
 
-// patience is how long a program gets to end by itself.
+// patience is how long a program gets to exit by itself.
 const patience = 3 * time.Second
 
-// child returns a command that is asked to end when ctx ends, and killed when it does not.
+// child returns a command that is asked to exit when ctx ends, and killed if it does not.
 func child(ctx context.Context, env *Environment, command serverCommand) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -23,7 +23,7 @@ func child(ctx context.Context, env *Environment, command serverCommand) *exec.C
 	return cmd
 }
 
-// relay stands between a host and a program until the program ends, with all that it has started.
+// relay runs between a host and a program until the program, and everything that it started, ends.
 func relay(ctx context.Context, env *Environment, i *inject.Injector, command serverCommand) error {
 	cmd := child(context.WithoutCancel(ctx), env, command)
 	in, err := cmd.StdinPipe()
@@ -40,7 +40,7 @@ func relay(ctx context.Context, env *Environment, i *inject.Injector, command se
 	}
 	defer group.Close()
 	stop := context.AfterFunc(ctx, func() {
-		_ = in.Close() // it may have ended already
+		_ = in.Close() // it may have exited already
 		group.Terminate()
 		if !group.Leave(patience) {
 			group.Kill()
@@ -49,14 +49,14 @@ func relay(ctx context.Context, env *Environment, i *inject.Injector, command se
 	defer stop()
 	r := &inject.Relay{Injector: i, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: out, ToServer: in, Exit: group.Kill}
 	relayed := r.Run(ctx)
-	_ = in.Close() // where only its output has ended
+	_ = in.Close() // in case only its output has ended
 	if err := ended(ctx, command, cmd.Wait()); err != nil {
 		return err
 	}
 	return relayed
 }
 
-// ended says how a command has ended that was not asked to.
+// ended returns the error of a command that ended without being asked to.
 func ended(ctx context.Context, command serverCommand, err error) error {
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", command[0], err)

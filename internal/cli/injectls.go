@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// injectLs prints the menu.
+// injectLs lists the faults.
 type injectLs struct {
 	Contract string `placeholder:"NAME" help:"List the codes of this contract: its name or file."`
 }
@@ -20,7 +20,7 @@ func (*injectLs) Help() string {
     recourse inject ls --contract fieldmcp`
 }
 
-// Run prints a line for each fault, or for each code.
+// Run prints one line per fault, or per code.
 func (c *injectLs) Run(env *Environment) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	if c.Contract != "" {

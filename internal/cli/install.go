@@ -42,7 +42,7 @@ Example:
     recourse install --status`
 }
 
-// Run rewrites the files, or tells of them.
+// Run rewrites the files, or reports their status.
 func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 	paths, err := c.paths(env)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 	return nil
 }
 
-// paths returns the files that are meant.
+// paths returns the files to work on.
 func (c *installCommand) paths(env *Environment) ([]string, error) {
 	place := hosts.Place{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
 	switch {
@@ -151,14 +151,14 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 	return nil
 }
 
-// sayLeft says what is left alone.
+// sayLeft reports which servers are left alone.
 func sayLeft(env *Environment, file *hosts.File) {
 	for _, left := range file.Left() {
 		printf(env.Stdout, "left alone: %s: %s\n", left.Name, left.Why)
 	}
 }
 
-// thisProgram returns the path that a host is to start. That of a build cache is gone when
+// thisProgram returns the path for hosts to start. A path in a build cache is refused: it is gone once
 // the cache is cleaned.
 func thisProgram() (string, error) {
 	program, err := os.Executable()
@@ -175,8 +175,8 @@ func thisProgram() (string, error) {
 	return filepath.ToSlash(program), nil
 }
 
-// withoutWrapper returns the file without the wrapper, with the copy that is kept as the
-// authority on how it was written, and the names of the servers that had it.
+// withoutWrapper returns the file without the wrapper, and the names of the servers that had it. The
+// backup, if there is one, decides how entries are written.
 func withoutWrapper(path string, file *hosts.File) (text []byte, unwrapped []string) {
 	kept, err := hosts.ReadBackup(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func withoutWrapper(path string, file *hosts.File) (text []byte, unwrapped []str
 	return file.Unwrap(before)
 }
 
-// undo takes the wrapper out of a file.
+// undo removes the wrapper from a file.
 func (c *installCommand) undo(env *Environment, path string, file *hosts.File) error {
 	if _, err := hosts.ReadBackup(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -210,7 +210,7 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 	return nil
 }
 
-// showDifference shows what changes in a file, and not the secrets near it.
+// showDifference shows what changes in a file, without the secrets near it.
 func showDifference(env *Environment, name string, from *hosts.File, to []byte) {
 	if !bytes.Equal(from.Text(), to) {
 		_, changes, _ := strings.Cut(string(diff.Diff(name, from.Text(), name, to)), "\n") // without the line that names both
@@ -232,7 +232,7 @@ func showDifference(env *Environment, name string, from *hosts.File, to []byte) 
 	}
 }
 
-// restart is what is left to do.
+// restart says what is left to do.
 const restart = "Restart the host to apply the change."
 
 // loadHosts reads a hosts file.

@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// status tells of each server whether it is wrapped, and whether it starts.
+// status reports for each server whether it is wrapped, and whether it starts.
 func (*installCommand) status(ctx context.Context, env *Environment, paths []string) error {
 	out := env.painter(env.Stdout)
 	total, failed, unread := 0, 0, 0
@@ -52,7 +52,7 @@ func (*installCommand) status(ctx context.Context, env *Environment, paths []str
 	}
 }
 
-// tryServers prints a line for each server of a file, and counts those that do not start.
+// tryServers prints one line per server of a file, and counts those that do not start.
 func tryServers(ctx context.Context, env *Environment, path string, file *hosts.File) (tried, bad int, err error) {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	out := painter{w, env.painter(env.Stdout).on}
@@ -83,7 +83,7 @@ func tryServers(ctx context.Context, env *Environment, path string, file *hosts.
 	return tried, bad, w.Flush()
 }
 
-// tryServer starts the server of an entry, and says what it answers.
+// tryServer starts the server of an entry, and returns a summary of its answer.
 func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Server) (answer string, err error) {
 	if s.Disabled {
 		return "disabled", nil
@@ -123,9 +123,9 @@ func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Serv
 	return fmt.Sprintf("starts, %d tools", len(tools)), nil
 }
 
-// noStart returns why a program has opened no session; what it wrote last may say it best.
+// noStart returns why a program did not open a session; the last line it wrote may explain it best.
 func noStart(program string, err error, last string) error {
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // of the wrapper, in front of a server that does not start
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // from the wrapper, in front of a server that does not start
 		return errors.New(redact.Log(visible.Escape(strings.TrimSuffix(refused.Message, "."))))
 	}
 	err = startFailure(program, err)
@@ -135,7 +135,7 @@ func noStart(program string, err error, last string) error {
 	return fmt.Errorf("%w: %s", err, last)
 }
 
-// A lastLine keeps the last line that is written to it.
+// A lastLine keeps the last line written to it.
 type lastLine struct {
 	mu   sync.Mutex
 	line string

@@ -12,14 +12,14 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// keyCommand deals with API keys.
+// keyCommand manages API keys.
 type keyCommand struct {
 	New    keyNewCommand    `cmd:"" help:"Make an API key. It is shown once."`
 	Ls     keyLsCommand     `cmd:"" help:"List the API keys in the store."`
 	Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key in the store."`
 }
 
-// keyNewCommand makes a key.
+// keyNewCommand creates a key.
 type keyNewCommand struct {
 	storeSource `embed:""`
 
@@ -40,7 +40,7 @@ Example:
     recourse key new --role reader ci`
 }
 
-// Run makes the key.
+// Run creates the key.
 func (c *keyNewCommand) Run(ctx context.Context, env *Environment) error {
 	made := &store.Key{Name: c.Name, Org: c.Org, Roles: c.Role, Created: time.Now()}
 	if c.Expires != "" {
@@ -60,7 +60,7 @@ func (c *keyNewCommand) Run(ctx context.Context, env *Environment) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, address) // the gateway may start later
+	s, err := store.Open(ctx, address) // the gateway may be started later
 	if err != nil {
 		return storeError(err)
 	}
@@ -73,7 +73,7 @@ func (c *keyNewCommand) Run(ctx context.Context, env *Environment) error {
 	return nil
 }
 
-// entryOf returns the entry of the configuration for a key.
+// entryOf returns the configuration entry for a key.
 func entryOf(key *store.Key, expires string) string {
 	entry := []string{fmt.Sprintf("name: %q", key.Name), "hash: " + key.Hash}
 	if key.Org != "" {
@@ -141,7 +141,7 @@ type keyRevokeCommand struct {
 	ID string `arg:"" placeholder:"ID" help:"Id of the key: what stands between rk_ and the next _. key ls lists them."`
 }
 
-// Run revokes it.
+// Run revokes the key.
 func (c *keyRevokeCommand) Run(ctx context.Context, env *Environment) error {
 	s, err := c.open(ctx, env)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *keyRevokeCommand) Run(ctx context.Context, env *Environment) error {
 	return err
 }
 
-// storedKeys are the keys of a store, for those who check them.
+// storedKeys are the keys in a store, for authentication.
 type storedKeys struct {
 	*store.Uses
 

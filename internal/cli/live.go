@@ -19,14 +19,14 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// liveServer names an MCP server that a command is a client of.
+// liveServer identifies the MCP server that a command connects to.
 type liveServer struct {
 	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. For a stdio server, give its command after -- instead."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
 
-// liveReader returns what reads the failures of a server that the user has named. What is shown of them is the server's
-// voice alone; a gateway has marked in its own what comes from elsewhere.
+// liveReader returns a reader for the failures of a server that the user has named. What it shows is in
+// the server's own voice; a gateway has marked what comes from elsewhere.
 func liveReader() *contract.Reader {
 	return &contract.Reader{Contracts: contract.Builtin().All(), Trusted: true}
 }
@@ -44,7 +44,7 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 		program.Stderr = stderr
 		session, err := client.Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
 		if err != nil {
-			_ = stderr.Close() // what failed is said
+			_ = stderr.Close() // the failure has been reported
 			return nil, startFailure(command[0], err)
 		}
 		return &liveSession{session, stderr}, nil
@@ -63,7 +63,7 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 	return &liveSession{session, io.NopCloser(nil)}, nil
 }
 
-// check reports a command line that names no server, or one that cannot be.
+// check reports a command line that names no server, or an impossible one.
 func (l *liveServer) check(command serverCommand) error {
 	switch {
 	case l.Server != "" && len(command) > 0:
@@ -86,7 +86,8 @@ func (l *liveServer) check(command serverCommand) error {
 	return nil
 }
 
-// hostOf returns the host and port of an absolute HTTP URL; "" for anything else. The rest may hold a secret.
+// hostOf returns the host and port of an absolute HTTP URL, and "" for anything else. The rest of the
+// URL may contain a secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -95,7 +96,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// startFailure returns the error of a program that did not open a session.
+// startFailure returns the error for a program that did not open a session.
 func startFailure(program string, err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -115,8 +116,8 @@ func startFailure(program string, err error) error {
 	}
 }
 
-// hasEnded reports whether an error, whose causes the SDK keeps as words alone, is that of a
-// program that is gone.
+// hasEnded reports whether an error means that a program has exited. The SDK only keeps the text of
+// such causes.
 func hasEnded(err error) bool {
 	signs := []string{"EOF", "broken pipe", "file already closed", "pipe is being closed", "signal: "}
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(err.Error(), sign) })
@@ -129,13 +130,13 @@ type liveSession struct {
 	stderr io.Closer
 }
 
-// Close ends the session and the program, and hands on what the program wrote last.
+// Close ends the session and the program, and passes on what the program wrote last.
 func (s *liveSession) Close() error {
 	err := s.ClientSession.Close()
 	return errors.Join(err, s.stderr.Close())
 }
 
-// headers returns the headers of the command line.
+// headers returns the headers from the command line.
 func (l *liveServer) headers() (http.Header, error) {
 	headers := http.Header{}
 	for _, line := range l.Header {

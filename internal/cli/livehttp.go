@@ -15,17 +15,17 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// liveTransport adds headers to requests, and reads failures of which the SDK's client
-// reports no more than the status.
+// liveTransport adds headers to requests, and reads failures of which the SDK's client only reports the
+// status.
 type liveTransport struct {
-	host    string // what messages call the server
+	host    string // the server's name in messages
 	headers http.Header
 
 	mu   sync.Mutex
-	last *recourse.Error // what the latest answer that is no success says
+	last *recourse.Error // from the latest unsuccessful answer
 }
 
-// refused returns what the latest answer that is no success says; nil where there was none.
+// refused returns the failure in the latest unsuccessful answer; nil if there was none.
 func (t *liveTransport) refused() *recourse.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,8 @@ func (t *liveTransport) keep(e *recourse.Error) {
 	t.last = e
 }
 
-// openFailure returns the failure of a session that was not opened. The SDK keeps some of its causes as words alone.
+// openFailure returns the failure of a session that could not be opened. The SDK only keeps the text of
+// some causes.
 func (t *liveTransport) openFailure(err error) error {
 	if recourse.From(err).Kind != recourse.KindInternal {
 		return err
@@ -52,7 +53,7 @@ func (t *liveTransport) openFailure(err error) error {
 	return fmt.Errorf("connect to the server: %w", err)
 }
 
-// maxRefusal bounds how much of an answer that is a failure is read.
+// maxRefusal limits how much of a failed answer is read.
 const maxRefusal = 64 << 10
 
 // RoundTrip sends the request with the headers.
@@ -66,11 +67,11 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode < http.StatusBadRequest {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if resp.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/event-stream" {
-			t.keep(recourse.BadResponse("The server").WithHint(checkPath)) // the SDK may say no more than that it is closing
+			t.keep(recourse.BadResponse("The server").WithHint(checkPath)) // the SDK may only say that it is closing
 		}
 		return resp, nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status still counts
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the status counts even if reading fails
 	e := liveReader().HTTP(resp.StatusCode, resp.Header, body).Error()
 	if e == nil {
 		e = recourse.FromStatus("the server", resp.StatusCode)
@@ -80,8 +81,8 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		e = e.With(func(r *recourse.Error) { r.Kind, r.Code, r.Hints = recourse.KindNotFound, "", []string{checkPath} })
 	case e.Kind.Class() == recourse.ClassResource, resp.StatusCode == http.StatusMethodNotAllowed:
 		e = e.WithHint(checkPath)
-	case bytes.Contains(body, []byte("HTTP request to an HTTPS server")), // of Go's net/http
-		bytes.Contains(body, []byte("plain HTTP request was sent to HTTPS port")): // of nginx
+	case bytes.Contains(body, []byte("HTTP request to an HTTPS server")), // from Go's net/http
+		bytes.Contains(body, []byte("plain HTTP request was sent to HTTPS port")): // from nginx
 		e = e.WithHint("the server speaks TLS: write https:// in the URL")
 	}
 	if resp.StatusCode == http.StatusUnauthorized && t.headers.Get("Authorization") == "" {
@@ -96,10 +97,10 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// checkPath is what to do about an address where something else than an MCP server answers.
+// checkPath is the advice for an address where something other than an MCP server answers.
 const checkPath = "check the path of the URL: the endpoint of an MCP server often ends in /mcp"
 
-// unanswered returns the failure of a request to which no answer came.
+// unanswered returns the failure of a request that got no answer.
 func (t *liveTransport) unanswered(err error) *recourse.Error {
 	e := recourse.From(err)
 	if hint := tlsHint(err); hint != "" {
@@ -116,7 +117,7 @@ func (t *liveTransport) unanswered(err error) *recourse.Error {
 	return e
 }
 
-// tlsHint returns what to do about a failure of TLS; "" for any other.
+// tlsHint returns the advice for a TLS failure; "" for any other failure.
 func tlsHint(err error) string {
 	if failed, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate is not trusted here (" + strings.TrimPrefix(failed.Err.Error(), "x509: ") +
@@ -128,7 +129,8 @@ func tlsHint(err error) string {
 	return ""
 }
 
-// unreachable says of a failure of the connection to host whether it was ever made.
+// unreachable returns the failure of a connection to host; it depends on whether the connection was
+// ever made.
 func unreachable(e *recourse.Error, host string) *recourse.Error {
 	said := recourse.Unreachable("The server").WithEffect(e.Effect).CausedBy(e)
 	if e.Effect == recourse.EffectNone {
@@ -137,14 +139,14 @@ func unreachable(e *recourse.Error, host string) *recourse.Error {
 	return said.WithMessage("The server closed the connection without answering.")
 }
 
-// readAgain is a body of which the beginning has been read, and is read once more.
+// readAgain is a body whose beginning has been read, and is read again.
 type readAgain struct {
 	io.Reader
 	io.Closer
 }
 
-// refuses reports whether an answer with that status ends a request. With any other, a
-// server may be saying which era of MCP it speaks.
+// refuses reports whether an answer with that status ends a request. With other statuses, a server may
+// be saying which era of MCP it speaks.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// toolsTimeout bounds how long a server may take to say what tools it has.
+// toolsTimeout limits how long a server may take to list its tools.
 const toolsTimeout = 30 * time.Second
 
-// tools asks the server for its tools.
+// tools returns the server's tools.
 func (l *liveServer) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
 	listed, _, err := l.list(ctx, env, command)
 	if err != nil {
@@ -23,7 +23,7 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 	return contractTools(listed)
 }
 
-// list asks the server for its tools, as it describes them, and what it says of the list.
+// list returns the server's tools, as it describes them, and the _meta of the list.
 func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, mcp.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (l *liveServer) list(ctx context.Context, env *Environment, command serverC
 	return listed, about, nil
 }
 
-// listTools returns all pages of a server's list, and what it says of the last one.
+// listTools returns all pages of a server's list, and the _meta of the last one.
 func listTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
 	for params := (&mcp.ListToolsParams{}); ; {
 		page, err := session.ListTools(ctx, params)
@@ -54,7 +54,7 @@ func listTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.To
 	}
 }
 
-// toolsOf asks the server of a session for its tools.
+// toolsOf returns the tools of a session's server.
 func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
 	listed, _, err := listTools(ctx, session)
 	if err != nil {
@@ -63,7 +63,7 @@ func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, 
 	return contractTools(listed)
 }
 
-// contractTools returns what a contract has to know of tools.
+// contractTools returns what a contract needs to know about tools.
 func contractTools(listed []*mcp.Tool) ([]contract.Tool, error) {
 	var tools []contract.Tool
 	for _, tool := range listed {
@@ -79,8 +79,8 @@ func contractTools(listed []*mcp.Tool) ([]contract.Tool, error) {
 	return tools, nil
 }
 
-// errorsOf returns the codes that a tool can fail with, as its server says; nil where it
-// does not.
+// errorsOf returns the codes that a tool can fail with, as declared by its server; nil if it declares
+// none.
 func errorsOf(tool *mcp.Tool) []string {
 	list, ok := tool.Meta[contract.ErrorsKey].([]any)
 	if !ok {

@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// newLogger returns the log in that form; auto is text on a terminal and JSON
-// otherwise.
+// newLogger returns the log in a format; auto means text on a terminal and JSON otherwise.
 func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
 	if format == config.LogText || format == config.LogAuto && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}))
@@ -20,7 +19,7 @@ func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.L
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// levelOf returns what package slog calls a level. The zero value is info.
+// levelOf returns the level as package slog has it. The zero value is info.
 func levelOf(level config.LogLevel) slog.Level {
 	return map[config.LogLevel]slog.Level{
 		config.LogDebug: slog.LevelDebug, config.LogWarn: slog.LevelWarn, config.LogError: slog.LevelError,
@@ -32,7 +31,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// shortTime leaves out what a person at a terminal knows.
+// shortTime drops the date, which a person at a terminal knows.
 func shortTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.String(slog.TimeKey, a.Value.Time().Format(time.TimeOnly))

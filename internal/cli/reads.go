@@ -18,7 +18,7 @@ func familyNames() []string {
 	return names
 }
 
-// addFamily adds a family file that was read with src or err to set, and returns the
+// addFamily adds to set a family file that was read, with src and err as the result, and returns the
 // family's name.
 func addFamily(set *contract.Set, path string, src []byte, err error) (string, error) {
 	if err != nil {
@@ -31,8 +31,7 @@ func addFamily(set *contract.Set, path string, src []byte, err error) (string, e
 	return f.Name, nil
 }
 
-// addReads has the reader read what --reads names: a contract, families, and files with
-// either.
+// addReads makes the reader understand what --reads names: contracts, families, and files with either.
 func addReads(reader *contract.Reader, names []string) error {
 	set := contract.Builtin()
 	for _, name := range names {

@@ -22,30 +22,29 @@ import (
 )
 
 const (
-	// pollInterval is how often the files are looked at.
+	// pollInterval is how often the files are checked.
 	pollInterval = 2 * time.Second
-	// settleTime is how long they have to stay the same before they are read anew, so
-	// that none is read half-written.
+	// settleTime is how long they must stay unchanged before they are read again, so that none is read
+	// half-written.
 	settleTime = 200 * time.Millisecond
 )
 
-// A reading is a configuration as it was read.
+// A reading is a configuration that was read, with its files.
 type reading struct {
 	config *config.Config
 	set    *contract.Set
 	files  fingerprints
-	left   map[string]string // servers that only their host can start, each with what the host knows
+	left   map[string]string // servers that only their host can start, each with what only the host knows
 }
 
-// fingerprints are the hashes of files by path; that of a file that cannot be read
-// is zero.
+// fingerprints are the hashes of files by path; a file that cannot be read has a zero hash.
 type fingerprints map[string][sha256.Size]byte
 
-// current returns what the same files contain now.
+// current returns the fingerprints of the same files now.
 func (f fingerprints) current() fingerprints {
 	now := make(fingerprints, len(f))
 	for path := range f {
-		_, _ = now.read(path) // a file that is gone has another hash, too
+		_, _ = now.read(path) // a missing file has another hash, too
 	}
 	return now
 }
@@ -59,8 +58,8 @@ func (f fingerprints) read(path string) ([]byte, error) {
 	return src, err
 }
 
-// read reads the configuration file and the contract files that it names, or the hosts
-// file. Even with an error, the reading says which files those are.
+// read reads the configuration file and the contract files in it, or the hosts file. Even with an
+// error, the reading says which files those are.
 func (c *serveCommand) read(env *Environment) (*reading, error) {
 	r := &reading{set: contract.Builtin(), files: fingerprints{}}
 	readConfig := r.readConfig
@@ -131,8 +130,8 @@ func (r *reading) readHosts(path string, env *Environment) error {
 	return err
 }
 
-// A watcher applies the configuration anew when its files change, and after SIGHUP
-// where there is one.
+// A watcher applies the configuration again when its files change, and after SIGHUP on systems that
+// have it.
 type watcher struct {
 	command *serveCommand
 	env     *Environment
@@ -141,12 +140,12 @@ type watcher struct {
 	log     *slog.Logger
 	level   *slog.LevelVar // of the log
 	running *config.Config // what cannot change stays as it is here
-	files   fingerprints   // as they were read last
+	files   fingerprints   // as of the last reading
 	hangups chan os.Signal
 }
 
-// newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does
-// not end the program; run has to be called.
+// newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does not end the
+// program; run must be called.
 func newWatcher(
 	c *serveCommand, env *Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *reading,
 ) *watcher {
@@ -154,7 +153,7 @@ func newWatcher(
 		command: c, env: env, gateway: g, kept: kept, log: log, level: level,
 		running: r.config, files: r.files, hangups: make(chan os.Signal, 1),
 	}
-	signal.Notify(w.hangups, syscall.SIGHUP) // never comes on Windows
+	signal.Notify(w.hangups, syscall.SIGHUP) // never arrives on Windows
 	return w
 }
 
@@ -167,7 +166,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
-	var changed fingerprints // as they were when they were found to be others
+	var changed fingerprints // as of when the change was noticed
 	for {
 		next := interval
 		select {
@@ -188,10 +187,10 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// reload applies what the files say now, or says why it does not.
+// reload applies the current configuration, or logs why it does not.
 func (w *watcher) reload(ctx context.Context) {
 	r, err := w.command.read(w.env)
-	w.files = r.files // a bad file is not read again before it changes
+	w.files = r.files // a bad file is not read again until it changes
 	var restart []string
 	if err == nil {
 		restart = w.fixed(r.config)
@@ -212,7 +211,7 @@ func (w *watcher) reload(ctx context.Context) {
 	}
 }
 
-// fixed resets what cannot change while the gateway runs, and returns the keys that would
+// fixed resets the settings that cannot change while the gateway runs, and returns the keys that would
 // have changed.
 func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Listen != w.running.Listen {
@@ -258,7 +257,7 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	return keys
 }
 
-// mistakesOf returns the mistakes of a configuration, a line each.
+// mistakesOf returns the mistakes in a configuration, one per line.
 func mistakesOf(err error) []string {
 	mistakes, ok := errors.AsType[strictyaml.Errors](err)
 	if !ok {

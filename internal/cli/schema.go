@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// schemaCommand prints what editors check files by.
+// schemaCommand prints the schema with which editors check files.
 type schemaCommand struct {
 	Of string `arg:"" name:"kind" enum:"config,contract,family,faults" help:"config, contract, family or faults."`
 }

@@ -44,16 +44,15 @@ Example:
     recourse serve -c recourse.yaml`
 }
 
-// grace is how long calls under way may take when the program ends.
+// grace is how long calls in progress may take when the program ends.
 const grace = 30 * time.Second
 
-// garbagePercent is GOGC where nobody has set it. What lives in a gateway is a few
-// MB, so that Go's default of 100 collects some hundred times a second under load;
-// at 400 a call takes a sixth less time, for about 15 MB of memory.
+// garbagePercent is GOGC unless the user sets it. A gateway's live heap is a few MB, so with Go's
+// default of 100 the collector runs some hundred times a second under load; at 400 a call takes a sixth
+// less time, for about 15 MB of memory.
 const garbagePercent = 400
 
-// limitMemory sets the limit that Go's garbage collector keeps to, unless the
-// environment does.
+// limitMemory sets the memory limit of Go's garbage collector, unless the environment does.
 func limitMemory(env *Environment, cfg *config.Config) {
 	if _, chosen := env.LookupEnv("GOMEMLIMIT"); chosen {
 		return
@@ -84,12 +83,12 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	level := new(slog.LevelVar)
 	level.Set(levelOf(cfg.LogLevel))
 	log := newLogger(env.Stderr, cfg.Log, level)
-	slog.SetDefault(log) // what net/http has to say of odd servers stands in the log, too
+	slog.SetDefault(log) // puts what net/http reports about odd servers into the log, too
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)
 	}
 	limitMemory(env, cfg)
-	r.set.All() // are read now, so that no failure of a call has to wait for it
+	r.set.All() // reads the contracts now, so that no failure of a call has to wait for it
 	contract.Families()
 	kept, err := openStorage(ctx, cfg, log)
 	if err != nil {
@@ -140,7 +139,7 @@ func (r *reading) announce(ctx context.Context, at net.Addr, log *slog.Logger) {
 	warnOfReach(ctx, at, cfg, log)
 }
 
-// warnOfReach logs that others than this machine's own can call servers that let everybody in.
+// warnOfReach logs that other machines can call servers that let everybody in.
 func warnOfReach(ctx context.Context, addr net.Addr, cfg *config.Config, log *slog.Logger) {
 	if open := cfg.Open(); !isLoopback(addr) && len(open) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
@@ -149,7 +148,7 @@ func warnOfReach(ctx context.Context, addr net.Addr, cfg *config.Config, log *sl
 	}
 }
 
-// tell has traces sent, and an operator's tools answered, until stop is called.
+// tell sends traces and serves the admin endpoints until stop is called.
 func tell(
 	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, log *slog.Logger,
 ) (stop func(), err error) {
@@ -164,7 +163,7 @@ func tell(
 	return func() { stopTraces(); stopAdmin() }, nil
 }
 
-// serveAdmin serves an operator's tools, if the configuration asks for that, until stop is called.
+// serveAdmin serves the admin endpoints, if they are configured, until stop is called.
 func serveAdmin(
 	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, parts admin.Sources, log *slog.Logger,
 ) (stop func(), err error) {
@@ -200,7 +199,7 @@ func serveAdmin(
 		a.Offer(newJournalTools(g, kept, asked, log))
 	}
 	context.AfterFunc(ctx, a.Drain)
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it reports the drain, too
 	var serving sync.WaitGroup
 	serving.Go(func() { a.Serve(life, ln, log) })
 	log.LogAttrs(ctx, slog.LevelInfo, what, slog.String("address", "http://"+ln.Addr().String()))
@@ -221,7 +220,7 @@ func isLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// noConfig returns the error about a configuration file, with what to do if it could not be read.
+// noConfig returns the error about a configuration file, with advice if the file could not be read.
 func noConfig(err error) error {
 	if _, unread := errors.AsType[*fs.PathError](err); !unread {
 		return err
@@ -236,13 +235,13 @@ func noConfig(err error) error {
 	return &usageError{&hintedError{err, hint}}
 }
 
-// loadContract adds the contract file at path to set, and returns its name.
+// loadContract adds the contract file at path to set, and returns the contract's name.
 func loadContract(set *contract.Set, path string) (string, error) {
 	src, err := os.ReadFile(filepath.Clean(path))
 	return addContract(set, path, src, err)
 }
 
-// addContract adds a contract file that was read with src or err to set, and returns
+// addContract adds to set a contract file that was read, with src and err as the result, and returns
 // the contract's name.
 func addContract(set *contract.Set, path string, src []byte, err error) (string, error) {
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// issuerTimeout bounds how long the keys of all issuers may take.
+// issuerTimeout limits how long fetching the keys of all issuers may take.
 const issuerTimeout = 5 * time.Second
 
-// warnOfIssuers warns of issuers of tokens whose keys cannot be fetched now.
+// warnOfIssuers warns about token issuers whose keys cannot be fetched now.
 func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
 	issuers := auth.NewIssuers(http.DefaultTransport)
 	defer issuers.Close()
@@ -34,7 +34,7 @@ func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
 	}
 }
 
-// check says that the configuration can be served, and where each server would be.
+// check reports that the configuration can be served, and where each server would be.
 func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) error {
 	cfg := r.config
 	file := c.Config

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// scheme returns how the URLs begin at which clients reach the gateway.
+// scheme returns the scheme of the URLs at which clients reach the gateway.
 func scheme(cfg *config.Config) string {
 	if cfg.TLS != nil {
 		return "https://"
@@ -17,7 +17,7 @@ func scheme(cfg *config.Config) string {
 	return "http://"
 }
 
-// warnOfExpiry logs that the certificate has to be renewed soon.
+// warnOfExpiry logs that the certificate must be renewed soon.
 func warnOfExpiry(ctx context.Context, cfg *config.Config, log *slog.Logger) {
 	if cfg.TLS == nil {
 		return
@@ -27,7 +27,7 @@ func warnOfExpiry(ctx context.Context, cfg *config.Config, log *slog.Logger) {
 	}
 }
 
-// expiry says when a certificate ends.
+// expiry says when a certificate expires.
 func expiry(at time.Time) string {
 	days, when := int(time.Until(at).Hours()/24), "within a day"
 	if days > 0 {

@@ -14,8 +14,8 @@ import (
 // flushTime is how long the last traces may take when the program ends.
 const flushTime = 5 * time.Second
 
-// serveTraces sends traces, if the configuration asks for that, until stop is called. What is
-// counted of them goes to the metrics.
+// serveTraces sends traces, if they are configured, until stop is called. Their counts go to the
+// metrics.
 func serveTraces(cfg *config.Config, g *gateway.Gateway, log *slog.Logger, to *admin.Sources) (stop func()) {
 	if cfg.Tracing == nil {
 		return func() {}

@@ -28,7 +28,7 @@ Example:
     recourse simulate --tasks 1000`
 }
 
-// Run plays, and prints the page or writes it.
+// Run runs the simulation, and prints the page or writes it.
 func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
 	if c.Tasks < 1 {
 		return &usageError{errors.New("--tasks must be at least 1")}

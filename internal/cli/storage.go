@@ -17,18 +17,18 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// lastWrites bounds how long the program goes on at its end for what the journal has not written yet.
+// lastWrites limits how long the program continues at its end to write what remains of the journal.
 const lastWrites = 5 * time.Second
 
-// A storage is what a gateway keeps beyond its process. All are nil without a store.
+// A storage is what a gateway keeps beyond its process. All fields are nil without a store.
 type storage struct {
 	store       *store.Store
 	journal     *journal.Journal
-	connections *connection.Manager // nil without keys, too
+	connections *connection.Manager // also nil without keys
 	uses        *store.Uses         // of API keys
 }
 
-// openStorage opens the store that the configuration names. It is closed after the gateway.
+// openStorage opens the configured store. Close it after the gateway.
 func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*storage, error) {
 	s := new(storage)
 	if cfg.Store == "" {
@@ -48,10 +48,10 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	return s, nil
 }
 
-// storeError says what to do about a store that cannot be opened.
+// storeError adds advice to the error of a store that cannot be opened.
 func storeError(err error) error {
 	switch {
-	case errors.Is(err, store.ErrAddress): // of --store: the configuration's has been checked
+	case errors.Is(err, store.ErrAddress): // from --store: the configuration's has been checked
 		return &usageError{&hintedError{err, "write --store sqlite:FILE or --store postgres://USER@HOST/DATABASE"}}
 	case errors.Is(err, store.ErrUnreachable):
 		return &callError{recourse.Unreachable("The database").WithMessage("%s", err).
@@ -67,7 +67,7 @@ func storeError(err error) error {
 	}
 }
 
-// check returns why the store cannot be reached, or the journal not be written, if that is so.
+// check returns an error if the store cannot be reached, or the journal cannot be written.
 func (s *storage) check(ctx context.Context) error {
 	if err := s.store.Ping(ctx); err != nil {
 		return err //nolint:wrapcheck // the store says what it is
@@ -75,7 +75,7 @@ func (s *storage) check(ctx context.Context) error {
 	return s.journal.Fault() //nolint:wrapcheck // so does the journal
 }
 
-// keys returns the API keys in the store; nil: there is none.
+// keys returns the API keys in the store; nil without a store.
 func (s *storage) keys() auth.KeyStore {
 	if s.store == nil {
 		return nil
@@ -83,14 +83,14 @@ func (s *storage) keys() auth.KeyStore {
 	return storedKeys{s.uses, s.store.Keys()}
 }
 
-// observe has the journal told of all calls.
+// observe records all calls in the journal.
 func (s *storage) observe(g *gateway.Gateway) {
 	if s.journal != nil {
 		g.Observe(s.journal)
 	}
 }
 
-// count has the metrics tell what the journal has counted.
+// count adds the journal's counts to the metrics.
 func (s *storage) count(parts *admin.Sources) {
 	if j := s.journal; j != nil {
 		parts.Journal = func() admin.Journal {

@@ -11,13 +11,13 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// storeSource is where a command finds a gateway's store.
+// storeSource says where a command finds a gateway's store.
 type storeSource struct {
 	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"File that names the store (default: recourse.yaml)."`
 	Store  string `placeholder:"ADDRESS" help:"The store itself, instead of a configuration file: sqlite:FILE or postgres://..."`
 }
 
-// open opens the store that the flags name.
+// open opens the store that the flags select.
 func (c *storeSource) open(ctx context.Context, env *Environment) (*store.Store, error) {
 	address, err := c.address(env)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// A target is what a gateway's list tells of one of the servers behind its endpoint.
+// A target is what a gateway's list says about one of the servers behind its endpoint.
 type target struct {
 	Outcome    string   `json:"outcome"`
 	Message    string   `json:"message"`
@@ -21,14 +21,14 @@ type target struct {
 	Collisions []string `json:"collisions"`
 }
 
-// tellTargets says which servers behind an endpoint a list is not whole of, and why.
+// tellTargets reports for which servers behind an endpoint a list is incomplete, and why.
 func tellTargets(env *Environment, about mcp.Meta) {
 	raw, err := json.Marshal(about[many.MetaTargets])
 	if err != nil {
 		return
 	}
 	var targets map[string]target
-	_ = json.Unmarshal(raw, &targets) // what is of another form is not ours
+	_ = json.Unmarshal(raw, &targets) // anything in another form is not from a gateway
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		for _, line := range targets[name].lines() {
 			printf(env.Stderr, "recourse: %s\n", visible.Escape(name+": "+line))
@@ -53,7 +53,7 @@ func (t target) lines() (lines []string) {
 	return lines
 }
 
-// source says where the tools of a server come from that has not listed them now.
+// source says where the tools of a server come from if it has not listed them now.
 func (t target) source() string {
 	if t.AsOf == "" {
 		return "no list of its tools is known"

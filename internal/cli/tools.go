@@ -67,7 +67,7 @@ func parametersIn(tool []byte) []string {
 			Required   []string                   `json:"required"`
 		} `json:"inputSchema"`
 	}
-	_ = json.Unmarshal(tool, &described) // a schema of another form names no parameters
+	_ = json.Unmarshal(tool, &described) // a schema in another form names no parameters
 	required := described.InputSchema.Required
 	var optional []string
 	for name := range described.InputSchema.Properties {

@@ -2,7 +2,7 @@ package cli
 
 import "runtime/debug"
 
-// versionCommand prints what was built.
+// versionCommand prints the version and the build.
 type versionCommand struct{}
 
 // Help shows an example.
@@ -18,7 +18,7 @@ func (versionCommand) Run(env *Environment) error {
 	return nil
 }
 
-// versionLine names the program, its version and that of Go.
+// versionLine returns the program's name, its version and Go's version.
 func versionLine() string {
 	goVersion := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -27,7 +27,7 @@ func versionLine() string {
 	return "recourse " + moduleVersion() + ", " + goVersion
 }
 
-// moduleVersion is the version of the module that the program was built from.
+// moduleVersion returns the version of the program's module.
 func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version

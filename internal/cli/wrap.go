@@ -21,7 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// wrapCommand stands between a host and a server on stdio.
+// wrapCommand runs between a host and a server on stdio.
 type wrapCommand struct {
 	Name      string           `placeholder:"NAME" help:"Display name of the server (default: its command without the folder)."`
 	Contract  string           `placeholder:"NAME" help:"Contract in which failures reach the host (default: recourse)."`
@@ -45,7 +45,7 @@ Example:
     recourse wrap --name farm -- farmd`
 }
 
-// Run serves the host until it has gone.
+// Run serves the host until it is gone.
 func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 	set := contract.Builtin()
 	cfg, err := c.configuration(set, env)
@@ -59,9 +59,8 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 		cfg.LogLevel = c.LogLevel
 	}
 	log := newLogger(env.Stderr, cfg.Log, levelOf(cfg.LogLevel))
-	slog.SetDefault(log) // nothing but messages may get to standard output
-	// A host that has gone is an error of a write, after which children are ended in good
-	// order.
+	slog.SetDefault(log) // only messages may go to standard output
+	// When the host is gone, a write fails, and then the children are stopped gracefully.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
@@ -82,12 +81,12 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 	return g.ServeStdio(ctx, cfg.Servers[0].Path, env.Stdin, env.Stdout)
 }
 
-// configuration returns the configuration with the one server.
+// configuration returns the configuration with the single server.
 func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*config.Config, error) {
 	switch {
 	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
-	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // whatever is no flag begins the command
+	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // the first word that is not a flag begins the command
 		return nil, &usageError{fmt.Errorf("unknown flag %s", c.Command[0])}
 	}
 	cfg, err := c.read(set, env)
@@ -111,14 +110,14 @@ func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*confi
 	}
 	if len(s.Command) > 0 {
 		s.Local = true
-		s.Share = config.ShareClient // there is one client, and what the server asks is for it
+		s.Share = config.ShareClient // there is one client, and the server's questions are for it
 		s.Env = inherit(env.Environ, s.Env)
 	}
 	cfg.Servers = config.Servers{s}
 	return cfg, nil
 }
 
-// read returns the configuration that the flags name.
+// read returns the configuration that the flags select.
 func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config, error) {
 	switch {
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
@@ -147,8 +146,8 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 	}
 }
 
-// readHosts returns the configuration with the one server of the hosts file that is
-// meant. Mistakes in other entries are left to whoever starts them.
+// readHosts returns the configuration with the selected server of the hosts file. Mistakes in other
+// entries are ignored here: they are reported when those servers are started.
 func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
 	file, err := loadHosts(c.HostsFile, hosts.Load)
 	if err != nil {
@@ -173,7 +172,7 @@ func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
 	return config.Of(servers...)
 }
 
-// choose returns the server that is meant, with the command of the command line.
+// choose returns the selected server, with the command from the command line.
 func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	var names []string
 	var chosen *config.Server
@@ -198,8 +197,8 @@ func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	return chosen, nil
 }
 
-// inherit returns the environment that a host has chosen for its server, with what the
-// server's entry adds to it.
+// inherit returns the environment that a host has chosen for its server, plus the variables of the
+// server's entry.
 func inherit(environ []string, own map[string]string) map[string]string {
 	all := make(map[string]string, len(environ)+len(own))
 	for _, variable := range environ {

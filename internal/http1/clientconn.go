@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// readBuffer is that of a connection, in either direction.
+	// readBuffer is the size of a connection's read buffer, on both the client and the server side.
 	readBuffer = 4 << 10
-	// inlineWrite is what any system takes at once of a connection that is quiet. More
-	// than that is written while the answer is awaited: it may come before the end.
+	// inlineWrite is how much any system accepts at once on a quiet connection. Longer requests are
+	// written while waiting for the answer, since it may come before they are sent completely.
 	inlineWrite = 16 << 10
-	// writeWait is how long the end of a request is waited for whose answer is complete.
+	// writeWait is how long to wait for the end of a request whose answer is already complete.
 	writeWait = 50 * time.Millisecond
 )
 
@@ -29,21 +29,21 @@ type clientConn struct {
 	transport *Transport
 	address   string
 	nc        net.Conn
-	in        *bufio.Reader // of the clientConn itself
+	in        *bufio.Reader // reads from the clientConn itself
 	out       []byte        // the request
 	rest      rest
-	abort     func()    // ends what waits for the connection
+	abort     func()    // interrupts reads and writes on the connection
 	since     time.Time // when it became idle
-	reused    bool      // it has brought an answer
+	reused    bool      // it has carried an answer before
 
 	// Of the request under way:
-	mayRead int64        // bytes, as long as the head is read
-	writing chan written // nil: the request was written, as sent says
+	mayRead int64        // bytes left for the head, while it is read
+	writing chan written // nil: the request was written, with the outcome in sent
 	sent    written
 	stop    func() bool // stops waiting for the end of the context; nil: it has none
 }
 
-// written is how the writing of a request ended.
+// written is the outcome of writing a request.
 type written struct {
 	n   int
 	err error
@@ -52,11 +52,11 @@ type written struct {
 func newClientConn(t *Transport, address string, nc net.Conn) *clientConn {
 	c := &clientConn{transport: t, address: address, nc: nc, rest: newRest(nc)}
 	c.in = bufio.NewReaderSize(c, readBuffer)
-	c.abort = func() { _ = nc.SetDeadline(past) } // a connection without deadlines is closed in the end
+	c.abort = func() { _ = nc.SetDeadline(past) } // a connection without deadlines is closed at the end
 	return c
 }
 
-// Read reads from the server, as much as the head may have.
+// Read reads from the server, up to the limit of the head.
 func (c *clientConn) Read(p []byte) (int, error) {
 	if c.mayRead <= 0 {
 		return 0, fmt.Errorf("http1: the head of the answer has more than %d bytes", c.maxHead())
@@ -67,7 +67,7 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxHead bounds the head of an answer, as it does in net/http.
+// maxHead limits the head of an answer, as in net/http.
 func (c *clientConn) maxHead() int64 {
 	if most := c.transport.standard.MaxResponseHeaderBytes; most != 0 {
 		return most
@@ -75,7 +75,7 @@ func (c *clientConn) maxHead() int64 {
 	return 10 << 20
 }
 
-func (c *clientConn) close() { _ = c.nc.Close() } // it has served
+func (c *clientConn) close() { _ = c.nc.Close() }
 
 // errUntouched says that a connection was gone before any of the request was written.
 var errUntouched = errors.New("http1: the server has closed the connection")
@@ -123,7 +123,7 @@ func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// write writes the request, or begins to do so.
+// write writes the request, or starts to.
 func (c *clientConn) write() error {
 	if len(c.out) <= inlineWrite {
 		n, err := c.nc.Write(c.out)
@@ -139,10 +139,10 @@ func (c *clientConn) write() error {
 	return nil
 }
 
-// guard has the connection kept or closed with the end of the answer.
+// guard makes sure that the connection is kept or closed when the answer ends.
 func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	switch {
-	case switches(resp): // nobody asked for that
+	case switches(resp): // unrequested
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: c.in, closes: true}
 	case resp.ContentLength == 0:
 		c.end(!resp.Close)
@@ -151,14 +151,14 @@ func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	}
 }
 
-// switches reports whether the connection speaks another protocol from now on.
+// switches reports whether the connection switches to another protocol.
 func switches(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusSwitchingProtocols && resp.Header.Get("Upgrade") != "" &&
 		hasToken(strings.Join(resp.Header["Connection"], ","), "upgrade")
 }
 
-// end ends the exchange and returns how the request was written. The connection is kept,
-// if it may be, or closed.
+// end ends the exchange, keeps the connection if possible, and closes it otherwise. It returns the
+// outcome of writing the request.
 func (c *clientConn) end(keep bool) written {
 	if c.stop != nil && !c.stop() {
 		keep = false // abort was called, or is about to be
@@ -179,7 +179,7 @@ func (c *clientConn) end(keep bool) written {
 	return c.sent
 }
 
-// wrote reports whether the request was written, or is soon.
+// wrote reports whether the request was written, or is written soon.
 func (c *clientConn) wrote() bool {
 	if c.writing == nil {
 		return c.sent.err == nil
@@ -195,16 +195,16 @@ func (c *clientConn) wrote() bool {
 	}
 }
 
-// An answerBody is the body of an answer. Its end keeps the connection, an earlier Close
-// or an error closes it.
+// An answerBody is the body of an answer. The connection is kept when the body has been read to its
+// end; an earlier Close or an error closes it.
 type answerBody struct {
 	conn   *clientConn
 	ctx    context.Context //nolint:containedctx // its end is the reason why a read fails
 	from   io.Reader
-	closes bool // the connection ends with it
+	closes bool // the connection ends with the body
 	err    error
 	closed atomic.Bool
-	ended  atomic.Bool // what is read or closed now is no matter of the connection
+	ended  atomic.Bool // the connection no longer belongs to this body
 }
 
 // Read implements [io.Reader].

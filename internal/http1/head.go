@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// classes of bytes.
+// Classes of bytes.
 const (
 	inName  = 1 << iota // of a field's name: a token (RFC 9110, section 5.6.2)
 	inValue             // of a field's value (RFC 9110, section 5.5)
-	inHost              // of a host, with or without a port, as names and addresses have them
+	inHost              // of a host, with or without a port, in names and addresses
 )
 
 var classes = func() (table [256]byte) {
@@ -31,7 +31,7 @@ var classes = func() (table [256]byte) {
 	return table
 }()
 
-// consistsOf reports whether text is not empty and has bytes of the class only.
+// consistsOf reports whether text is not empty and all its bytes are in the class.
 func consistsOf(text string, class byte) bool {
 	for i := range len(text) {
 		if classes[text[i]]&class == 0 {
@@ -41,9 +41,8 @@ func consistsOf(text string, class byte) bool {
 	return text != ""
 }
 
-// parseFields returns the fields of a head, each of which ends with CRLF. It reports
-// false where net/http might see anything else in them: folded lines, bare line feeds,
-// odd names or values.
+// parseFields returns the fields of a head, each of which ends with CRLF. It reports false if net/http
+// might read them differently: folded lines, bare line feeds, odd names or values.
 func parseFields(text string) (http.Header, bool) {
 	n := strings.Count(text, "\n")
 	header := make(http.Header, n)
@@ -77,7 +76,7 @@ func parseFields(text string) (http.Header, bool) {
 	return header, true
 }
 
-// parseLength returns the value of the one Content-Length, in its shortest spelling.
+// parseLength returns the value of Content-Length, if there is exactly one, in its shortest spelling.
 func parseLength(header http.Header) (int64, bool) {
 	values := header["Content-Length"]
 	if len(values) != 1 {
@@ -88,8 +87,7 @@ func parseLength(header http.Header) (int64, bool) {
 	return int64(n), err == nil && (text[0] != '0' || text == "0")
 }
 
-// staysOpen reports whether a message of HTTP/1.1 says nothing of its connection, or
-// that it is kept.
+// staysOpen reports whether an HTTP/1.1 message says nothing about its connection, or says to keep it.
 func staysOpen(header http.Header) bool {
 	values, ok := header["Connection"]
 	return !ok || len(values) == 1 && strings.EqualFold(values[0], "keep-alive")
@@ -105,10 +103,10 @@ func hasAny(header http.Header, names ...string) bool {
 	return false
 }
 
-// never is no deadline.
+// never means no deadline.
 var never time.Time
 
 const proto = "HTTP/1.1"
 
-// past is a deadline that ends what waits for it.
+// past is a deadline that interrupts whatever waits for it.
 var past = time.Unix(1, 0)

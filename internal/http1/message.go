@@ -10,8 +10,7 @@ import (
 	"strconv"
 )
 
-// appendRequest appends the request as net/http writes it, with its fields in order. It
-// closes the body.
+// appendRequest appends the request as net/http writes it, with its fields sorted. It closes the body.
 func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	defer r.Body.Close()
 	host := r.Host
@@ -55,7 +54,7 @@ func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	return appendBody(dst, r)
 }
 
-// sortedNames appends the names of the fields of a header to room, in order.
+// sortedNames appends the sorted names of the fields of a header to room.
 func sortedNames(room []string, header http.Header) []string {
 	for name := range header {
 		room = append(room, name)
@@ -69,7 +68,7 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(append(dst, textproto.TrimString(value)...), "\r\n"...)
 }
 
-// appendBody appends the body, which has to be as long as it says.
+// appendBody appends the body, which must have exactly the announced length.
 func appendBody(dst []byte, r *http.Request) ([]byte, error) {
 	n := int(r.ContentLength)
 	start := len(dst)
@@ -78,7 +77,7 @@ func appendBody(dst []byte, r *http.Request) ([]byte, error) {
 		return dst, fmt.Errorf("http1: ContentLength=%d with a body of %d bytes: %w", n, read, err)
 	}
 	dst = slices.Grow(dst, 1)
-	if more, _ := io.ReadFull(r.Body, dst[len(dst):len(dst)+1]); more > 0 { // an error after the end is none
+	if more, _ := io.ReadFull(r.Body, dst[len(dst):len(dst)+1]); more > 0 { // an error after the end does not count
 		return dst, fmt.Errorf("http1: ContentLength=%d with a longer body", n)
 	}
 	return dst, nil

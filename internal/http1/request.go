@@ -10,8 +10,7 @@ import (
 	"sync"
 )
 
-// parse returns the request that a head says, without its body and context, if it is
-// simple.
+// parse returns the request in a head, without its body and context, if it is simple.
 func (c *serverConn) parse(head []byte) (r http.Request, ok bool) {
 	line, fields, _ := strings.Cut(string(head), "\r\n")
 	uri, ok := requestLine(line)
@@ -57,8 +56,7 @@ func requestLine(line string) (uri string, ok bool) {
 	return uri, true
 }
 
-// isSimpleSoFar reports whether the lines that have come as a whole may be the beginning
-// of a simple request.
+// isSimpleSoFar reports whether the complete lines so far may be the beginning of a simple request.
 func isSimpleSoFar(window []byte) bool {
 	line, fields, ok := strings.Cut(string(window[:bytes.LastIndexByte(window, '\n')+1]), "\r\n")
 	if !ok {
@@ -70,13 +68,12 @@ func isSimpleSoFar(window []byte) bool {
 	return ok
 }
 
-// A requestBody is the body of a request: what was read with its head, and then what
-// comes.
+// A requestBody is the body of a request: first what was read with its head, then the rest.
 type requestBody struct {
 	conn *serverConn
 
 	mu     sync.Mutex
-	left   int64 // bytes that were not read
+	left   int64 // bytes that have not been read
 	ended  bool
 	closed bool
 }
@@ -116,7 +113,7 @@ func (b *requestBody) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close implements [io.Closer]. It reads what is left.
+// Close implements [io.Closer]. It reads the rest of the body.
 func (b *requestBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,8 +138,8 @@ func (b *requestBody) drain() error {
 	return nil
 }
 
-// skip reads what is left, before an answer is written, and reports whether the next
-// request can be read after it.
+// skip reads the rest of the body before an answer is written, and reports whether the next request can
+// be read after it.
 func (b *requestBody) skip() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// bodyBuffer is how much of a body is held back to see whether it is all of it: as
-	// much as net/http holds back.
+	// bodyBuffer is how much of a body is held back to see whether it is complete: as much as net/http
+	// holds back.
 	bodyBuffer = 2 << 10
-	// writeBuffer is how much is written at once.
+	// writeBuffer is the most that is written at once.
 	writeBuffer = 16 << 10
 )
 
-// A response is the writer of an answer. Like net/http's it is not safe for concurrent
-// use.
+// A response writes an answer. Like net/http's writer, it is not safe for concurrent use.
 type response struct {
 	conn    *serverConn
 	request *http.Request
 	body    *requestBody
 	header  http.Header
-	length  int64 // that the answer says it has, or -1
-	written int64 // by the handler
+	length  int64 // of the body as announced, or -1
+	written int64 // bytes, by the handler
 
 	status     int
 	said       said
@@ -45,15 +44,15 @@ var (
 	_ io.StringWriter = (*response)(nil)
 )
 
-// said are the fields of an answer that say something of its form. What becomes of them
-// is seen when the head is written.
+// said are the fields of an answer that decide its form. They are evaluated when the head is
+// written.
 type said struct {
 	contentLength, contentType, contentEncoding, transferEncoding, connection []string
 
 	hasLength, hasType, hasDate bool // even without a value
 }
 
-// leftOut are the names of these.
+// leftOut are the names of the fields in said.
 var leftOut = map[string]bool{
 	"Content-Length": true, "Content-Type": true, "Transfer-Encoding": true, "Connection": true,
 }
@@ -93,15 +92,16 @@ func (w *response) WriteHeader(code int) {
 
 var informal = map[string]bool{"Content-Length": true, "Transfer-Encoding": true}
 
-// inform writes an answer before the answer.
+// inform writes an informational (1xx) answer.
 func (w *response) inform(code int) {
 	out := &w.conn.out
 	out.statusLine(code)
 	out.b = append(appendFields(out.b, w.header, informal), "\r\n"...)
-	_ = out.flush() // the next one fails as well
+	_ = out.flush() // the next write fails as well
 }
 
-// appendFields appends the fields of a header in order, without those that are left out and those whose names are not valid.
+// appendFields appends the fields of a header, sorted, except those in leftOut and those with invalid
+// names.
 func appendFields(dst []byte, header http.Header, leftOut map[string]bool) []byte {
 	var room [24]string
 	for _, name := range sortedNames(room[:0], header) {
@@ -140,7 +140,7 @@ func (w *response) WriteString(p string) (int, error) {
 
 var errDone = errors.New("http1: the handler has ended")
 
-// admit reports why n more bytes must not be written.
+// admit returns the reason why n more bytes must not be written.
 func (w *response) admit(n int) error {
 	if w.done.Load() {
 		return errDone
@@ -167,7 +167,7 @@ func allowsBody(status int) bool {
 // Flush implements [http.Flusher].
 func (w *response) Flush() { _ = w.FlushError() }
 
-// FlushError is Flush for [http.ResponseController].
+// FlushError is Flush with an error, for [http.ResponseController].
 func (w *response) FlushError() error {
 	if w.done.Load() {
 		return errDone
@@ -180,7 +180,7 @@ func (w *response) FlushError() error {
 	return errors.Join(err, w.conn.out.flush())
 }
 
-// SetReadDeadline is for [http.ResponseController].
+// SetReadDeadline implements the method that [http.ResponseController] uses.
 func (w *response) SetReadDeadline(t time.Time) error {
 	if w.done.Load() {
 		return errDone
@@ -188,7 +188,7 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	return w.conn.watch.limit(t)
 }
 
-// SetWriteDeadline is for [http.ResponseController].
+// SetWriteDeadline implements the method that [http.ResponseController] uses.
 func (w *response) SetWriteDeadline(t time.Time) error {
 	if w.done.Load() {
 		return errDone
@@ -197,13 +197,13 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 	return w.conn.nc.SetWriteDeadline(t)
 }
 
-// EnableFullDuplex is for [http.ResponseController].
+// EnableFullDuplex implements the method that [http.ResponseController] uses.
 func (w *response) EnableFullDuplex() error {
 	w.fullDuplex = true
 	return nil
 }
 
-// finish writes what there is to be written after the handler.
+// finish writes what remains to be written after the handler.
 func (w *response) finish() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -223,7 +223,7 @@ func (w *response) mayReuse() bool {
 	return !w.last && whole && w.conn.out.err == nil && w.body.left == 0
 }
 
-// chunks is the response as the writer of pieces of the body.
+// chunks writes pieces of the response's body.
 type chunks response
 
 // Write implements [io.Writer].
@@ -240,13 +240,13 @@ func (c *chunks) Write(p []byte) (n int, err error) {
 		}
 	}
 	if err != nil {
-		_ = w.conn.nc.Close() // the client must not take it for the whole
+		_ = w.conn.nc.Close() // the client must not take it for a complete body
 	}
 	return n, err
 }
 
-// writeHead writes the head, once. p is the beginning of the body, and all of it where the
-// handler has ended.
+// writeHead writes the head, once. p is the beginning of the body, or all of it if the handler has
+// ended.
 func (w *response) writeHead(p []byte) {
 	if w.sent {
 		return
@@ -282,7 +282,7 @@ func (w *response) writeHead(p []byte) {
 		s.connection = closes
 	}
 	out.statusLine(w.status)
-	_, _ = out.Write(w.conn.head) // as below
+	_, _ = out.Write(w.conn.head) // flush reports the error
 	out.fields("Content-Length", s.contentLength)
 	out.fields("Content-Type", s.contentType)
 	out.fields("Transfer-Encoding", s.transferEncoding)
@@ -292,13 +292,13 @@ func (w *response) writeHead(p []byte) {
 	if !s.hasDate {
 		out.field("Date", w.conn.server.now())
 	}
-	_, _ = out.WriteString("\r\n") // flush says what is wrong
+	_, _ = out.WriteString("\r\n") // flush reports the error
 }
 
-// clean keeps a value in its line, as net/http does.
+// clean keeps a value on one line, as net/http does.
 var clean = strings.NewReplacer("\n", " ", "\r", " ")
 
-// hasToken reports whether a value has a token, as net/http looks for it.
+// hasToken reports whether a value contains a token, by the rules of net/http.
 func hasToken(value, token string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' }),
 		func(word string) bool { return strings.EqualFold(word, token) })
@@ -306,7 +306,7 @@ func hasToken(value, token string) bool {
 
 var closes = []string{"close"}
 
-// frame decides how the end of the body is told.
+// frame decides how the end of the body is marked.
 func (w *response) frame(coding string, body bool) {
 	s := &w.said
 	known := w.length >= 0
@@ -331,12 +331,12 @@ func (w *response) frame(coding string, body bool) {
 	}
 }
 
-// outgoing is what goes to a client: the pieces of an answer, put together.
+// outgoing buffers and writes the pieces of an answer.
 type outgoing struct {
 	nc     net.Conn
 	b      []byte
 	err    error
-	broken func() // is told of the error
+	broken func() // is called when a write fails
 }
 
 // Write implements [io.Writer].
@@ -355,7 +355,7 @@ func (o *outgoing) Write(p []byte) (int, error) {
 	return o.write(p)
 }
 
-// WriteString implements [io.StringWriter]. What is written so is short.
+// WriteString implements [io.StringWriter]. It is for short strings.
 func (o *outgoing) WriteString(p string) (int, error) {
 	o.b = append(o.b, p...)
 	return len(p), o.err
@@ -373,14 +373,14 @@ func (o *outgoing) write(p []byte) (n int, err error) {
 
 func (o *outgoing) flush() error {
 	if len(o.b) > 0 {
-		_, _ = o.write(o.b) // err is kept
+		_, _ = o.write(o.b) // the error is kept in err
 		o.b = o.b[:0]
 	}
 	return o.err
 }
 
 func (o *outgoing) statusLine(code int) {
-	o.b = strconv.AppendInt(append(o.b, proto+" "...), int64(code), 10) // of three digits: see WriteHeader
+	o.b = strconv.AppendInt(append(o.b, proto+" "...), int64(code), 10) // always three digits: see WriteHeader
 	o.b = append(o.b, ' ')
 	if text := http.StatusText(code); text != "" {
 		o.b = append(o.b, text...)

@@ -6,16 +6,16 @@ import (
 	"os"
 )
 
-// A rest watches a connection on which nothing is expected.
+// A rest watches an idle connection, on which nothing is expected.
 type rest interface {
-	// begin begins to watch.
+	// begin starts to watch.
 	begin()
-	// isQuiet ends it, and reports whether the other side has neither said nor ended
-	// anything since. It has not to be called for a connection that is closed.
+	// isQuiet stops watching, and reports whether the other side has sent nothing and kept the
+	// connection open since. It need not be called for a connection that is closed.
 	isQuiet() bool
 }
 
-// newRest returns the cheapest there is for the connection.
+// newRest returns the cheapest rest that works for the connection.
 func newRest(nc net.Conn) rest {
 	if r := newPolled(nc); r != nil {
 		return r
@@ -23,7 +23,7 @@ func newRest(nc net.Conn) rest {
 	return &waiting{nc: nc}
 }
 
-// waiting reads in the background, on any system and from any connection.
+// waiting reads in the background, on any system and any connection.
 type waiting struct {
 	nc    net.Conn
 	quiet chan bool

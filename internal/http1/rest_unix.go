@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// polled asks the system, without waiting, whether there is anything to read.
+// polled asks the system whether there is anything to read, without waiting.
 type polled struct {
 	conn  syscall.RawConn
 	read  func(fd uintptr) bool
 	quiet bool
 }
 
-// newPolled returns nil for a connection that is not the system's own.
+// newPolled returns nil for a connection that is not a plain one of the system.
 func newPolled(nc net.Conn) rest {
 	own, ok := nc.(syscall.Conn)
 	if !ok {

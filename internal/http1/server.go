@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// A Server answers simple requests on the goroutines of their connections, with the
-// handler and the time-outs of the [http.Server] behind it. A connection that brings
-// anything else, even in its tenth request, is handed over to that server for the rest of
-// its life, together with what was read. A request is simple if it is a POST of HTTP/1.1
-// with a Content-Length of at most 64 KiB, a head of at most 8 KiB, and nothing else that
-// concerns the message or the connection.
+// A Server answers simple requests on the goroutines of their connections, with the handler and the
+// timeouts of the [http.Server] behind it. A connection that brings anything else, even in its tenth
+// request, is handed over to that server for the rest of its life, together with what has been read. A
+// request is simple if it is an HTTP/1.1 POST with a Content-Length of at most 64 KiB, a head of at
+// most 8 KiB, and nothing else that concerns the message or the connection.
 //
-// For the handler, these things differ from net/http:
+// Handlers see these differences from net/http:
 //
 //   - there is no Hijacker;
 //   - trailers of an answer are not sent;
 //   - [http.MaxBytesReader] refuses what is beyond its limit, but does not close the
 //     connection;
-//   - that a client has gone is noticed no sooner than 10 ms after the whole request has
-//     come.
+//   - a client that has gone away is noticed 10 ms after its whole request has arrived, at
+//     the earliest.
 //
-// If the http.Server has ConnState, ConnContext or TLS, it gets every connection. Its
-// SetKeepAlivesEnabled counts only for connections that were handed over.
+// If the http.Server has ConnState, ConnContext or TLS set, it gets every connection.
+// SetKeepAlivesEnabled only affects connections that were handed over.
 type Server struct {
 	standard *http.Server
 	ending   atomic.Bool
@@ -39,19 +38,19 @@ type Server struct {
 	date      atomic.Pointer[date]
 }
 
-// NewServer returns a Server before standard.
+// NewServer returns a Server in front of standard.
 func NewServer(standard *http.Server) *Server {
 	return &Server{standard: standard, listeners: map[net.Listener]*handover{}, conns: map[*serverConn]struct{}{}}
 }
 
-// Serve answers what comes over ln, and closes it in the end. The error is never nil;
-// after Shutdown or Close it is [http.ErrServerClosed].
+// Serve answers the requests on the connections to ln, and closes ln when it returns. The error is
+// never nil; after Shutdown or Close it is [http.ErrServerClosed].
 func (s *Server) Serve(ln net.Listener) error {
 	if s.standard.ConnState != nil || s.standard.ConnContext != nil || s.standard.TLSConfig != nil {
 		return s.standard.Serve(ln)
 	}
 	ln = &closeOnce{Listener: ln}
-	defer func() { _ = ln.Close() }() // end has the error
+	defer func() { _ = ln.Close() }() // end returns the error
 	others := &handover{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	if !s.track(ln, others) {
 		return http.ErrServerClosed
@@ -109,21 +108,21 @@ func (s *Server) untrack(ln net.Listener) {
 	delete(s.listeners, ln)
 }
 
-// forget ends the care for a connection.
+// forget stops tracking a connection.
 func (s *Server) forget(c *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 }
 
-// end has no new connections accepted.
+// end stops accepting new connections.
 func (s *Server) end() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending.Store(true)
 	for ln, others := range s.listeners {
 		err = errors.Join(err, ln.Close())
-		_ = others.Close() // it has nothing to say
+		_ = others.Close() // never fails
 	}
 	return err
 }
@@ -133,14 +132,14 @@ func (s *Server) Close() error {
 	err := s.end()
 	s.mu.Lock()
 	for c := range s.conns {
-		_ = c.nc.Close() // its goroutine sees that
+		_ = c.nc.Close() // its goroutine notices
 	}
 	s.mu.Unlock()
 	return errors.Join(err, s.standard.Close())
 }
 
-// Shutdown closes the listeners and then, as it becomes idle, each connection. When ctx
-// ends before that, the error is one of its.
+// Shutdown closes the listeners, and then each connection as it becomes idle. If ctx ends first, its
+// error is part of the result.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.end()
 	rest := make(chan error, 1)
@@ -158,10 +157,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, <-rest)
 }
 
-// newFor is how long a connection that has said nothing yet is waited for.
+// newFor is how long Shutdown waits for a connection that has not sent anything yet.
 const newFor = 5 * time.Second
 
-// closeIdle closes the connections that are idle and reports whether there are no others.
+// closeIdle closes the connections that are idle, and reports whether there are no others.
 func (s *Server) closeIdle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +168,7 @@ func (s *Server) closeIdle() bool {
 	for c := range s.conns {
 		state := connState(c.state.Load())
 		if state == idle || state == fresh && time.Since(c.accepted) > newFor {
-			_ = c.nc.Close() // its goroutine sees that
+			_ = c.nc.Close() // its goroutine notices
 			delete(s.conns, c)
 			continue
 		}
@@ -181,18 +180,18 @@ func (s *Server) closeIdle() bool {
 func (s *Server) logf(format string, args ...any) {
 	log := s.standard.ErrorLog
 	if log == nil {
-		log = slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo) // as package log does
+		log = slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo) // like package log
 	}
 	log.Printf(format, args...)
 }
 
-// A date is the text of a second.
+// A date is a formatted time, with the second that it is for.
 type date struct {
 	second int64
 	text   string
 }
 
-// now returns the time as answers say it.
+// now returns the current time in the format of the Date header.
 func (s *Server) now() string {
 	now := time.Now()
 	if d := s.date.Load(); d != nil && d.second == now.Unix() {
@@ -203,7 +202,7 @@ func (s *Server) now() string {
 	return d.text
 }
 
-// closeOnce is a listener that several close.
+// closeOnce is a listener that can be closed more than once.
 type closeOnce struct {
 	net.Listener
 
@@ -217,8 +216,7 @@ func (l *closeOnce) Close() error {
 	return l.err
 }
 
-// A handover is the listener of the server behind, which accepts the connections that
-// are handed over to it.
+// A handover is the listener of the server behind. It accepts the connections that are handed over.
 type handover struct {
 	addr  net.Addr
 	conns chan net.Conn
@@ -252,16 +250,16 @@ func (h *handover) give(nc net.Conn) {
 	select {
 	case h.conns <- nc:
 	case <-h.done:
-		_ = nc.Close() // nobody wants it
+		_ = nc.Close() // nobody accepts it any more
 	}
 }
 
-// A handedConn is a connection of which some was read already.
+// A handedConn is a connection from which some bytes have already been read.
 type handedConn struct {
 	net.Conn
 
-	before []byte    // what was read
-	until  time.Time // for the rest of the head; zero: without end
+	before []byte    // those bytes
+	until  time.Time // for the rest of the head; zero: no limit
 	set    bool
 }
 
@@ -277,8 +275,8 @@ func (c *handedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// SetReadDeadline implements [net.Conn]. The first is the one for the head, which has
-// begun to come a while ago.
+// SetReadDeadline implements [net.Conn]. The first call sets the deadline of the head, which has
+// already begun to arrive.
 func (c *handedConn) SetReadDeadline(t time.Time) error {
 	if !c.set {
 		c.set = true
@@ -289,7 +287,7 @@ func (c *handedConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// CloseWrite ends what is sent, where the connection can.
+// CloseWrite closes the sending side, if the connection supports it.
 func (c *handedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

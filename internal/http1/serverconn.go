@@ -17,35 +17,34 @@ import (
 // maxHead is the longest head of a simple request, in bytes.
 const maxHead = 8 << 10
 
-// connState says what a connection does, for those who want to end it.
+// connState is what a connection is doing, for code that wants to close it.
 type connState int32
 
 const (
-	fresh  connState = iota // it has not brought a request yet
+	fresh  connState = iota // no request has arrived yet
 	active                  // a request is being answered
 	idle
 )
 
-// A serverConn is a connection of a client. Its goroutine reads a request, has it
-// answered, and reads the next.
+// A serverConn is a client's connection. Its goroutine reads a request, answers it, and reads the next.
 type serverConn struct {
 	server   *Server
 	nc       net.Conn
 	others   *handover
 	base     context.Context //nolint:containedctx // the parent of those of its requests
 	remote   string
-	most     int // bytes that a head may have
+	most     int // bytes allowed in a head
 	accepted time.Time
 	state    atomic.Int32 // connState
 
-	in       []byte // what was read and not used yet is in[from:to]
+	in       []byte // what has been read and not used is in[from:to]
 	from, to int
-	uri      string // of the last request
+	uri      string // of the latest request
 	url      url.URL
-	body     *bufio.Writer // of the answer, until its head is known
+	body     *bufio.Writer // of the answer, until its head is decided
 	head     []byte        // the fields of the answer
 	out      outgoing
-	limited  bool // nc has a deadline for writing
+	limited  bool // nc has a write deadline
 	watch    watch
 }
 
@@ -64,7 +63,7 @@ func newServerConn(base context.Context, s *Server, nc net.Conn, others *handove
 	return c
 }
 
-// errOther says that the connection is for the server behind.
+// errOther means that the connection belongs to the server behind.
 var errOther = errors.New("http1: not a simple request")
 
 // serve answers requests until the connection ends or is handed over.
@@ -82,20 +81,19 @@ func (c *serverConn) serve() {
 			c.handOver(until)
 			return
 		default:
-			_ = c.nc.Close() // there is nobody to be told
+			_ = c.nc.Close() // nobody is left to tell
 			return
 		}
 		c.state.Store(int32(idle))
 		if c.server.ending.Load() {
-			_ = c.nc.Close() // as above
+			_ = c.nc.Close() // nobody is left to tell
 			return
 		}
 		now = time.Now()
 	}
 }
 
-// handOver leaves the connection to the server behind. until is the end of the time for
-// the head.
+// handOver hands the connection to the server behind. until is the deadline of the head.
 func (c *serverConn) handOver(until time.Time) {
 	before := bytes.Clone(c.in[c.from:c.to])
 	if c.server.ending.Load() || c.watch.setReadDeadline(never) != nil {
@@ -105,7 +103,7 @@ func (c *serverConn) handOver(until time.Time) {
 	c.others.give(&handedConn{Conn: c.nc, before: before, until: until})
 }
 
-// headTimeout returns how long the head may take, and 0 for as long as it likes.
+// headTimeout returns how long the head may take; 0 means no limit.
 func (c *serverConn) headTimeout() time.Duration {
 	if s := c.server.standard; s.ReadHeaderTimeout != 0 {
 		return s.ReadHeaderTimeout
@@ -127,11 +125,11 @@ func after(now time.Time, d time.Duration) time.Time {
 	return now.Add(d)
 }
 
-// beginning is how much of a request has to come before its time begins to run.
+// beginning is how many bytes of a request must arrive before its timeout starts.
 const beginning = 4
 
-// readHead reads up to the end of a head, which it returns without the empty line, and the
-// end of the time for it. The error is errOther when it cannot be that of a simple request.
+// readHead reads to the end of a head. It returns the head without the empty line, and its deadline.
+// The error is errOther if the head cannot belong to a simple request.
 func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until time.Time, err error) {
 	if first {
 		until = after(now, c.headTimeout())
@@ -141,7 +139,7 @@ func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until tim
 				return nil, never, err
 			}
 		}
-		for i := 0; i < beginning && (c.in[c.from] == '\r' || c.in[c.from] == '\n'); i++ { // as net/http after a POST
+		for i := 0; i < beginning && (c.in[c.from] == '\r' || c.in[c.from] == '\n'); i++ { // net/http skips these after a POST
 			c.from++
 		}
 	}
@@ -152,7 +150,7 @@ func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until tim
 			c.from += end + len("\r\n\r\n")
 			return window[:end+2], until, nil
 		}
-		// net/http answers the first line that it does not like.
+		// net/http answers as soon as it sees a line that it does not accept.
 		if bytes.IndexByte(window[scanned:], '\n') >= 0 && !isSimpleSoFar(window) || len(window) >= c.most {
 			return nil, until, errOther
 		}
@@ -162,15 +160,15 @@ func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until tim
 		}
 		switch err := c.fill(until); {
 		case err != nil && len(window) > 0:
-			return nil, until, errOther // net/http may have an answer to that, even if the time is over
+			return nil, until, errOther // net/http may answer that, even after the deadline
 		case err != nil:
 			return nil, never, err
 		}
 	}
 }
 
-// fill reads more, at the latest until then. The deadline of the connection may be an
-// earlier one, of the last request: to set it takes longer than to read too often.
+// fill reads more, until the deadline. The connection may still have an earlier deadline, from the last
+// request: resetting it costs more than an extra read.
 func (c *serverConn) fill(until time.Time) error {
 	if c.to-c.from == 0 {
 		c.from, c.to = 0, 0
@@ -213,7 +211,7 @@ func (c *serverConn) fill(until time.Time) error {
 	}
 }
 
-// answer has a request answered. The error says why the connection goes no further.
+// answer answers a request. The error says why the connection cannot continue.
 func (c *serverConn) answer(head []byte) error {
 	start := time.Now()
 	template, ok := c.parse(head)
@@ -227,7 +225,7 @@ func (c *serverConn) answer(head []byte) error {
 	}
 	if d := c.server.standard.WriteTimeout; d > 0 {
 		c.limited = true
-		_ = c.nc.SetWriteDeadline(time.Now().Add(d)) // writing says what is wrong
+		_ = c.nc.SetWriteDeadline(time.Now().Add(d)) // a write reports the error
 	}
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
@@ -250,10 +248,10 @@ func (c *serverConn) answer(head []byte) error {
 	cancel()
 	w.finish()
 	c.watch.end()
-	_ = body.Close() // what is left of it is not read otherwise
+	_ = body.Close() // nothing else reads the rest of it
 	if c.limited {
 		c.limited = false
-		_ = c.nc.SetWriteDeadline(never) // as above
+		_ = c.nc.SetWriteDeadline(never) // a write reports the error
 	}
 	if !w.mayReuse() {
 		return http.ErrServerClosed
@@ -261,7 +259,7 @@ func (c *serverConn) answer(head []byte) error {
 	return nil
 }
 
-// handle runs the handler and reports whether it has come to its end.
+// handle runs the handler and reports whether it returned.
 func (c *serverConn) handle(w *response) (ended bool) {
 	defer func() {
 		if ended {
@@ -274,8 +272,8 @@ func (c *serverConn) handle(w *response) (ended bool) {
 		}
 		w.done.Store(true)
 		c.watch.end()
-		_ = c.out.flush() // what was said is said
-		_ = c.nc.Close()  // as below, should the goroutine end
+		_ = c.out.flush() // what was written so far is sent
+		_ = c.nc.Close()  // in case the goroutine ends
 	}()
 	handler := c.server.standard.Handler
 	if handler == nil {

@@ -13,37 +13,36 @@ import (
 // maxBody is the longest body of a simple message, in bytes.
 const maxBody = 64 << 10
 
-// A Transport sends simple requests on the goroutine of its caller, and all others by
-// the [http.Transport] behind it, whose settings count for both. A request is simple if
-// it is a POST over plain HTTP, without a proxy, with a body of at most 64 KiB that is in
-// memory (it has a GetBody). A Transport is safe for concurrent use.
+// A Transport sends simple requests on its caller's goroutine, and all others through the
+// [http.Transport] behind it, whose settings apply to both. A request is simple if it is a POST over
+// plain HTTP, without a proxy, with a body of at most 64 KiB that is in memory (it has a GetBody). A
+// Transport is safe for concurrent use.
 //
-// A request is sent at most once: a kept connection has to be quiet before anything is
-// written to it, and another connection is tried only if it took not a single byte.
-// Unlike net/http, no header such as Idempotency-Key permits sending a request again.
+// A request is sent at most once: a kept connection must be quiet before anything is written to it, and
+// another connection is tried only if the first accepted not a single byte. Unlike in net/http, no
+// header such as Idempotency-Key permits sending a request again.
 //
-// A kept connection that the server has closed is closed here when it is next considered,
-// or after the idle timeout.
+// A kept connection that the server has closed is closed here when it is next considered, or after the
+// idle timeout.
 type Transport struct {
 	standard *http.Transport
 
 	mu      sync.Mutex
-	idle    map[string][]*clientConn // by address, the oldest first
+	idle    map[string][]*clientConn // by address, oldest first
 	kept    int                      // connections in idle
-	closing bool                     // those that come back are closed, too
-	sweeper *time.Timer              // nil: nothing is kept
+	closing bool                     // returned connections are closed, too
+	sweeper *time.Timer              // nil: no connection is kept
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
 
-// NewTransport returns a Transport before standard.
+// NewTransport returns a Transport in front of standard.
 func NewTransport(standard *http.Transport) *Transport {
 	return &Transport{standard: standard, idle: map[string][]*clientConn{}}
 }
 
-// RoundTrip implements [http.RoundTripper]. An error of making a connection is that of
-// the dialer; after that, it is the cause of a context that has ended, or an error of
-// the connection.
+// RoundTrip implements [http.RoundTripper]. If dialing fails, the error is the dialer's; after that, it
+// is the cause of a context that has ended, or an error of the connection.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	address, ok := t.simple(r)
 	if !ok {
@@ -77,7 +76,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// CloseIdleConnections closes the connections that are idle, of both transports.
+// CloseIdleConnections closes the idle connections of both transports.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	t.closing = true
@@ -93,7 +92,7 @@ func (t *Transport) CloseIdleConnections() {
 	t.standard.CloseIdleConnections()
 }
 
-// simple reports whether the request is for this transport, and the address it goes to.
+// simple reports whether this transport can send the request, and returns the address to send it to.
 func (t *Transport) simple(r *http.Request) (address string, ok bool) {
 	if !isSimple(r) || !isOrdinary(t.standard) || httptrace.ContextClientTrace(r.Context()) != nil {
 		return "", false
@@ -109,8 +108,7 @@ func (t *Transport) simple(r *http.Request) (address string, ok bool) {
 	return r.URL.Host, true
 }
 
-// isSimple reports whether the request is a POST whose body is in memory, and says
-// nothing special.
+// isSimple reports whether the request is a POST whose body is in memory, and asks for nothing special.
 func isSimple(r *http.Request) bool {
 	u := r.URL
 	return r.Method == http.MethodPost && u != nil && u.Scheme == "http" && u.Opaque == "" && u.User == nil &&
@@ -120,14 +118,14 @@ func isSimple(r *http.Request) bool {
 		consistsOf(u.Host, inHost) && (r.Host == "" || consistsOf(r.Host, inHost)) && simpleFields(r.Header)
 }
 
-// isOrdinary reports whether the settings ask for nothing that is left to net/http.
+// isOrdinary reports whether the settings need nothing that only net/http does.
 func isOrdinary(s *http.Transport) bool {
 	return s.DisableCompression && s.MaxConnsPerHost <= 0 && s.ResponseHeaderTimeout <= 0 && s.Protocols == nil &&
 		s.Dial == nil //nolint:staticcheck // as above
 }
 
-// simpleFields reports whether the header has valid fields only, and none of which
-// anything depends that is left to net/http.
+// simpleFields reports whether all fields of the header are valid, and none of them needs what only
+// net/http does.
 func simpleFields(header http.Header) bool {
 	for name, values := range header {
 		if !consistsOf(name, inName) || isSpecial(name) {
@@ -142,8 +140,8 @@ func simpleFields(header http.Header) bool {
 	return header != nil
 }
 
-// isSpecial reports whether a field, however it is spelled, says something of the
-// message or the connection. net/http knows User-Agent in one spelling only.
+// isSpecial reports whether a field, in any spelling, concerns the message or the connection. net/http
+// only knows one spelling of User-Agent.
 func isSpecial(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Expect", "Host", "Trailer", "Transfer-Encoding", "Upgrade":
@@ -155,7 +153,7 @@ func isSpecial(name string) bool {
 	}
 }
 
-// take returns a connection that is quiet, one that was kept or a new one.
+// take returns a quiet connection: a kept one or a new one.
 func (t *Transport) take(ctx context.Context, address string) (*clientConn, error) {
 	for {
 		c := t.pop(address)
@@ -181,7 +179,7 @@ func (t *Transport) take(ctx context.Context, address string) (*clientConn, erro
 	return newClientConn(t, address, nc), nil
 }
 
-// pop returns the connection that was kept last, or nil.
+// pop returns the connection that was kept most recently, or nil.
 func (t *Transport) pop(address string) *clientConn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +197,7 @@ func (t *Transport) pop(address string) *clientConn {
 	return c
 }
 
-// put keeps a connection that has brought an answer to its end, or closes it.
+// put keeps a connection whose answer has been read to its end, or closes it.
 func (t *Transport) put(c *clientConn) {
 	s := t.standard
 	perHost := s.MaxIdleConnsPerHost
@@ -230,7 +228,7 @@ func (t *Transport) put(c *clientConn) {
 	}
 }
 
-// oldest returns the connection that has been idle for longest, or nil.
+// oldest returns the connection that has been idle the longest, or nil.
 func (t *Transport) oldest() *clientConn {
 	var oldest *clientConn
 	for _, conns := range t.idle {
@@ -248,7 +246,7 @@ func (t *Transport) popOldest() *clientConn {
 	return c
 }
 
-// sweep closes the connections that have been idle for too long.
+// sweep closes the connections that have been idle too long.
 func (t *Transport) sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

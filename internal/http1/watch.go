@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// watchAfter is how long a handler runs before its client is watched. Those that end
-// sooner are not worth the goroutine.
+// watchAfter is how long a handler runs before its client is watched. Shorter runs are not worth the
+// goroutine.
 const watchAfter = 10 * time.Millisecond
 
-// A watch looks after what comes from a client while its request is answered: the rest of
-// the body, and then, after a while, the end of the connection, which ends the request's
-// context.
+// A watch reads what a client sends while its request is being answered: the rest of the body, and
+// then, after a while, the end of the connection, which cancels the request's context.
 type watch struct {
 	nc    net.Conn
-	timer *time.Timer // set again when it goes off too early: to set it for each request costs more
+	timer *time.Timer // is set again if it fires too early: setting it for each request costs more
 
 	mu       sync.Mutex
 	cond     sync.Cond
-	armed    time.Time // the deadline that nc has for reading
-	until    time.Time // the deadline of the rest of the body
+	armed    time.Time // nc's read deadline
+	until    time.Time // the deadline for the rest of the body
 	cancel   context.CancelFunc
-	complete bool      // the request has come as a whole
-	ticking  bool      // the timer
-	waiting  bool      // for the timer
-	from     time.Time // when it began to wait
-	reading  bool      // the body
-	watching bool      // the connection
-	aborted  bool      // the deadline is that of end
+	complete bool      // the whole request has arrived
+	ticking  bool      // the timer is running
+	waiting  bool      // it waits for the timer
+	from     time.Time // when it started to wait
+	reading  bool      // the body is being read
+	watching bool      // the connection is being watched
+	aborted  bool      // end has set the deadline
 	byte     [1]byte
-	got      bool // byte is the first of the next request
+	got      bool // byte is the first byte of the next request
 }
 
 func (w *watch) init(nc net.Conn) {
@@ -41,19 +40,19 @@ func (w *watch) init(nc net.Conn) {
 	w.cond.L = &w.mu
 }
 
-// begin begins with a request, whose body has to come until then.
+// begin prepares for a request, whose body must arrive by the deadline until.
 func (w *watch) begin(cancel context.CancelFunc, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cancel, w.until, w.complete = cancel, until, false
 }
 
-// start notes that the request has come as a whole.
+// start records that the whole request has arrived.
 func (w *watch) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.complete, w.until = true, never
-	if w.cancel == nil || w.got { // it has ended, or the next one has begun
+	if w.cancel == nil || w.got { // it is over, or the next request has begun
 		return
 	}
 	w.waiting, w.from = true, time.Now()
@@ -71,7 +70,7 @@ func (w *watch) tick(d time.Duration) {
 	}
 }
 
-// wake is called by the timer.
+// wake is called when the timer fires.
 func (w *watch) wake() {
 	w.mu.Lock()
 	w.ticking = false
@@ -85,12 +84,12 @@ func (w *watch) wake() {
 		return
 	}
 	w.waiting, w.watching = false, true
-	_ = w.setReadDeadline(never) // reading says what is wrong
+	_ = w.setReadDeadline(never) // reading reports the error
 	w.mu.Unlock()
 	w.look()
 }
 
-// look waits for anything to come.
+// look waits for the client to send anything.
 func (w *watch) look() {
 	n, err := w.nc.Read(w.byte[:])
 	w.mu.Lock()
@@ -104,7 +103,7 @@ func (w *watch) look() {
 	w.cond.Broadcast()
 }
 
-// end ends it: from now on nothing is read until somebody asks for it.
+// end stops watching: from now on nothing is read unless asked for.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,14 +112,14 @@ func (w *watch) end() {
 		return
 	}
 	w.aborted = true
-	_ = w.setReadDeadline(past) // as above
+	_ = w.setReadDeadline(past) // reading reports the error
 	for w.watching {
 		w.cond.Wait()
 	}
-	_ = w.setReadDeadline(never) // as above
+	_ = w.setReadDeadline(never) // reading reports the error
 }
 
-// take returns the byte that was read.
+// take returns the byte that was read ahead.
 func (w *watch) take() (byte, bool) {
 	got := w.got
 	w.got = false
@@ -132,7 +131,7 @@ func (w *watch) setReadDeadline(t time.Time) error {
 	return w.nc.SetReadDeadline(t)
 }
 
-// limit sets the deadline of what is read for the request.
+// limit sets the read deadline for the request.
 func (w *watch) limit(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +139,7 @@ func (w *watch) limit(t time.Time) error {
 	switch {
 	case w.reading, w.watching:
 		return w.setReadDeadline(t)
-	case w.waiting && !t.IsZero(): // net/http would watch already, and end the context then
+	case w.waiting && !t.IsZero(): // net/http would be watching already, and cancel the context then
 		w.waiting, w.watching = false, true
 		if err := w.setReadDeadline(t); err != nil {
 			return err
@@ -155,7 +154,7 @@ func (w *watch) readMore(p []byte) (int, error) {
 	w.mu.Lock()
 	w.reading = true
 	if !w.armed.Equal(w.until) {
-		_ = w.setReadDeadline(w.until) // reading says what is wrong
+		_ = w.setReadDeadline(w.until) // reading reports the error
 	}
 	w.mu.Unlock()
 	n, err := w.nc.Read(p)

@@ -14,46 +14,47 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Names are how clients know what a server calls otherwise.
+// Names maps a server's own names to the names that clients see.
 type Names interface {
-	// Offered returns the name that clients see; it reports false for what is not offered.
+	// Offered returns the name that clients see; it reports false if the item is not offered.
 	Offered(local string) (name string, ok bool)
-	// Local is the reverse.
+	// Local is the reverse of Offered.
 	Local(offered string) (name string, ok bool)
-	// Allows reports whether a name or URI of the server's own is offered.
+	// Allows reports whether a name or URI, in the server's own spelling, is offered.
 	Allows(local string) bool
 }
 
-// Server is one of the servers of a [Conn]. It does not change.
+// Server is one of the servers of a [Conn]. It is immutable.
 type Server struct {
-	Name  string // among the others
+	Name  string // unique among the servers
 	Title string // for people
 	Names Names
-	// Place tells the server from another one that takes its name later: lists are kept of a place.
+	// Place tells the server from another one that has the same name later: lists are kept per place.
 	Place string
 
-	// Relay carries a client's request to the server, whose answer is the client's. Ask carries one whose
-	// answer is read here: the body has a method Failure where it is one.
+	// Relay carries a client's request to the server, whose answer goes to the client. Ask carries a
+	// request whose answer is read here: the body of a failure has a Failure method.
 	Relay, Ask upstream.Connection
-	// Of returns whose lists the sender of a request sees: the zero Caller where all see the same.
+	// Of returns whose lists the sender of a request sees: the zero Caller if everybody sees the same
+	// ones.
 	Of func(r *upstream.Request) upstream.Caller
-	// Note logs what the operator has to know of the server.
+	// Note logs something about the server that the operator must know.
 	Note func(text string)
 }
 
-// Failing is the body of an answer that says what has failed; nil: nothing.
+// Failing is the body of an answer that returns its failure; nil: there is none.
 type Failing interface{ Failure() *recourse.Error }
 
-// Options are what a [Conn] goes by.
+// Options are the settings of a [Conn].
 type Options struct {
-	Title    string // of all of them, for people
+	Title    string // of the whole, for people
 	Version  string
 	Servers  []*Server
-	Deadline time.Duration // of a list for one server
-	Time     time.Duration // of the same in the background
+	Deadline time.Duration // for one server to list
+	Time     time.Duration // for the same in the background
 }
 
-// Conn is several servers as one. It is safe for concurrent use.
+// Conn makes several servers look like one. It is safe for concurrent use.
 type Conn struct {
 	kept *kept
 
@@ -63,7 +64,7 @@ type Conn struct {
 	mu     sync.Mutex
 	closed bool
 	work   sync.WaitGroup
-	noted  map[string]bool // what was noted about servers
+	noted  map[string]bool // the last note about each server
 
 	options   atomic.Pointer[Options]
 	listeners listeners
@@ -71,8 +72,8 @@ type Conn struct {
 
 var _ upstream.Connection = (*Conn)(nil)
 
-// New returns the connection to several servers. What they list is kept in a file; "": in memory only. What is
-// wrong with the file is noted.
+// New returns the connection to several servers. Their lists are kept in a file; "" keeps them in
+// memory only. Problems with the file are reported through note.
 func New(file string, options *Options, note func(text string)) *Conn {
 	c := &Conn{kept: newKept(file, note)}
 	c.life, c.end = context.WithCancel(context.Background())
@@ -80,7 +81,7 @@ func New(file string, options *Options, note func(text string)) *Conn {
 	return c
 }
 
-// Adopt replaces the servers. Clients that listen are notified.
+// Adopt replaces the servers. Listening clients are notified.
 func (c *Conn) Adopt(options *Options) {
 	before := c.options.Swap(options)
 	if !slices.Equal(before.Servers, options.Servers) {
@@ -88,13 +89,13 @@ func (c *Conn) Adopt(options *Options) {
 	}
 }
 
-// Name returns what people call all of them.
+// Name returns the title of the whole, for people.
 func (c *Conn) Name() string { return c.options.Load().Title }
 
-// Era is that of the requests that it takes.
+// Era returns the era of the requests that it accepts.
 func (c *Conn) Era() wire.Era { return wire.Modern }
 
-// Close ends what goes on in the background, and waits for the end. The connections to the servers stay open.
+// Close ends the work in the background, and waits for it. The connections to the servers stay open.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -104,7 +105,7 @@ func (c *Conn) Close() {
 	c.kept.close()
 }
 
-// background runs f as work that Close waits for. It reports false when the connection is closed.
+// background runs f as work that Close waits for. It reports false if the connection is closed.
 func (c *Conn) background(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +130,7 @@ func (c *Conn) Do(ctx context.Context, r *upstream.Request) (*http.Response, err
 	case m == nil:
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
 	case m.Kind != wire.Request:
-		return wire.Respond(http.StatusAccepted, nil), nil // it is about nothing that an endpoint knows of
+		return wire.Respond(http.StatusAccepted, nil), nil // an endpoint has no use for it
 	}
 	if k := kindOf(m.Method); k != nil {
 		return c.list(ctx, r, k)
@@ -152,12 +153,12 @@ func (c *Conn) Do(ctx context.Context, r *upstream.Request) (*http.Response, err
 	}
 }
 
-// refused is the failure of a request that went to no server.
+// refused returns the failure of a request that was sent to no server.
 func refused(kind recourse.Kind) *recourse.Error {
 	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
-// requestTo returns a request for a server: m's, with the edits.
+// requestTo returns a request for a server: r's message with the edits.
 func requestTo(r *upstream.Request, edits ...wire.Edit) *upstream.Request {
 	to := *r
 	to.Header, to.Message = r.Header.Clone(), nil
@@ -167,7 +168,7 @@ func requestTo(r *upstream.Request, edits ...wire.Edit) *upstream.Request {
 	return &to
 }
 
-// askFor returns a request of the endpoint's own for the sender of r.
+// askFor returns a request by the endpoint itself on behalf of the sender of r.
 func askFor(r *upstream.Request, id wire.ID, method string, params json.Members) *upstream.Request {
 	to := *r
 	to.Header = r.Header.Clone()

@@ -11,10 +11,11 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxInstructions bounds the instructions of all servers together, in bytes.
+// maxInstructions limits the instructions of all servers together, in bytes.
 const maxInstructions = 64 << 10
 
-// ofEndpoint are the capabilities that an endpoint can hand on, with what it does about changes itself.
+// ofEndpoint are the capabilities that an endpoint can pass on. value says what the endpoint itself
+// does about changes.
 var ofEndpoint = []struct{ name, value string }{
 	{"completions", `{}`},
 	{"logging", `{}`},
@@ -23,11 +24,12 @@ var ofEndpoint = []struct{ name, value string }{
 	{"tools", `{"listChanged":true}`},
 }
 
-// tasks is the extension whose requests name no tool, so that nothing tells which server they are for.
+// tasks is an extension whose requests name no tool, so nothing shows which server they are for.
 const tasks = "io.modelcontextprotocol/tasks"
 
-// discover answers server/discover by what all servers can do (MCP 2026-07-28, "Discovery"). A server of which
-// that is not known is taken to have tools, prompts and resources: a client asks only once.
+// discover answers server/discover with what all servers can do (MCP 2026-07-28, "Discovery"). A server
+// whose capabilities are not known is assumed to have tools, prompts and resources: a client asks only
+// once.
 func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	outcomes := c.askAll(ctx, r, c.options.Load().Servers, discovery)
 	if ctx.Err() != nil {
@@ -72,7 +74,7 @@ func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*http.Respons
 	return wire.RespondResult(r.Message.ID, result.AppendTo(nil)), nil
 }
 
-// instruct adds the server's instructions to those of others, under its title.
+// instruct adds the server's instructions to the others, under its title.
 func (s *Server) instruct(to *strings.Builder, said json.Value) {
 	var text string
 	if json.UnmarshalLenient(json.Lookup(said, "/instructions"), &text) != nil || strings.TrimSpace(text) == "" {

@@ -20,10 +20,10 @@ import (
 type feed struct {
 	l    *listener
 	s    *Server
-	once sync.Once // says that the server has agreed, or that it is not waited for
+	once sync.Once // the server has agreed, or is no longer waited for
 }
 
-// feed has the servers that there are now tell the client what changes, and no others.
+// feed subscribes to changes from the current servers, and ends the subscriptions to all others.
 func (l *listener) feed() {
 	servers := l.c.options.Load().Servers
 	l.mu.Lock()
@@ -52,7 +52,7 @@ func (l *listener) feed() {
 	}
 }
 
-// settle notes that no server has to agree any more.
+// settle records that no server still has to agree.
 func (l *listener) settle() {
 	select {
 	case <-l.settled:
@@ -61,7 +61,7 @@ func (l *listener) settle() {
 	}
 }
 
-// agreed notes what the server has agreed to, the first time.
+// agreed records what the server has agreed to, the first time it does.
 func (f *feed) agreed(to filter) {
 	f.once.Do(func() {
 		f.l.mu.Lock()
@@ -75,7 +75,7 @@ func (f *feed) agreed(to filter) {
 	})
 }
 
-// wants returns what the server is asked for: of the resources those that are its own.
+// wants returns what the server is asked to report: of the resources, only its own.
 func (f *feed) wants(ctx context.Context) filter {
 	wants := f.l.wants
 	wants.Watched = nil
@@ -90,8 +90,8 @@ func (f *feed) wants(ctx context.Context) filter {
 	return wants
 }
 
-// run listens to the server until ctx ends, or the server has nothing to tell. What may have been missed while
-// it was away is told as changed.
+// run listens to the server until ctx ends, or the server has nothing to report. What may have been
+// missed while it was away is reported as changed.
 func (f *feed) run(ctx context.Context) {
 	defer f.agreed(filter{})
 	missed := false
@@ -114,8 +114,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// hear passes on what the server says on one subscription. It reports whether there was one, and whether another
-// is of use.
+// hear passes on what the server reports on one subscription. heard reports whether there was one, and
+// again whether it is worth trying again.
 func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, again bool) {
 	notifications, err := json.Marshal(wants)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, agai
 		if err != nil {
 			return heard, !heard || !honours.empty()
 		}
-		if !event.Complete || !event.First || len(event.Data) == 0 { // no announcement is that long
+		if !event.Complete || !event.First || len(event.Data) == 0 { // notifications are never that long
 			continue
 		}
 		method, said, answer := announced(event.Data)
@@ -158,8 +158,8 @@ func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, agai
 	}
 }
 
-// announced returns the method of a message, what an agreement agrees to, and whether the message ends the
-// subscription.
+// announced returns the method of a message, what an acknowledgement agrees to, and whether the message
+// ends the subscription.
 func announced(text []byte) (method string, agreed filter, answer bool) {
 	var message struct {
 		Method string     `json:"method"`
@@ -176,7 +176,7 @@ func announced(text []byte) (method string, agreed filter, answer bool) {
 	return message.Method, agreed, message.Result != nil || message.Error != nil
 }
 
-// missed tells the client that all that the server would have told of may have changed.
+// missed tells the client that everything the server would have reported may have changed.
 func (f *feed) missed(honours filter) {
 	for _, method := range honours.methods() {
 		f.l.tell(method, nil)
@@ -186,7 +186,7 @@ func (f *feed) missed(honours filter) {
 	}
 }
 
-// mayComeBack reports whether a server that has failed may take the subscription later.
+// mayComeBack reports whether a server that has failed may accept the subscription later.
 func mayComeBack(e *recourse.Error) bool {
 	switch {
 	case errors.Is(e, recourse.KindCancelled):

@@ -12,25 +12,25 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// fileVersion is that of the form of the file; one of another form counts as empty.
+// fileVersion is the version of the file's format; a file with another version counts as empty.
 const fileVersion = 1
 
 const (
-	// writeAfter is how long a change waits for others before the file is written.
+	// writeAfter is how long a change waits for more changes before the file is written.
 	writeAfter = 200 * time.Millisecond
-	// maxFile bounds what is read of a file.
+	// maxFile limits how much of a file is read.
 	maxFile = 128 << 20
 )
 
-// A file holds the lists that everybody sees, across restarts. Losing it costs nothing but the tools of servers
-// that are away. A server that is not configured any more is dropped from it when it is written.
+// A file keeps, across restarts, the lists that are the same for everybody. Losing it only costs the
+// tools of servers that are away. Servers that are no longer configured are dropped when it is written.
 type file struct {
 	path string
 	note func(text string)
 
 	mu     sync.Mutex
 	said   content
-	timer  *time.Timer // until it is written; nil: there is nothing to write
+	timer  *time.Timer // until it is written; nil: nothing to write
 	closed bool
 }
 
@@ -46,7 +46,7 @@ type entry struct {
 	List   *list  `json:"list"`
 }
 
-// openFile reads the file, where there is one. What is wrong with it is noted.
+// openFile reads the file if it exists. Problems with it are reported through note.
 func openFile(path string, note func(text string)) *file {
 	f := &file{path: path, note: note}
 	switch text, err := readFile(path); {
@@ -72,7 +72,7 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(filepath.Clean(path))
 }
 
-// read returns what the file held.
+// read returns the lists that were in the file.
 func (f *file) read() map[key]*list {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,13 +85,13 @@ func (f *file) read() map[key]*list {
 	return lists
 }
 
-// put has a list written soon.
+// put schedules a list to be written.
 func (f *file) put(at key, l *list) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lists := make([]entry, 0, len(f.said.Lists)+1)
 	for _, e := range f.said.Lists {
-		if e.Server != at.server || e.Method != at.method { // else it is this one, or of another place
+		if e.Server != at.server || e.Method != at.method { // otherwise it is this list, or one of another place
 			lists = append(lists, e)
 		}
 	}
@@ -107,7 +107,7 @@ func (f *file) write() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.timer == nil {
-		return // it has been written
+		return // written already
 	}
 	f.timer = nil
 	if err := f.replace(); err != nil {
@@ -133,12 +133,12 @@ func (f *file) replace() error {
 		err = os.Rename(next.Name(), f.path)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name()) // it is of no use
+		_ = os.Remove(next.Name()) // of no use any more
 	}
 	return err
 }
 
-// close writes what is left to write.
+// close writes what is not written yet.
 func (f *file) close() {
 	f.write()
 	f.mu.Lock()

@@ -13,19 +13,20 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A Hop takes the answer of one server to the request at the endpoint with several: what one writes, the other reads. An
-// answer of known length goes over as a whole, any other in pieces, and neither side is ahead of the other.
+// A Hop carries one server's answer to the request at an endpoint with several servers: the server's
+// call writes it, the endpoint reads it. An answer of known length is passed on as a whole, any other
+// in pieces, and neither side runs ahead of the other.
 type Hop struct {
 	cancel context.CancelFunc // of the server's call
 	failed func() *recourse.Error
 	begun  chan *http.Response
-	ended  chan struct{} // closed when that call has
+	ended  chan struct{} // closed when that call has ended
 
 	header  http.Header
 	status  int
-	handed  bool // the response has been
+	handed  bool // the response has been passed on
 	out     *io.PipeWriter
-	failure atomic.Pointer[recourse.Error] // of the call, once it has begun to answer
+	failure atomic.Pointer[recourse.Error] // of the call, once it has started to answer
 }
 
 var (
@@ -33,8 +34,8 @@ var (
 	_ http.Flusher        = (*Hop)(nil)
 )
 
-// NewHop returns the hop of a call that cancel ends. failed returns the failure of the call when it begins to answer; nil: it has
-// none.
+// NewHop returns the hop of a call that cancel ends. failed returns the failure of the call when it
+// starts to answer; nil: there is none.
 func NewHop(cancel context.CancelFunc, failed func() *recourse.Error) *Hop {
 	return &Hop{
 		cancel: cancel, failed: failed, begun: make(chan *http.Response, 1), ended: make(chan struct{}), header: http.Header{},
@@ -43,14 +44,15 @@ func NewHop(cancel context.CancelFunc, failed func() *recourse.Error) *Hop {
 
 var errBrokenOff = errors.New("the answer was broken off")
 
-// Serve has the call take its way, which reports whether its answer broke off.
+// Serve runs the call, which reports whether its answer broke off.
 func (h *Hop) Serve(call func() (broken bool)) {
 	defer close(h.ended)
 	defer h.cancel()
 	h.end(call())
 }
 
-// Response waits for the answer to begin. It reports false if the call ends without one, since nobody waits for it.
+// Response waits for the answer to begin. It reports false if the call ends without one, because nobody
+// waits for it.
 func (h *Hop) Response() (resp *http.Response, ok bool) {
 	select {
 	case resp = <-h.begun:
@@ -81,7 +83,7 @@ func (h *Hop) WriteHeader(status int) {
 	h.failure.Store(h.failed())
 }
 
-// Write implements [http.ResponseWriter]. It returns an error when nobody reads any more.
+// Write implements [http.ResponseWriter]. It returns an error if nobody is reading any more.
 func (h *Hop) Write(p []byte) (int, error) {
 	if !h.handed {
 		if length := h.header["Content-Length"]; len(length) == 1 && length[0] == strconv.Itoa(len(p)) {
@@ -96,7 +98,7 @@ func (h *Hop) Write(p []byte) (int, error) {
 	return h.out.Write(p)
 }
 
-// Flush implements [http.Flusher]: who waits for the answer knows that it has begun.
+// Flush implements [http.Flusher]: it shows the reader that the answer has begun.
 func (h *Hop) Flush() {
 	if h.handed || h.status == 0 {
 		return
@@ -115,7 +117,7 @@ func (h *Hop) hand(body io.ReadCloser, length int64) {
 	}
 }
 
-// hopBody is the body of an answer that comes over a hop.
+// hopBody is the body of an answer that comes through a hop.
 type hopBody struct {
 	io.ReadCloser
 
@@ -124,10 +126,10 @@ type hopBody struct {
 
 var _ Failing = (*hopBody)(nil)
 
-// Failure returns what has failed; nil: nothing, as far as is known when the answer begins.
+// Failure returns the failure; nil: there was none when the answer began.
 func (b *hopBody) Failure() *recourse.Error { return b.h.failure.Load() }
 
-// Close ends the call, and waits for the end.
+// Close ends the call, and waits until it has ended.
 func (b *hopBody) Close() error {
 	b.h.cancel()
 	err := b.ReadCloser.Close()

@@ -9,38 +9,38 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A kind is one of the lists that servers give.
+// A kind is one of the lists that servers provide.
 type kind struct {
 	method     string
 	member     string // of the result
-	name       string // the member of an item that tells it from others
+	name       string // the member that identifies an item
 	capability json.Pointer
-	changed    string // the notification that the list is another
-	what       string // one of them
+	changed    string // the notification that the list has changed
+	what       string // what one item is, for messages
 }
 
 const (
-	// maxLists bounds the lists that are kept, and maxListsBytes what they say; those used longest ago are
-	// dropped first.
+	// maxLists limits how many lists are kept, and maxListsBytes their size; the least recently used
+	// ones are dropped first.
 	maxLists      = 4000
 	maxListsBytes = 64 << 20
 )
 
-// A list is what a server has listed. It does not change.
+// A list is what a server has listed. It is immutable.
 type list struct {
 	Items  []item     `json:"items,omitempty"`
 	At     time.Time  `json:"at"`
 	TTL    int64      `json:"ttlMs,omitzero"`
 	Public bool       `json:"public,omitzero"`
-	Cut    bool       `json:"cut,omitzero"`  // the server has more
+	Cut    bool       `json:"cut,omitzero"`  // the server has more items
 	Said   json.Value `json:"said,omitzero"` // the result of server/discover
 	size   int
 	byName map[string]bool
 }
 
-// An item is what a list says of one thing.
+// An item is one entry of a list.
 type item struct {
-	Name string     `json:"name"` // the server's own
+	Name string     `json:"name"` // in the server's own spelling
 	Raw  json.Value `json:"raw"`
 }
 
@@ -57,7 +57,7 @@ func (l *list) index() *list {
 
 func (l *list) has(name string) bool { return l != nil && l.byName[name] }
 
-// same reports whether two lists say the same.
+// same reports whether two lists are equal.
 func (l *list) same(other *list) bool {
 	if l == nil || other == nil || len(l.Items) != len(other.Items) || string(l.Said) != string(other.Said) {
 		return l == other
@@ -70,7 +70,7 @@ func (l *list) same(other *list) bool {
 	return true
 }
 
-// A key tells lists apart: by server, its place, what is listed, and to whom.
+// A key identifies a list: by server, place, kind, and who it is for.
 type key struct {
 	server, place, method string
 	of                    upstream.Caller
@@ -80,10 +80,10 @@ type key struct {
 type kept struct {
 	mu    sync.Mutex
 	slots *recent.Map[key, *slot]
-	file  *file // nil: they are kept in memory only
+	file  *file // nil: they are only kept in memory
 }
 
-// A slot holds the last list of a kind, and how it is being asked for.
+// A slot holds the last list of a kind, and the request for a new one.
 type slot struct {
 	mu     sync.Mutex
 	good   *list
@@ -134,7 +134,7 @@ func (s *slot) last() *list {
 	return s.good
 }
 
-// grown notes that the list at a key has another size than before.
+// grown records that the list at a key has changed its size.
 func (k *kept) grown(at key, bytes int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,7 +142,7 @@ func (k *kept) grown(at key, bytes int) {
 	k.slots.Trim(0, (*slot).busy)
 }
 
-// write has a list that everybody sees written to the file.
+// write schedules a list to be written to the file, if everybody sees it.
 func (k *kept) write(at key, l *list) {
 	if k.file != nil && at.of.IsAnonymous() {
 		k.file.put(at, l)

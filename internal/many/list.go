@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// The lists that servers give.
+// The lists that servers provide.
 var (
 	tools     = &kind{wire.MethodToolsList, "tools", "name", "/capabilities/tools", wire.MethodToolsChanged, "tool"}
 	prompts   = &kind{wire.MethodPromptsList, "prompts", "name", "/capabilities/prompts", wire.MethodPromptsChanged, "prompt"}
@@ -28,7 +28,7 @@ var (
 	discovery = &kind{method: wire.MethodDiscover}
 )
 
-// kindOf returns what a method lists; nil: nothing.
+// kindOf returns the list that a method asks for; nil: none.
 func kindOf(method string) *kind {
 	for _, k := range []*kind{tools, prompts, resources, templates} {
 		if k.method == method {
@@ -39,35 +39,35 @@ func kindOf(method string) *kind {
 }
 
 const (
-	// maxItems and maxBytes bound what is read of one list of a server, maxPages its pages.
+	// maxItems and maxBytes limit what is read of one list of a server, maxPages its pages.
 	maxItems = 2000
 	maxBytes = 4 << 20
 	maxPages = 100
-	// maxItemName bounds the names that are kept; an item with a longer one is not offered.
+	// maxItemName limits the names that are kept; an item with a longer name is not offered.
 	maxItemName = 1 << 10
-	// helloAge is how long it is believed what a server can do.
+	// helloAge is how long a server's capabilities are remembered.
 	helloAge = 5 * time.Minute
 )
 
-// A flight is the asking of a server for a list. Whoever wants the list meanwhile waits for it.
+// A flight is a request for a list. Everybody who wants the list in the meantime waits for it.
 type flight struct {
 	done chan struct{}
 	list *list
-	fail *recourse.Error // in place of it
-	late bool            // somebody did not wait for it; guarded by slot.mu
+	fail *recourse.Error // instead of the list
+	late bool            // somebody stopped waiting for it; guarded by slot.mu
 }
 
-// An outcome is what came of asking a server: a list, or why there is no new one.
+// An outcome is the result of asking a server: a list, or the reason why there is no new one.
 type outcome struct {
 	server *Server
-	list   *list           // the last one; nil: there has been none
+	list   *list           // the last one; nil: there has never been one
 	fail   *recourse.Error // nil: it has answered
 	late   bool            // it has not answered yet
 }
 
 var errClosed = errors.New("the endpoint is closed")
 
-// fly begins to ask a server for a list, unless somebody has.
+// fly starts to ask a server for a list, unless a request is already under way.
 func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*slot, *flight) {
 	at := key{s.Name, s.Place, k.method, s.Of(r)}
 	slot := c.kept.slot(at)
@@ -93,7 +93,7 @@ func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Server, k *kind)
 	return slot, f
 }
 
-// introduced returns a message that says of its client what that of r does, and outlasts r.
+// introduced returns a message with the same client information as r's, which stays valid after r.
 func introduced(r *upstream.Request) *wire.Message {
 	return &wire.Message{Meta: append([]byte(nil), r.Message.Meta...)}
 }
@@ -133,7 +133,7 @@ func await(ctx context.Context, s *Server, slot *slot, f *flight) outcome {
 		if list, late := slot.leave(f); late {
 			return outcome{server: s, list: list, late: true}
 		}
-		<-f.done // it ends just now
+		<-f.done // it is ending right now
 	}
 	if f.fail != nil {
 		return outcome{server: s, list: slot.last(), fail: f.fail}
@@ -141,8 +141,8 @@ func await(ctx context.Context, s *Server, slot *slot, f *flight) outcome {
 	return outcome{server: s, list: f.list}
 }
 
-// leave notes that somebody does not wait for a flight, and returns the last list. It reports false when the flight has
-// ended.
+// leave records that somebody has stopped waiting for a flight, and returns the last list. It reports
+// false if the flight has ended.
 func (s *slot) leave(f *flight) (last *list, late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *slot) leave(f *flight) (last *list, late bool) {
 	return s.good, true
 }
 
-// askAll asks servers for a list, all at once, and waits for none beyond the deadline.
+// askAll asks servers for a list, all at once, and waits no longer than the deadline.
 func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Server, k *kind) []outcome {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Load().Deadline)
 	defer cancel()
@@ -167,7 +167,7 @@ func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Serve
 	return outcomes
 }
 
-// collect asks a server for all pages of a list, as far as it is read.
+// collect asks a server for all pages of a list, up to the limits.
 func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*list, *recourse.Error) {
 	if k != discovery {
 		hello, fail := c.hello(ctx, r, s)
@@ -217,12 +217,13 @@ func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Server, k *k
 	return l.index(), nil
 }
 
-// add adds the items of a page; of a name the last one counts. It reports whether there was room for less.
+// add adds the items of a page; if a name is repeated, the last item counts. It reports whether some
+// did not fit.
 func (l *list) add(items []json.Value, k *kind, at map[string]int) (cut bool) {
 	for _, raw := range items {
 		var name string
 		if json.Unmarshal(json.Lookup(raw, json.Pointer("/"+k.name)), &name) != nil || name == "" || len(name) > maxItemName {
-			continue // nobody could call it
+			continue // nobody could use it
 		}
 		if i, twice := at[name]; twice {
 			l.Items[i].Raw = raw
@@ -237,7 +238,7 @@ func (l *list) add(items []json.Value, k *kind, at map[string]int) (cut bool) {
 	return false
 }
 
-// hello returns what a server says that it can do.
+// hello returns what a server says it can do.
 func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list, *recourse.Error) {
 	if l := c.last(r, s, discovery); l != nil && time.Since(l.At) < helloAge {
 		return l, nil
@@ -253,13 +254,13 @@ func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list
 	}
 }
 
-// last returns the last list of a server for the sender of a request; nil: there has been none.
+// last returns a server's last list for the sender of a request; nil: there has never been one.
 func (c *Conn) last(r *upstream.Request, s *Server, k *kind) *list {
 	return c.kept.slot(key{s.Name, s.Place, k.method, s.Of(r)}).last()
 }
 
-// Listed returns what a server's last list says of a tool that it calls local; nil: nothing. A server that has not listed its
-// tools yet is asked. It reports false where it does not answer.
+// Listed returns what a server's last list says about the tool with its own name local; nil: nothing. A
+// server that has not listed its tools yet is asked. Listed reports false if it does not answer.
 func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Server, local string) (tool json.Value, ok bool) {
 	l := c.last(r, s, tools)
 	if l == nil {
@@ -275,7 +276,7 @@ func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Server, local
 	return tool, true
 }
 
-// failing notes the body of an answer.
+// failing records the body of an answer.
 type failing struct {
 	upstream.Connection
 
@@ -291,7 +292,7 @@ func (f *failing) Do(ctx context.Context, r *upstream.Request) (*http.Response, 
 	return resp, err
 }
 
-// ask makes a request of the endpoint's own, and returns the result.
+// ask sends a request by the endpoint itself, and returns the result.
 func ask(ctx context.Context, s *Server, r *upstream.Request, id wire.ID, limit int) (json.Value, *recourse.Error) {
 	to := &failing{Connection: s.Ask}
 	answer, err := upstream.Ask(ctx, to, r, id, int64(limit))
@@ -310,7 +311,7 @@ func ask(ctx context.Context, s *Server, r *upstream.Request, id wire.ID, limit 
 	}
 }
 
-// ttlOf returns how long a result may be kept, in milliseconds; 0: it does not say.
+// ttlOf returns how long a result may be kept, in milliseconds; 0 if it does not say.
 func ttlOf(result json.Value) int64 {
 	ms, err := strconv.ParseFloat(string(json.Lookup(result, "/ttlMs")), 64)
 	const most = 24 * 60 * 60 * 1000
@@ -320,7 +321,7 @@ func ttlOf(result json.Value) int64 {
 	return int64(min(ms, most))
 }
 
-// leastTTL returns the lesser one; -1 stands for none yet.
+// leastTTL returns the smaller one; -1 means none yet.
 func leastTTL(a, b int64) int64 {
 	if a < 0 {
 		return b

@@ -17,11 +17,11 @@ import (
 
 const (
 	maxListeners = 10_000
-	maxURIs      = 256 // of a listener
+	maxURIs      = 256 // of one listener
 	maxEvent     = 256 << 10
 	maxEarly     = 64 // messages that wait for the agreement
-	// A server that is away is asked again after backFirst, then less and less often, but at least once in
-	// about backMost.
+	// A server that is away is asked again after backFirst, then less and less often, but at least
+	// about once in backMost.
 	backFirst = 500 * time.Millisecond
 	backMost  = 30 * time.Second
 )
@@ -34,7 +34,7 @@ type filter struct {
 	Watched   []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// methods returns the notifications of changed lists that are asked for.
+// methods returns the notifications about changed lists that are asked for.
 func (f *filter) methods() (methods []string) {
 	for method, wanted := range map[string]bool{
 		wire.MethodToolsChanged: f.Tools, wire.MethodPromptsChanged: f.Prompts, wire.MethodResourcesChanged: f.Resources,
@@ -49,7 +49,7 @@ func (f *filter) methods() (methods []string) {
 
 func (f *filter) empty() bool { return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0 }
 
-// listeners are those who listen.
+// listeners are the clients that listen.
 type listeners struct {
 	mu  sync.Mutex
 	all map[*listener]struct{}
@@ -84,7 +84,7 @@ func (ls *listeners) list() []*listener {
 	return all
 }
 
-// announce tells those who want to hear it that a list is another.
+// announce notifies the clients that want to know that a list has changed.
 func (ls *listeners) announce(method string) {
 	for _, l := range ls.list() {
 		if slices.Contains(l.wants.methods(), method) {
@@ -93,7 +93,8 @@ func (ls *listeners) announce(method string) {
 	}
 }
 
-// restart has everybody listen to the servers that there are now, and tells that all lists may be others.
+// restart makes all clients listen to the current servers, and tells them that all lists may have
+// changed.
 func (ls *listeners) restart() {
 	for _, l := range ls.list() {
 		l.feed()
@@ -103,27 +104,27 @@ func (ls *listeners) restart() {
 	}
 }
 
-// A listener is a client's subscriptions/listen. Each server feeds it by a subscription of its own under the same
-// id, so that what the server says passes as it is.
+// A listener is a client's subscriptions/listen. Each server feeds it through a subscription of its own
+// with the same id, so its messages pass unchanged.
 type listener struct {
 	c     *Conn
 	r     *upstream.Request
 	id    wire.ID
 	wants filter
-	box   upstream.Mailbox // of what it is told
+	box   upstream.Mailbox // messages for the client
 	ctx   context.Context  //nolint:containedctx // that of the stream, not of a call
 	end   context.CancelFunc
 
 	mu      sync.Mutex
 	begun   bool     // the client has been told what it will hear
-	early   [][]byte // what came before that
+	early   [][]byte // messages from before that
 	feeds   map[*Server]context.CancelFunc
-	waiting int             // for servers that have not agreed or refused yet
-	settled chan struct{}   // closed when there are none
+	waiting int             // servers that have not agreed or refused yet
+	settled chan struct{}   // closed when there are none left
 	watched map[string]bool // resources that a server watches
 }
 
-// listen answers subscriptions/listen by what all servers say.
+// listen answers subscriptions/listen with the notifications of all servers.
 func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	l := &listener{
 		c: c, r: &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}, id: r.Message.ID.Clone(),
@@ -156,7 +157,7 @@ func (l *listener) close() {
 	l.c.listeners.remove(l)
 }
 
-// begin tells the client what it will hear, when all servers have agreed or the deadline has come.
+// begin tells the client what it will hear, once all servers have agreed or the deadline has passed.
 func (l *listener) begin() {
 	deadline := time.NewTimer(l.c.options.Load().Deadline)
 	defer deadline.Stop()
@@ -170,13 +171,13 @@ func (l *listener) begin() {
 	early := append([][]byte{agreement}, l.early...)
 	l.early, l.begun = nil, true
 	for _, text := range early {
-		l.box.Put(text) // the mailbox has room for them
+		l.box.Put(text) // the mailbox has room for these
 	}
 	l.mu.Unlock()
 }
 
-// agreement says what the client will hear: changes of lists always, since the endpoint itself tells of some, and
-// those of the resources that a server watches.
+// agreement says what the client will hear: changes of lists always, since the endpoint itself
+// announces some, and changes of the resources that a server watches.
 func (l *listener) agreement() []byte {
 	l.mu.Lock()
 	agreed := l.wants
@@ -190,7 +191,7 @@ func (l *listener) agreement() []byte {
 		fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications))
 }
 
-// last is the answer that ends the subscription.
+// last returns the answer that ends the subscription.
 func (l *listener) last() []byte {
 	return wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id))
 }
@@ -204,8 +205,8 @@ func (l *listener) tell(method string, params json.Members) {
 
 var errTooSlow = errors.New("the client does not keep up")
 
-// put gives the client a message, after it has been told what it will hear. One that does not keep up loses the
-// subscription, so that it knows that it has missed something.
+// put sends the client a message, after it has been told what it will hear. A client that cannot keep
+// up loses the subscription, and thus learns that it has missed something.
 func (l *listener) put(text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

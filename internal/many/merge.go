@@ -15,10 +15,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// MetaTargets is the member of a list's _meta that tells what came of asking each server.
+// MetaTargets is the member of a list's _meta that says how each server answered.
 const MetaTargets = "io.github.recoursehq/targets"
 
-// list answers a request for a list by what all servers list, in their order. It has one page.
+// list answers a request for a list with the lists of all servers, in their order. It has one page.
 func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Response, error) {
 	if cursor := json.Lookup(r.Message.Params, "/cursor"); cursor != nil && cursor.Kind() != 'n' {
 		return nil, recourse.New(recourse.KindInvalidValue, "This list has a single page: leave cursor out.").
@@ -44,7 +44,7 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Re
 	return wire.RespondResult(r.Message.ID, result.AppendTo(nil)), nil
 }
 
-// nothing returns the failure of a list of which nothing is known, since no server has answered.
+// nothing returns the failure of a list when nothing is known, since no server has answered.
 func (c *Conn) nothing(outcomes []outcome) *recourse.Error {
 	var why []string
 	for _, o := range outcomes {
@@ -69,9 +69,9 @@ type merged struct {
 	targets json.Value
 }
 
-// merge puts the lists of servers into one. Of tools and prompts, a name that two servers have is left out:
-// a call would reach one of them by chance. Of resources, the first server's counts, since their names are
-// not the endpoint's to change.
+// merge combines the lists of servers. Tools and prompts whose name two servers use are left out: a
+// call would reach one of them by chance. If two servers have the same resource, the first server's
+// counts, since the endpoint cannot rename resources.
 func (c *Conn) merge(outcomes []outcome, k *kind) merged {
 	m := merged{ttl: -1, public: true}
 	names, left := offeredBy(outcomes, k)
@@ -119,7 +119,8 @@ func (s *Server) offers(local string, k *kind) (string, bool) {
 	return local, s.Names.Allows(local)
 }
 
-// offeredBy returns which server has each name, as an index, and by name the servers whose item is left out.
+// offeredBy returns the index of the first server with each name, and, by name, the servers whose item
+// is left out.
 func offeredBy(outcomes []outcome, k *kind) (names map[string]int, left map[string][]int) {
 	names, left = map[string]int{}, map[string][]int{}
 	for i, o := range outcomes {
@@ -145,7 +146,7 @@ func offeredBy(outcomes []outcome, k *kind) (names map[string]int, left map[stri
 	return names, left
 }
 
-// told returns the names that server i has in vain, and notes them.
+// told returns the names that server i cannot offer, and notes them.
 func (c *Conn) told(outcomes []outcome, i int, left map[string][]int, k *kind) []string {
 	var names []string
 	for name, of := range left {
@@ -165,7 +166,7 @@ func (c *Conn) told(outcomes []outcome, i int, left map[string][]int, k *kind) [
 	return names
 }
 
-// tell returns what came of asking a server, for the _meta of a list.
+// tell returns the outcome of asking a server, for the _meta of a list.
 func (o outcome) tell(k *kind, listed int, left []string) json.Value {
 	var m json.Members
 	switch {
@@ -192,7 +193,7 @@ func (o outcome) tell(k *kind, listed int, left []string) json.Value {
 	return m.AppendTo(nil)
 }
 
-// as returns an item under another name.
+// as returns an item with another name.
 func (it item) as(name string, k *kind) json.Value {
 	if name == it.Name {
 		return it.Raw
@@ -206,10 +207,10 @@ func (it item) as(name string, k *kind) json.Value {
 	return members.AppendTo(nil)
 }
 
-// maxNoted bounds the notes that are remembered.
+// maxNoted limits the notes that are remembered.
 const maxNoted = 1000
 
-// noteOnce logs a note about a server, unless it was the last one about it.
+// noteOnce logs a note about a server, unless it repeats the last one.
 func (c *Conn) noteOnce(s *Server, text string) {
 	c.mu.Lock()
 	known := c.noted[s.Name+text]

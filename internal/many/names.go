@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// named passes a request on to the server that has the tool or prompt which it names.
+// named passes a request on to the server that has the tool or prompt in it.
 func (c *Conn) named(ctx context.Context, r *upstream.Request, k *kind) (*http.Response, error) {
 	s, local, e := c.find(ctx, r, k, r.Message.Name)
 	if e != nil {
@@ -23,7 +23,7 @@ func (c *Conn) named(ctx context.Context, r *upstream.Request, k *kind) (*http.R
 	return c.pass(ctx, r, s, local)
 }
 
-// pass passes a request on to a server, which calls what the client wants local.
+// pass passes a request on to a server, using the server's own name for the item, local.
 func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Server, local string) (*http.Response, error) {
 	var edits []wire.Edit
 	if local != r.Message.Name {
@@ -34,18 +34,18 @@ func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Server, local s
 	return s.Relay.Do(ctx, to)
 }
 
-// A candidate is a server that may have what a client calls by a name.
+// A candidate is a server that may have the item that a client names.
 type candidate struct {
 	*Server
 
 	local string
 }
 
-// freshAge is how old a list may be on whose word a call is refused.
+// freshAge is how old a list may be to refuse a call because of it.
 const freshAge = 5 * time.Second
 
-// find returns the server that has a tool or prompt, and what it calls it. Where names alone tell, no list is
-// looked into.
+// find returns the server that has a tool or prompt, and its own name for it. If the names alone
+// decide, no list is read.
 func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name string) (*Server, string, *recourse.Error) {
 	var all []candidate
 	for _, s := range c.options.Load().Servers {
@@ -77,7 +77,7 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 		return owners[0].Server, owners[0].local, nil
 	case 0:
 		for _, o := range outcomes {
-			if o.list == nil { // it may be the one
+			if o.list == nil { // it may be this one
 				return nil, "", recourse.Unavailable(o.server.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 					WithMessage("It is not known which server has the %s %.128s: %s has not answered.", k.what, name, o.server.Title)
 			}
@@ -88,8 +88,8 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 	}
 }
 
-// onlyOwner returns the one server that lists a name, by the last lists; nil: they do not tell. One that has never
-// answered has no list, and holds up nobody's calls.
+// onlyOwner returns the only server that lists a name, by the last lists; nil: they do not decide. A
+// server that has never answered has no list, and delays nobody's calls.
 func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *candidate) {
 	for i, one := range all {
 		if !c.last(r, one.Server, k).has(one.local) {
@@ -103,7 +103,7 @@ func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *
 	return owner
 }
 
-// stale returns the servers whose list is too old for a refusal.
+// stale returns the servers whose list is too old to justify a refusal.
 func (c *Conn) stale(r *upstream.Request, k *kind, all []candidate) (servers []*Server) {
 	for _, one := range all {
 		if l := c.last(r, one.Server, k); l == nil || time.Since(l.At) > freshAge {
@@ -113,7 +113,7 @@ func (c *Conn) stale(r *upstream.Request, k *kind, all []candidate) (servers []*
 	return servers
 }
 
-// unknown is the failure of a request that names what no server has.
+// unknown returns the failure of a request with a name that no server has.
 func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Error {
 	e := recourse.UnknownTool(name)
 	if k != tools {
@@ -134,7 +134,7 @@ func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Erro
 	return e
 }
 
-// collision is the failure of a call by a name that several servers have.
+// collision returns the failure of a call with a name that several servers have.
 func collision(k *kind, name string, owners []candidate) *recourse.Error {
 	titles := make([]string, len(owners))
 	for i, one := range owners {
@@ -147,7 +147,7 @@ func collision(k *kind, name string, owners []candidate) *recourse.Error {
 			strings.Join(titles[:last], ", "), titles[last], k.what, name)
 }
 
-// complete passes a request for completions on to the server that has the prompt or the resource.
+// complete passes a completion request on to the server that has the prompt or the resource.
 func (c *Conn) complete(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	params := json.MembersOf(r.Message.Params)
 	at := slices.IndexFunc(params, func(m json.Member) bool { return m.Name == "ref" })
@@ -155,7 +155,7 @@ func (c *Conn) complete(ctx context.Context, r *upstream.Request) (*http.Respons
 		return nil, recourse.Missing("ref").WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
 	var ref struct{ Name, URI string }
-	_ = json.UnmarshalLenient(json.Lookup(params[at].Value, "/name"), &ref.Name) // else it has none
+	_ = json.UnmarshalLenient(json.Lookup(params[at].Value, "/name"), &ref.Name) // otherwise it has none
 	_ = json.UnmarshalLenient(json.Lookup(params[at].Value, "/uri"), &ref.URI)
 	if ref.Name == "" {
 		servers, e := c.readers(ctx, r, ref.URI)

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// read passes a read on to the server that has the resource. Where no list tells, the servers are asked in
-// their order until one knows the resource.
+// read passes a read on to the server that has the resource. If no list decides, the servers are asked
+// in order until one knows the resource.
 func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	servers, e := c.readers(ctx, r, r.Message.Name)
 	if e != nil {
@@ -29,8 +29,8 @@ func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, e
 	}
 }
 
-// readers returns the servers that may have a resource: the first one that lists it, else the first one with a
-// template for it, else all that have resources.
+// readers returns the servers that may have a resource: the first one that lists it, otherwise the
+// first one with a matching template, otherwise all that have resources.
 func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]*Server, *recourse.Error) {
 	var allowed []*Server
 	for _, s := range c.options.Load().Servers {
@@ -60,7 +60,7 @@ func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]
 	return may, nil
 }
 
-// reader returns the server that has a resource by the last lists; nil: they do not tell.
+// reader returns the server that has a resource, by the last lists; nil: they do not decide.
 func (c *Conn) reader(r *upstream.Request, servers []*Server, uri string) *Server {
 	for _, s := range servers {
 		if c.last(r, s, resources).has(uri) {
@@ -80,8 +80,8 @@ func (c *Conn) reader(r *upstream.Request, servers []*Server, uri string) *Serve
 // expression is a part of a URI template in braces (RFC 6570).
 var expression = regexp.MustCompile(`\{[^{}]*\}`)
 
-// fits reports whether a URI may come of a template: any text stands for an expression, and for a simple one any
-// without a slash.
+// fits reports whether a template can produce a URI: any text matches an expression, and any text
+// without a slash matches a simple one.
 func fits(template, uri string) bool {
 	var pattern strings.Builder
 	pattern.WriteString(`\A`)
@@ -103,8 +103,8 @@ func fits(template, uri string) bool {
 	return err == nil && matcher.MatchString(uri)
 }
 
-// isUnknownResource reports whether an answer says that there is no such resource. It stays as it is unless it
-// does.
+// isUnknownResource reports whether an answer says that there is no such resource. The answer can still
+// be read if it does not.
 func isUnknownResource(resp *http.Response) bool {
 	const most = 64 << 10 // bytes of a failure
 	failed, ok := resp.Body.(Failing)

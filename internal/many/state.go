@@ -10,9 +10,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A server that asks its client something gives it a state, to be brought back with the answer (MCP 2026-07-28, multi
-// round-trip requests). At an endpoint with several servers the state is bound to the server, the tool and the caller
-// that it was given to: one that comes to another server would say there what nobody has said.
+// A server that asks its client something sends a state, which the client returns with its answer (MCP
+// 2026-07-28, multi round-trip requests). At an endpoint with several servers the state is bound to the
+// server, the tool and the caller that it was given to; otherwise another server could receive a state
+// with answers that nobody gave.
 
 // BindState binds the state in a result that asks something to a purpose.
 func BindState(result json.Value, by *seal.Sealer, purpose []byte) json.Value {
@@ -21,11 +22,11 @@ func BindState(result json.Value, by *seal.Sealer, purpose []byte) json.Value {
 	})
 }
 
-// OwnState puts the server's own state into the params of a request that brings one back. It reports false if the state was not
-// given for that purpose.
+// OwnState puts the server's own state into the params of a request that returns one. It reports false
+// if the state was not issued for that purpose.
 func OwnState(params json.Value, by *seal.Sealer, purpose []byte) (own json.Value, ok bool) {
 	var text string
-	_ = json.Unmarshal(json.Lookup(params, "/"+wire.RequestState), &text) // else it is none of ours
+	_ = json.Unmarshal(json.Lookup(params, "/"+wire.RequestState), &text) // otherwise it is not one of ours
 	sealed, state, ok := strings.Cut(text, ".")
 	sum, err := by.Open(sealed, purpose)
 	if !ok || err != nil || !bytes.Equal(sum, sumOf(json.Value(state))) {

@@ -18,19 +18,19 @@ const (
 	formText = "text"
 )
 
-// A body is what is sent with a request.
+// A body describes what is sent with a request.
 type body struct {
 	media    string
 	form     string
-	arg      string            // the argument that it is; "": it is an object of the params in inBody
-	encoding map[string]*param // of the members of a form
+	arg      string            // the argument that is the body; "": the body is an object of the params in inBody
+	encoding map[string]*param // for the members of a form
 	required bool
 }
 
-// errUpload says why an operation cannot be a tool.
+// errUpload is the reason why an operation cannot be a tool.
 var errUpload = errors.New("it takes an upload")
 
-// readBody returns the body of an operation and its schema; nil where it has none.
+// readBody returns the body of an operation and its schema; nil if it has none.
 func (d *document) readBody(o *operation) (*body, json.Value, error) {
 	if o.Body == nil {
 		return nil, nil, nil
@@ -80,7 +80,7 @@ func (d *document) readBody(o *operation) (*body, json.Value, error) {
 	return b, json.Lookup(content, "/schema"), nil
 }
 
-// rank orders the forms in which a body can be sent.
+// rank orders the forms of a body by preference.
 func rank(media, form string) int {
 	switch {
 	case media == "application/json":
@@ -94,7 +94,7 @@ func rank(media, form string) int {
 	}
 }
 
-// encodings returns how the members of a form are written, where that is said.
+// encodings returns how the members of a form are written, if the description says so.
 func encodings(content json.Value) (map[string]*param, error) {
 	var said struct {
 		Encoding map[string]struct {
@@ -119,12 +119,12 @@ func encodings(content json.Value) (map[string]*param, error) {
 	return all, nil
 }
 
-// flat are the words of an object whose members can stand beside the parameters.
+// flat are the keywords of an object schema whose members can be arguments beside the parameters.
 var flat = words("type properties required title description example examples default nullable deprecated xml externalDocs " +
 	"additionalProperties")
 
-// members returns the members of a body that is an object of nothing but members, so that they
-// can be arguments of their own.
+// members returns the members of a body that is a plain object with properties, so that they can be
+// arguments of their own.
 func (d *document) members(schema any, b *body) (properties map[string]any, required []any, ok bool) {
 	for range maxHops {
 		object, isObject := schema.(map[string]any)

@@ -16,21 +16,21 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// maxTools bounds the operations that are offered: as many as the gateway knows of a server.
+// maxTools limits the operations that are offered: as many as the gateway accepts from a server.
 const maxTools = 2000
 
-// An API is what a description offers as tools. It does not change, and is safe for concurrent use.
+// An API is what a description offers as tools. It is immutable, and safe for concurrent use.
 type API struct {
 	Title   string
 	Version string
-	Base    string // URL before the paths, without a slash at its end
+	Base    string // URL before the paths, without a trailing slash
 	Tools   []*Tool
-	Total   int // operations of the description
+	Total   int // operations in the description
 
 	digest [sha256.Size]byte
 }
 
-// Same reports whether both offer the same. Either may be nil.
+// Same reports whether both offer the same tools. Either may be nil.
 func (a *API) Same(other *API) bool {
 	if a == nil || other == nil {
 		return a == other
@@ -38,20 +38,20 @@ func (a *API) Same(other *API) bool {
 	return a.digest == other.digest
 }
 
-// A Tool is an operation that is offered. It does not change.
+// A Tool is an operation that is offered. It is immutable.
 type Tool struct {
 	Name         string
 	Method       string
-	Path         string // as the description has it
+	Path         string // as spelled in the description
 	Summary      string
 	InputSchema  json.Value
 	OutputSchema json.Value // nil: none is declared
 	ReadOnly     bool       // it changes nothing
-	Idempotent   bool       // twice has the effect of once
-	Keyed        bool       // the provider knows a repetition by its Idempotency-Key
+	Idempotent   bool       // doing it twice has the effect of doing it once
+	Keyed        bool       // the provider recognises a repetition by its Idempotency-Key
 	Timeout      time.Duration
 
-	// What the route itself says, in place of the method.
+	// What the route says, which overrides the method.
 	RouteReadOnly, RouteIdempotent *bool
 
 	params []*param
@@ -59,27 +59,27 @@ type Tool struct {
 	accept string
 }
 
-// Options say what is made of a description.
+// Options say what to make of a description.
 type Options struct {
 	Routes  []Route
-	BaseURL string            // in place of the description's servers
+	BaseURL string            // overrides the description's servers
 	Source  *url.URL          // where the description comes from, if that is a URL
-	Headers map[string]string // that the entry sets
-	Query   map[string]string // that the entry sets
-	Trusted bool              // what it says of answers is believed
+	Headers map[string]string // set by the entry
+	Query   map[string]string // set by the entry
+	Trusted bool              // what the description says about answers is believed
 }
 
-// A Problem is why a description is not offered.
+// A Problem is a reason why a description is not offered.
 type Problem struct {
 	Route   int // the route that it is about; -1: none
 	Message string
 	Hint    string
 }
 
-// inLine returns a text in one line, with what hides in it as escapes.
+// inLine returns a text on one line, with hidden characters escaped.
 func inLine(text string) string { return visible.Escape(strings.Join(strings.Fields(text), " ")) }
 
-// maxProblems bounds the problems that are told at once.
+// maxProblems limits the problems that are reported at once.
 const maxProblems = 10
 
 // A builder makes the tools of one description.
@@ -91,11 +91,11 @@ type builder struct {
 	credentials map[string]bool // parameters that are security schemes
 	problems    []Problem
 	at          string                // the URL of the API
-	usual       int                   // bytes of the schema of a tool
+	usual       int                   // usual size of a tool's schema, in bytes
 	taken       map[string]*operation // by the name of the tool
 }
 
-// Compile makes the tools of a description, or returns why there are none.
+// Compile returns the tools of a description, or the reasons why there are none.
 func Compile(text []byte, opts Options) (*API, []Problem) {
 	doc, err := parse(text)
 	if err != nil {
@@ -128,7 +128,7 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	return api, nil
 }
 
-// tools makes the tools that are offered.
+// tools returns the tools that are offered.
 func (b *builder) tools() (tools []*Tool) {
 	b.taken = map[string]*operation{}
 	for _, o := range b.doc.operations {
@@ -153,7 +153,7 @@ func (b *builder) tools() (tools []*Tool) {
 	return tools
 }
 
-// sizeOf returns how many bytes the schemas of tools have.
+// sizeOf returns the size of the schemas of tools, in bytes.
 func sizeOf(tools []*Tool) (size int) {
 	for _, t := range tools {
 		size += len(t.InputSchema) + len(t.OutputSchema)
@@ -161,7 +161,7 @@ func sizeOf(tools []*Tool) (size int) {
 	return size
 }
 
-// digest tells what is offered from what is not the same.
+// digest returns a hash that differs if what is offered may differ.
 func digest(text []byte, opts Options) [sha256.Size]byte {
 	sum := sha256.New()
 	_, _ = sum.Write(text) // never fails
@@ -190,12 +190,13 @@ func (b *builder) problemf(r *Route, hint, format string, args ...any) {
 	b.problem(at, fmt.Sprintf(format, args...), hint)
 }
 
-// problem notes a problem of a route, or of none (-1). What it quotes of the description is shown in one line, with nothing hidden in it.
+// problem records a problem of a route, or of none (-1). Quotes from the description are put on one
+// line, with nothing hidden in them.
 func (b *builder) problem(at int, message, hint string) {
 	b.problems = append(b.problems, Problem{at, inLine(message), inLine(hint)})
 }
 
-// routes checks that each route is about something.
+// routes checks that each route matches something.
 func (b *builder) routes() {
 	for i := range b.Routes {
 		r := &b.Routes[i]
@@ -215,7 +216,7 @@ func (b *builder) routes() {
 	}
 }
 
-// offers says what the description has.
+// offers says what the description contains.
 func (b *builder) offers() string {
 	const most = 5
 	var list []string
@@ -235,7 +236,7 @@ func (b *builder) offers() string {
 	return "the description has " + strings.Join(list, ", ")
 }
 
-// base returns the URL before the paths; a problem is noted where there is none.
+// base returns the URL before the paths; if there is none, a problem is recorded.
 func (b *builder) base() string {
 	if b.BaseURL != "" {
 		return strings.TrimRight(b.BaseURL, "/")
@@ -270,7 +271,7 @@ func (b *builder) serverURL(servers []server) (string, error) {
 
 var errOwnServer = errors.New("it has a server of its own: set `base_url` if it is at the same place as the others")
 
-// tool makes the tool of an operation.
+// tool returns the tool of an operation.
 func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
 	if o.invalid != nil {
 		return nil, o.invalid
@@ -314,7 +315,7 @@ func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
 	return t, nil
 }
 
-// describe returns what is told of an operation.
+// describe returns the description of an operation.
 func describe(o *operation) string {
 	summary, text := oneLine(o.Summary, maxNote), plain(o.Description, maxDescription)
 	switch {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// maxOperations bounds the operations of a description, offered or not.
+	// maxOperations limits the operations of a description, whether offered or not.
 	maxOperations = 20_000
-	// maxLookups bounds the references to other places than components: each is looked for in the
-	// whole text.
+	// maxLookups limits the references to places outside of components: each of them searches the whole
+	// text.
 	maxLookups = 100
-	// maxHops bounds references to references.
+	// maxHops limits references to references.
 	maxHops = 10
 )
 
 var errNotDescription = errors.New("this is not an OpenAPI description: it must be a mapping with `openapi`, `info` and `paths`")
 
-// A document is a description while it is compiled.
+// A document is a description during compilation.
 type document struct {
 	raw        json.Value
-	old        bool // of version 3.0
+	old        bool // version 3.0
 	title      string
 	version    string
 	servers    []server
 	components map[string]map[string]json.Value
 	operations []*operation
 
-	parsed  map[string]any // schemas by reference
+	parsed  map[string]any // schemas, by reference
 	lookups int
 }
 
@@ -43,7 +43,7 @@ type server struct {
 	} `json:"variables"`
 }
 
-// An operation is one method of one path.
+// An operation is a method of a path.
 type operation struct {
 	Method string
 	Path   string
@@ -60,10 +60,10 @@ type operation struct {
 
 	shared  []json.Value // parameters of the path
 	tool    string       // its name as a tool
-	invalid error        // it cannot be read
+	invalid error        // why it cannot be read
 }
 
-// String returns the operation as people name it.
+// String returns the operation the way people write it.
 func (o *operation) String() string { return o.Method + " " + o.Path }
 
 var methods = []string{"get", "head", "options", "put", "delete", "post", "patch"}
@@ -118,10 +118,10 @@ func parse(text []byte) (*document, error) {
 	return d, nil
 }
 
-// word returns a short text, or the spelling of what is written as a number.
+// word returns a short text, or the spelling of a number.
 func word(raw json.Value) string { return strings.Trim(string(raw), `"`) }
 
-// readPaths lists the operations.
+// readPaths collects the operations.
 func (d *document) readPaths(paths json.Value) error {
 	for _, p := range json.MembersOf(paths) {
 		if !strings.HasPrefix(p.Name, "/") {
@@ -168,7 +168,7 @@ func cmpErr(a, b error) error {
 	return b
 }
 
-// unmarshal reads a part of the description, and says in plain words what is wrong with it.
+// unmarshal reads a part of the description. Its error says in plain words what is wrong with it.
 func unmarshal(raw json.Value, into any) error {
 	if raw == nil {
 		return nil
@@ -183,7 +183,7 @@ func unmarshal(raw json.Value, into any) error {
 	return nil
 }
 
-// refOf returns the reference that a value is, or "".
+// refOf returns the reference in a value, or "".
 func refOf(raw json.Value) string {
 	if raw.Kind() != '{' {
 		return ""
@@ -197,7 +197,7 @@ func refOf(raw json.Value) string {
 	return ref.Ref
 }
 
-// follow returns what a value refers to, over references to references.
+// follow returns what a value refers to, through references to references.
 func (d *document) follow(raw json.Value, kind string) (json.Value, error) {
 	for range maxHops {
 		ref := refOf(raw)
@@ -213,7 +213,7 @@ func (d *document) follow(raw json.Value, kind string) (json.Value, error) {
 	return nil, fmt.Errorf("more than %d references in a row in %s", maxHops, kind)
 }
 
-// lookup returns the place that a reference names.
+// lookup returns the value that a reference points to.
 func (d *document) lookup(ref string) (json.Value, error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if !local {
@@ -246,7 +246,7 @@ func (d *document) lookup(ref string) (json.Value, error) {
 	return found, nil
 }
 
-// schemaAt returns the schema that a reference names.
+// schemaAt returns the schema that a reference points to.
 func (d *document) schemaAt(ref string) (any, error) {
 	if known, ok := d.parsed[ref]; ok {
 		return known, nil

@@ -16,13 +16,13 @@ const (
 	fetchAccepted = "application/yaml, application/json, text/yaml;q=0.9, */*;q=0.5"
 )
 
-// IsURL reports whether a description is to be fetched, rather than read from a file.
+// IsURL reports whether a description has to be fetched, rather than read from a file.
 func IsURL(source string) bool {
 	u, err := url.Parse(source)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// A StatusError is the HTTP status of an answer that is no description.
+// A StatusError is the HTTP status of an answer other than a description.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("the answer has status %d", int(e)) }
@@ -48,7 +48,7 @@ func Fetch(ctx context.Context, source string) ([]byte, error) {
 	}}
 	resp, err := client.Do(r)
 	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok { // its text repeats the URL, secrets included
+		if failed, ok := errors.AsType[*url.Error](err); ok { // its text repeats the URL, including secrets
 			err = failed.Err
 		}
 		return nil, err

@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// places are where arguments go, in the order in which they get names.
+// places are the places of arguments, in the order in which they are named.
 var places = []string{inPath, inQuery, inHeader, inCookie, inBody}
 
-// An input is what a tool takes while it is put together.
+// An input is the input of a tool while it is built.
 type input struct {
 	conv       *converter
 	properties map[string]any
@@ -22,8 +22,8 @@ type input struct {
 	params     []*param
 }
 
-// input adds what a tool takes, described in about as many bytes as usual. A schema that is larger is
-// made again with less.
+// input adds the input of a tool, with descriptions of about usual bytes. If the schema is too large,
+// it is rebuilt with less.
 func (b *builder) input(t *Tool, o *operation, usual int) error {
 	declared, err := b.doc.params(o)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *builder) input(t *Tool, o *operation, usual int) error {
 	return fmt.Errorf("what it takes is described in more than %d KiB", maxSchema>>10)
 }
 
-// checkPath reports a place in the path that no parameter fills.
+// checkPath reports a placeholder in the path that no parameter fills.
 func checkPath(t *Tool) error {
 	for _, name := range placeholders(t.Path) {
 		if !slices.ContainsFunc(t.params, func(p *param) bool { return p.in == inPath && p.name == name }) {
@@ -91,8 +91,8 @@ func placeholders(path string) (names []string) {
 	}
 }
 
-// name returns the argument for a value: its own name as far as clients take it, and the place
-// behind it where another argument has that name.
+// name returns the argument's name for a value: the value's own name, as far as clients accept it,
+// followed by the place if another argument has that name.
 func (in *input) name(name, place string) string {
 	const others = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 	arg := name
@@ -128,7 +128,7 @@ func (in *input) param(raw *rawParam) error {
 	return nil
 }
 
-// convert converts the schema of an argument, to which a description is added if it has none.
+// convert converts the schema of an argument, and adds the description if the schema has none.
 func (in *input) convert(raw json.Value, description string) (any, error) {
 	var schema any = map[string]any{}
 	if raw != nil {
@@ -152,7 +152,8 @@ func described(schema any, description string) any {
 	return members
 }
 
-// body adds the body: its members as arguments of their own where it has nothing else, or as a whole.
+// body adds the body: its members as arguments of their own if it has nothing else, otherwise as a
+// whole.
 func (in *input) body(send *body, raw json.Value) error {
 	var schema any = map[string]any{}
 	if raw != nil {
@@ -200,7 +201,7 @@ func (in *input) wholeBody(send *body, schema any) error {
 	return nil
 }
 
-// schema returns the whole as JSON.
+// schema returns the whole schema as JSON.
 func (in *input) schema() (json.Value, error) {
 	if err := in.conv.define(); err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (in *input) schema() (json.Value, error) {
 	return appendJSON(nil, whole), nil
 }
 
-// result adds the schema of what a trusted tool returns, where that is an object.
+// result adds the schema of a trusted tool's result, if that is an object.
 func (b *builder) result(t *Tool, o *operation) {
 	var responses map[string]json.Value
 	if unmarshal(o.Responses, &responses) != nil {
@@ -244,7 +245,7 @@ func (b *builder) result(t *Tool, o *operation) {
 	}
 }
 
-// outputSchema returns the schema of an answer; nil where it is not that of an object.
+// outputSchema returns the schema of an answer; nil if the answer is not an object.
 func (b *builder) outputSchema(raw json.Value) json.Value {
 	for budget := b.usual / 2; budget >= leastBudget; budget /= 4 {
 		conv := newConverter(b.doc, budget, true)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// MaxName is the length of a tool's name that every client takes.
+// MaxName is the longest tool name that every client accepts.
 const MaxName = 64
 
-// hashLength is how many hexadecimal digits tell names apart that would be the same.
+// hashLength is the number of hexadecimal digits that distinguish names that would be the same.
 const hashLength = 8
 
-// nameTools names the tool of each operation by its operationId, or by its method and path. The
-// names follow from the whole description, so that offering another operation renames none.
+// nameTools names the tool of each operation after its operationId, or after its method and path. Names
+// depend on the whole description, so that offering another operation renames none.
 func (d *document) nameTools() {
 	owners := map[string]int{}
 	for _, o := range d.operations {
@@ -28,7 +28,7 @@ func (d *document) nameTools() {
 	}
 }
 
-// nameOf returns the name before it is cut.
+// nameOf returns the name before it is shortened.
 func nameOf(o *operation) string {
 	if name := toName(o.ID); name != "" {
 		return name
@@ -36,7 +36,7 @@ func nameOf(o *operation) string {
 	return strings.TrimRight(strings.ToLower(o.Method)+"_"+toName(o.Path), "_")
 }
 
-// toName returns a text with all that a name cannot have replaced by single underscores.
+// toName returns a text in which single underscores replace everything that is not allowed in a name.
 func toName(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -46,14 +46,14 @@ func toName(s string) string {
 		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
 			b.WriteByte('_')
 		}
-		if b.Len() > 4*MaxName { // the hash tells the rest apart
+		if b.Len() > 4*MaxName { // the hash distinguishes the rest
 			break
 		}
 	}
 	return strings.Trim(b.String(), "_")
 }
 
-// IsName reports whether every client takes a name.
+// IsName reports whether every client accepts a name.
 func IsName(s string) bool {
 	return s != "" && len(s) <= MaxName && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }

@@ -29,26 +29,26 @@ const (
 	styleDeepObject     = "deepObject"
 )
 
-// A param is a value of a request that an argument gives.
+// A param is a value in a request that comes from an argument.
 type param struct {
 	arg      string // name of the argument
-	name     string // at the provider
+	name     string // as the provider calls it
 	in       string
 	style    string
 	explode  bool
-	reserved bool // characters that are reserved in URLs stay as they are
+	reserved bool // characters that are reserved in URLs are not escaped
 	asJSON   bool // it is written as JSON
 	required bool
 }
 
-// idempotencyKey is the header by which a provider knows a request again.
+// idempotencyKey is the header by which a provider recognises a repeated request.
 const idempotencyKey = "Idempotency-Key"
 
-// ownHeaders are what a description must not name as parameters, or what the connection sets.
+// ownHeaders are headers that a description must not use as parameters, or that the connection sets.
 var ownHeaders = words("accept authorization connection content-encoding content-length content-type cookie expect host " +
 	"keep-alive proxy-authorization te trailer transfer-encoding upgrade")
 
-// rawParam is a parameter as the description has it.
+// rawParam is a parameter in the description.
 type rawParam struct {
 	Name          string                `json:"name"`
 	In            string                `json:"in"`
@@ -61,7 +61,8 @@ type rawParam struct {
 	Content       map[string]json.Value `json:"content"`
 }
 
-// params returns the parameters of an operation; those of its path that it does not replace come first.
+// params returns the parameters of an operation; those of its path that it does not override come
+// first.
 func (d *document) params(o *operation) ([]rawParam, error) {
 	var list []rawParam
 	for i, raw := range slices.Concat(o.shared, o.Parameters) {
@@ -127,8 +128,8 @@ func (p *rawParam) bind() (*param, json.Value, error) {
 	return to, schema, nil
 }
 
-// hides reports whether a parameter is not for the model: it is set by the entry or the connection,
-// or it is a credential.
+// hides reports whether a parameter is hidden from the model: the entry or the connection sets it, or
+// it is a credential.
 func (b *builder) hides(p *rawParam) bool {
 	if p.In == inHeader && (ownHeaders[strings.ToLower(p.Name)] || strings.HasPrefix(strings.ToLower(p.Name), "mcp-")) {
 		return true
@@ -136,7 +137,7 @@ func (b *builder) hides(p *rawParam) bool {
 	return b.set[key(p.In, p.Name)] || b.credentials[key(p.In, p.Name)]
 }
 
-// key names a parameter of a request.
+// key identifies a parameter of a request.
 func key(in, name string) string {
 	if in == inHeader {
 		name = http.CanonicalHeaderKey(name)
@@ -144,7 +145,7 @@ func key(in, name string) string {
 	return in + ":" + name
 }
 
-// readCredentials notes the parameters that the security schemes of the description are.
+// readCredentials records the parameters that are security schemes.
 func (b *builder) readCredentials() {
 	for _, raw := range b.doc.components["securitySchemes"] {
 		raw, err := b.doc.follow(raw, "securitySchemes")

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// MaxSize bounds a description, in bytes.
+	// MaxSize limits a description, in bytes.
 	MaxSize = 32 << 20
-	// maxDepth bounds the levels of a description.
+	// maxDepth limits the nesting of a description.
 	maxDepth = 100
-	// maxExpansion bounds how much larger YAML may get when its aliases are replaced, in bytes.
+	// maxExpansion limits how much YAML may grow when its aliases are replaced, in bytes.
 	maxExpansion = 8 << 20
 )
 
@@ -30,12 +30,12 @@ var (
 	errAliases = errors.New("the description grows too large when its YAML aliases are replaced")
 )
 
-// toJSON returns a description, which is JSON or YAML, as JSON.
+// toJSON converts a description, which is JSON or YAML, to JSON.
 func toJSON(text []byte) (json.Value, error) {
 	if len(text) > MaxSize {
 		return nil, errSize
 	}
-	if !utf8.Valid(text) && !bytes.HasPrefix(text, []byte("\xff\xfe")) && !bytes.HasPrefix(text, []byte("\xfe\xff")) { // UTF-16 is read
+	if !utf8.Valid(text) && !bytes.HasPrefix(text, []byte("\xff\xfe")) && !bytes.HasPrefix(text, []byte("\xfe\xff")) { // UTF-16 can be read
 		return nil, errCharset
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -56,7 +56,7 @@ func toJSON(text []byte) (json.Value, error) {
 	return w.out, nil
 }
 
-// checkDepth reads JSON to its end, and reports what is wrong with it.
+// checkDepth reads JSON to its end, and reports errors in it.
 func checkDepth(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	for {
@@ -86,7 +86,7 @@ func (w *yamlWriter) value(n *yaml.Node, depth int) error {
 		return errAliases
 	}
 	switch n.Kind {
-	case yaml.AliasNode: // an anchor around its own alias is as deep as can be
+	case yaml.AliasNode: // an anchor that contains its own alias is infinitely deep
 		return w.value(n.Alias, depth+1)
 	case yaml.MappingNode:
 		w.out = append(w.out, '{')
@@ -113,7 +113,7 @@ func (w *yamlWriter) value(n *yaml.Node, depth int) error {
 	}
 }
 
-// members writes the members of a mapping, and then those that it merges from others.
+// members writes the members of a mapping, and then those merged from others.
 func (w *yamlWriter) members(n *yaml.Node, depth int, seen map[string]bool) error {
 	if depth > maxDepth {
 		return errDepth
@@ -132,7 +132,7 @@ func (w *yamlWriter) members(n *yaml.Node, depth int, seen map[string]bool) erro
 			continue
 		}
 		if seen[key.Value] {
-			continue // of one that is merged; the parser refuses others
+			continue // in a merged mapping; the parser refuses it elsewhere
 		}
 		seen[key.Value] = true
 		if w.out[len(w.out)-1] != '{' {
@@ -146,7 +146,7 @@ func (w *yamlWriter) members(n *yaml.Node, depth int, seen map[string]bool) erro
 	return w.merge(merged, depth, seen)
 }
 
-// merge writes the members of the mappings that another merges.
+// merge writes the members of the mappings that are merged into another.
 func (w *yamlWriter) merge(merged []*yaml.Node, depth int, seen map[string]bool) error {
 	for _, from := range merged {
 		if from.Kind == yaml.AliasNode {

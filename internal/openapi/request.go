@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A Request is a call of a tool as HTTP has it.
+// A Request is a tool call as an HTTP request.
 type Request struct {
 	Method string
 	Target string // path and query, escaped
@@ -18,8 +18,8 @@ type Request struct {
 	Body   []byte // nil: none
 }
 
-// Request returns the request that a call with these arguments makes. The error is a
-// [*recourse.Error] about an argument that cannot be written where it belongs.
+// Request returns the HTTP request for a call with these arguments. The error is a [*recourse.Error]
+// about an argument that cannot be written in its place.
 func (t *Tool) Request(arguments json.Value) (*Request, error) {
 	given := map[string]json.Value{}
 	if len(arguments) > 0 && arguments.Kind() != 'n' {
@@ -41,7 +41,7 @@ func (t *Tool) Request(arguments json.Value) (*Request, error) {
 			members.Add(p.name, raw)
 			continue
 		}
-		if raw.Kind() == 'n' && !p.required { // a parameter cannot be null: it is not there
+		if raw.Kind() == 'n' && !p.required { // a parameter cannot be null: it is left out
 			continue
 		}
 		if err := w.put(p, raw); err != nil {
@@ -65,7 +65,7 @@ func (t *Tool) Request(arguments json.Value) (*Request, error) {
 	return r, nil
 }
 
-// invalid is the failure of an argument that cannot be written.
+// invalid returns the failure for an argument that cannot be written.
 func invalid(arg string, err error) error {
 	return recourse.New(recourse.KindInvalidType, arg+" cannot be sent: "+err.Error()+".").
 		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
@@ -74,8 +74,8 @@ func invalid(arg string, err error) error {
 		})
 }
 
-// safePath reports whether a path leads where the description says: a value has not emptied a
-// segment, or made it one that leads elsewhere.
+// safePath reports whether a path leads where the description says: no value has emptied a segment, or
+// turned it into one that leads elsewhere.
 func safePath(path string) bool {
 	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "/") {
 		if segment == "." || segment == ".." || segment == "" && path != "/" {
@@ -85,7 +85,7 @@ func safePath(path string) bool {
 	return true
 }
 
-// A requestWriter puts parameters where they belong.
+// A requestWriter writes parameters to their places.
 type requestWriter struct {
 	header http.Header
 	path   string
@@ -210,7 +210,7 @@ func (b *body) pairs(object json.Value) (list []string, err error) {
 	return list, nil
 }
 
-// QueryArgument returns the argument that a parameter of the query is; "": there is none.
+// QueryArgument returns the name of the argument for a query parameter; "" if there is none.
 func (t *Tool) QueryArgument(name string) string {
 	for _, p := range t.params {
 		if p.in == inQuery && p.name == name {

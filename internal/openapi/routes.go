@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Route says which operations are offered, or are not. An empty list matches any.
+// A Route says which operations are offered or hidden. An empty list matches everything.
 type Route struct {
 	Methods []string
 	Paths   []string // with * for anything but a slash, and ** for anything
@@ -16,11 +16,11 @@ type Route struct {
 	Deny       bool
 	ReadOnly   *bool
 	Idempotent *bool
-	Name       string // of the one operation that it matches
+	Name       string // for the only operation that it matches
 	Timeout    time.Duration
 }
 
-// matches reports whether the route is about an operation.
+// matches reports whether the route applies to an operation.
 func (r *Route) matches(o *operation) bool {
 	return (len(r.Methods) == 0 || slices.ContainsFunc(r.Methods, func(m string) bool { return strings.EqualFold(m, o.Method) })) &&
 		(len(r.Tags) == 0 || slices.ContainsFunc(r.Tags, func(tag string) bool { return slices.Contains(o.Tags, tag) })) &&
@@ -28,7 +28,7 @@ func (r *Route) matches(o *operation) bool {
 		(len(r.IDs) == 0 || slices.ContainsFunc(r.IDs, func(glob string) bool { return match(glob, o.ID, 0) }))
 }
 
-// route returns the first route that is about an operation, or nil.
+// route returns the first route that applies to an operation, or nil.
 func route(routes []Route, o *operation) *Route {
 	for i := range routes {
 		if routes[i].matches(o) {
@@ -38,10 +38,10 @@ func route(routes []Route, o *operation) *Route {
 	return nil
 }
 
-// match reports whether a text matches a glob, in which * stands for any characters but the
-// separator, and ** for any. It takes at most len(glob) x len(text) steps.
+// match reports whether a text matches a glob, in which * matches any characters but the separator, and
+// ** matches any. It takes at most len(glob) x len(text) steps.
 func match(glob, text string, separator byte) bool {
-	reached := make([]bool, len(text)+1) // the texts before these places match the glob so far
+	reached := make([]bool, len(text)+1) // by position: the text before it matches the glob so far
 	reached[0] = true
 	for glob != "" {
 		switch glob[0] {

@@ -10,42 +10,42 @@ import (
 )
 
 const (
-	// maxSchema bounds the schema of a tool, in bytes, and usualSchema what is described of it
-	// beyond the names of its arguments: a model reads all of it in each conversation.
+	// maxSchema limits the schema of a tool, in bytes, and usualSchema the descriptions in it, beyond
+	// the names of its arguments: a model reads all of it in each conversation.
 	maxSchema   = 64 << 10
 	usualSchema = 16 << 10
-	// maxSchemas bounds the schemas of all tools together; the gateway reads lists of up to 4 MiB.
+	// maxSchemas limits the schemas of all tools together; the gateway reads lists of up to 4 MiB.
 	maxSchemas = 2 << 20
-	// leastBudget is the least that a schema is described in.
+	// leastBudget is the smallest budget for a schema.
 	leastBudget = 64
-	// maxEnum bounds the values that a schema lists.
+	// maxEnum limits the values that a schema lists.
 	maxEnum = 500
-	// nodeSize is about what an object of a schema takes beside its texts, in bytes.
+	// nodeSize is the approximate size of an object in a schema besides its texts, in bytes.
 	nodeSize = 24
 )
 
 // keyType is the keyword for the type of a value.
 const keyType = "type"
 
-// A converter turns schemas of OpenAPI into JSON Schema of draft 2020-12. What a reference leads
-// to becomes a definition, so that cycles are no matter. Once the budget is spent, the rest is
-// described as anything, the nearest first.
+// A converter converts OpenAPI schemas to JSON Schema draft 2020-12. Targets of references become
+// definitions, so cycles do no harm. Once the budget is spent, the rest is described as anything; the
+// levels closest to the root come first.
 type converter struct {
 	doc    *document
-	output bool // the schema is of answers
+	output bool // the schema is for answers
 
-	left    int               // bytes, about
+	left    int               // approximate bytes
 	names   map[string]string // of definitions, by reference
 	taken   map[string]bool
 	defs    map[string]any
-	pending []string // references whose definition is still to be made
+	pending []string // references that still need a definition
 }
 
 func newConverter(doc *document, budget int, output bool) *converter {
 	return &converter{doc: doc, output: output, left: budget, names: map[string]string{}, taken: map[string]bool{}, defs: map[string]any{}}
 }
 
-// define makes the definitions that are still missing.
+// define adds the definitions that are still missing.
 func (c *converter) define() error {
 	for len(c.pending) > 0 {
 		ref := c.pending[0]
@@ -64,7 +64,7 @@ func (c *converter) define() error {
 	return nil
 }
 
-// checkCycle refuses a reference that leads to itself by references alone, since it means nothing.
+// checkCycle refuses a reference that leads back to itself through references only, since it means nothing.
 func (c *converter) checkCycle(ref string) error {
 	for range maxHops {
 		v, err := c.doc.schemaAt(ref)
@@ -81,7 +81,7 @@ func (c *converter) checkCycle(ref string) error {
 	return fmt.Errorf("the reference %q leads to more than %d others in a row", clip(ref, maxTitle), maxHops)
 }
 
-// reference returns the schema that stands for a reference.
+// reference returns the schema for a reference.
 func (c *converter) reference(ref string) map[string]any {
 	name, known := c.names[ref]
 	if !known {
@@ -92,7 +92,7 @@ func (c *converter) reference(ref string) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + name}
 }
 
-// definition returns a free name for what a reference leads to.
+// definition returns an unused name for the target of a reference.
 func (c *converter) definition(ref string) string {
 	name := toName(ref[strings.LastIndexByte(ref, '/')+1:])
 	if name = name[:min(len(name), MaxName)]; name == "" {
@@ -121,7 +121,7 @@ func (c *converter) schema(v any) (any, error) {
 	to := map[string]any{}
 	if ref, ok := from["$ref"].(string); ok {
 		to = c.reference(ref)
-		if c.doc.old { // what stands beside it does not count
+		if c.doc.old { // keywords beside it are ignored
 			return to, nil
 		}
 	}
@@ -142,7 +142,7 @@ func (c *converter) schema(v any) (any, error) {
 	return to, nil
 }
 
-// The keywords that go on as they are, by the type of their value.
+// Keywords that are kept unchanged, by the type of their value.
 var (
 	numberWords = words("maximum minimum exclusiveMaximum exclusiveMinimum multipleOf")
 	countWords  = words("maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains")
@@ -162,14 +162,14 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// keyword converts one keyword. Those that say nothing of values are left out.
+// keyword converts one keyword. Keywords that say nothing about values are dropped.
 func (c *converter) keyword(to map[string]any, key string, value any) error {
 	fits := true
 	switch {
 	case elsewhere[key]:
 		return fmt.Errorf("`%s` is not supported in schemas", key)
 	case numberWords[key]:
-		_, isFlag := value.(bool) // of version 3.0
+		_, isFlag := value.(bool) // in version 3.0
 		_, fits = value.(stdjson.Number)
 		fits = fits || isFlag && strings.HasPrefix(key, "exclusive")
 	case countWords[key]:
@@ -203,7 +203,7 @@ func (c *converter) keyword(to map[string]any, key string, value any) error {
 	case key == "enum":
 		return c.enum(to, value)
 	case key == "const", key == "default":
-		if len(appendJSON(nil, value)) > maxNote { // it is of no use to a model
+		if len(appendJSON(nil, value)) > maxNote { // useless to a model
 			return nil
 		}
 	case key == "dependentRequired":
@@ -266,7 +266,7 @@ func (c *converter) mapping(to map[string]any, key string, value any) error {
 	return nil
 }
 
-// enum keeps the values, unless they are too many to be of use: then the provider checks them.
+// enum keeps the values, unless there are too many to be useful: then only the provider checks them.
 func (c *converter) enum(to map[string]any, value any) error {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
@@ -284,7 +284,7 @@ func (c *converter) enum(to map[string]any, value any) error {
 	return nil
 }
 
-// members converts the properties of an object. Those that only the other side sets are left out.
+// members converts the properties of an object. Those that only the other side sets are dropped.
 func (c *converter) members(to, from map[string]any) error {
 	hidden := map[string]bool{}
 	if value, ok := from["properties"]; ok {
@@ -303,7 +303,7 @@ func (c *converter) members(to, from map[string]any) error {
 		}
 	}
 	value, ok := from["required"]
-	if _, isFlag := value.(bool); !ok || isFlag { // a common mistake, which means nothing here
+	if _, isFlag := value.(bool); !ok || isFlag { // a common mistake, without a meaning here
 		return nil
 	}
 	names, ok := value.([]any)
@@ -326,7 +326,7 @@ func (c *converter) members(to, from map[string]any) error {
 	return nil
 }
 
-// hides reports whether a property is set by the other side only.
+// hides reports whether only the other side sets a property.
 func (c *converter) hides(property any) bool {
 	key := "readOnly"
 	if c.output {
@@ -343,14 +343,14 @@ func (c *converter) hides(property any) bool {
 		}
 		var err error
 		if property, err = c.doc.schemaAt(ref); err != nil {
-			return false // it is reported where it is converted
+			return false // the conversion reports it
 		}
 	}
 	return false
 }
 
-// branches converts oneOf. With a discriminator each branch says which values of it are its own,
-// since the schemas themselves often do not tell one from another.
+// branches converts oneOf. With a discriminator, each branch says which of its values belong to it,
+// since the schemas themselves are often hard to tell apart.
 func (c *converter) branches(to, from map[string]any) error {
 	value, ok := from["oneOf"]
 	if !ok {
@@ -383,7 +383,7 @@ func (c *converter) branches(to, from map[string]any) error {
 	return nil
 }
 
-// namesOf returns the values of a discriminator that stand for a schema.
+// namesOf returns the discriminator's values for a schema.
 func namesOf(ref string, mapping map[string]any) []any {
 	own := ref[strings.LastIndexByte(ref, '/')+1:]
 	var names []any
@@ -398,7 +398,7 @@ func namesOf(ref string, mapping map[string]any) []any {
 	return names
 }
 
-// modernise rewrites what version 3.0 says in its own way.
+// modernise converts what is specific to version 3.0.
 func modernise(to, from map[string]any) {
 	for _, bound := range []struct{ flag, limit string }{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
 		exclusive, isFlag := to[bound.flag].(bool)
@@ -422,7 +422,7 @@ func modernise(to, from map[string]any) {
 		return
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		if branch, ok := to[key]; ok { // the rest holds for null as well
+		if branch, ok := to[key]; ok { // the rest applies to null as well
 			delete(to, key)
 			to["anyOf"] = []any{map[string]any{key: branch}, map[string]any{keyType: "null"}}
 			return

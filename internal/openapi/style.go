@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// errNested says that a style has no way to write a value.
+// errNested means that a style cannot express a value.
 var errNested = errors.New("it must be a single value, or a list or an object of single values")
 
-// A pair is a name with its value, neither of them escaped.
+// A pair is a name and its value, both unescaped.
 type pair struct{ name, value string }
 
-// pairs writes a value by the styles of a query, form or cookie.
+// pairs writes a value in the style of a query, form or cookie.
 func (p *param) pairs(v any) ([]pair, error) {
 	if p.asJSON {
 		if text, single := single(v); single {
@@ -79,7 +79,7 @@ func (p *param) object(v map[string]any) ([]pair, error) {
 	return []pair{{p.name, strings.Join(texts, p.separator())}}, nil
 }
 
-// deep writes an object as name[member]=value, to any depth, as most providers read it.
+// deep writes an object as name[member]=value, to any depth, which most providers understand.
 func deep(list []pair, name string, v any) (_ []pair, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -104,7 +104,7 @@ func deep(list []pair, name string, v any) (_ []pair, err error) {
 	}
 }
 
-// simple writes a value as it stands in a path or header; each part is escaped by itself.
+// simple writes a value in the style of a path or header; each part is escaped separately.
 func (p *param) simple(v any, escape func(string) string) (string, error) {
 	if p.asJSON {
 		return escape(string(appendJSON(nil, v))), nil
@@ -139,7 +139,7 @@ func (p *param) simple(v any, escape func(string) string) (string, error) {
 	}
 }
 
-// single returns the text of a value that is neither a list nor an object.
+// single returns the text of a value other than a list or an object.
 func single(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -167,7 +167,7 @@ func singles(list []any) ([]string, error) {
 	return texts, nil
 }
 
-// reservedKept are the reserved characters that mean nothing to a query itself.
+// reservedKept are the reserved characters that have no meaning in a query.
 const reservedKept = ":/?[]@!$'()*,;"
 
 // escape replaces all but unreserved characters (RFC 3986, section 2.3) and those in keep.

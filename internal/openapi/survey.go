@@ -11,16 +11,16 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A Survey is what a description has, for a draft of a configuration.
+// A Survey summarises a description, for a draft of a configuration.
 type Survey struct {
 	Title       string
-	Base        string // URL of the API; "": the description does not say
+	Base        string // URL of the API; "" if the description does not say
 	Operations  []Surveyed
 	Failures    []Failure
 	Credentials []Credential
 }
 
-// A Surveyed operation may be offered, or not.
+// A Surveyed operation can be offered, or not.
 type Surveyed struct {
 	Method, Path, Tool, Summary string
 
@@ -31,14 +31,14 @@ type Surveyed struct {
 // A Failure is a status that operations declare.
 type Failure struct {
 	Status      int
-	Description string   // the one that most operations give
-	Codes       []string // that the provider's answers name
+	Description string   // the most frequent one
+	Codes       []string // codes in the provider's answers
 }
 
-// A Credential is what a security scheme asks for.
+// A Credential is what a security scheme requires.
 type Credential struct{ Type, In, Name string }
 
-// Look returns what a description has. A source that is not nil is where it comes from.
+// Look summarises a description. source is where it comes from, or nil.
 func Look(text []byte, source *url.URL) (*Survey, error) {
 	doc, err := parse(text)
 	if err != nil {
@@ -71,7 +71,7 @@ func Look(text []byte, source *url.URL) (*Survey, error) {
 	return s, nil
 }
 
-// schemes returns the credentials that are asked for.
+// schemes returns the required credentials.
 func (d *document) schemes() (list []Credential) {
 	schemes := d.components["securitySchemes"]
 	for _, name := range slices.Sorted(maps.Keys(schemes)) {
@@ -93,8 +93,8 @@ func (d *document) schemes() (list []Credential) {
 	return list
 }
 
-// failures notes the statuses of 400 and more that an operation declares, with their descriptions,
-// and the codes that the answers can name.
+// failures records the statuses from 400 on that an operation declares, with their descriptions, and
+// the codes that their answers can contain.
 func (d *document) failures(o *operation, declared map[int]map[string]int, codes map[int]map[string]bool) {
 	var responses map[string]json.Value
 	if unmarshal(o.Responses, &responses) != nil {
@@ -149,7 +149,7 @@ func (d *document) codesOf(content json.Value) (codes []string) {
 	return codes
 }
 
-// resolve returns the object that a schema is, over references; nil: it is none.
+// resolve returns the object that a schema is, through references; nil if it is not an object.
 func (d *document) resolve(schema any) map[string]any {
 	for range maxHops {
 		members, _ := schema.(map[string]any)

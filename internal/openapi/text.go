@@ -18,7 +18,7 @@ const (
 	maxNote        = 300  // of a parameter or property
 )
 
-// clip returns a text cut to most bytes, at the end of a word where there is one.
+// clip shortens a text to the given number of bytes, at the end of a word if possible.
 func clip(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= most {
@@ -34,7 +34,7 @@ func clip(s string, most int) string {
 	return s + "…"
 }
 
-// plain returns a text without control and invisible characters, but for line breaks.
+// plain returns a text without control and invisible characters, except for line breaks.
 func plain(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -49,13 +49,13 @@ func plain(s string, most int) string {
 	return clip(strings.TrimSpace(s), most)
 }
 
-// oneLine is plain for a title.
+// oneLine is plain for titles.
 func oneLine(s string, most int) string {
 	return clip(strings.Join(strings.Fields(plain(s, len(s)+3)), " "), most)
 }
 
-// appendJSON appends a value of [json.UnmarshalAny], with the members of objects sorted and numbers
-// as they are spelled.
+// appendJSON appends a value from [json.UnmarshalAny], with the members of objects sorted and numbers
+// spelled as before.
 func appendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

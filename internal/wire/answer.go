@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// AppendRequest appends a request, or without an id a notification, with params that are
-// JSON; without any, the member is left out.
+// AppendRequest appends a request, or a notification if id is empty. params is JSON; if it is empty,
+// the member is left out.
 func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 	dst = appendEnvelope(dst, id)
 	dst = json.AppendQuote(append(dst, `,"method":`...), method)
@@ -19,7 +19,7 @@ func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendResult appends the response with the given id and result, which is JSON.
+// AppendResult appends the response with the given id and JSON result.
 func AppendResult(dst []byte, id ID, result []byte) []byte {
 	dst = appendEnvelope(dst, id)
 	dst = append(dst, `,"result":`...)
@@ -27,15 +27,14 @@ func AppendResult(dst []byte, id ID, result []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendFailure appends the error response with the given id and error, which is JSON.
+// AppendFailure appends the error response with the given id and JSON error.
 func AppendFailure(dst []byte, id ID, failure []byte) []byte {
 	dst = append(appendEnvelope(dst, id), `,"error":`...)
 	return append(append(dst, failure...), '}')
 }
 
-// AppendError appends the error response with the given id, code, message and data,
-// which is JSON. Without data or id (that of the request could not be read) the
-// member is left out.
+// AppendError appends the error response with the given id, code, message and JSON data. data is left
+// out if it is empty, and id if that of the request could not be read.
 func AppendError(dst []byte, id ID, code int, message string, data []byte) []byte {
 	dst = appendEnvelope(dst, id)
 	dst = append(dst, `,"error":{"code":`...)
@@ -58,16 +57,14 @@ func appendEnvelope(dst []byte, id ID) []byte {
 	return append(dst, id...)
 }
 
-// Edit replaces the bytes at a place in a text. A place of no length is where the
-// replacement is put in.
+// Edit replaces the bytes of a span in a text. An empty span inserts the replacement.
 type Edit struct {
 	At   Span
 	With []byte
 }
 
-// Splice appends text to dst with the edits made, and with everything between them
-// as it is. The edits do not overlap; Splice sorts them by place, and leaves those at
-// the same place in their order.
+// Splice appends text to dst with the edits made, and everything between them unchanged. Edits must not
+// overlap; Splice sorts them by place, and keeps the order of those at the same place.
 func Splice(dst, text []byte, edits ...Edit) []byte {
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.At.Start, b.At.Start) })
 	done := 0
@@ -79,8 +76,8 @@ func Splice(dst, text []byte, edits ...Edit) []byte {
 	return append(dst, text[done:]...)
 }
 
-// SpliceID appends the message text to dst with its id replaced, so that an answer
-// goes back with the id that the client sent. The old one stands in the span at.
+// SpliceID appends the message text to dst with its id, which is at the span at, replaced. Thus an
+// answer goes back with the id that the client sent.
 func SpliceID(dst, text []byte, at Span, id ID) []byte {
 	return Splice(dst, text, Edit{At: at, With: id})
 }

@@ -1,15 +1,13 @@
-// Package wire reads and writes what travels between MCP clients and servers: the
-// JSON-RPC 2.0 envelope, ids, server-sent events, and the headers and members that
-// tell the protocol's eras apart.
+// Package wire reads and writes the messages between MCP clients and servers: the JSON-RPC 2.0
+// envelope, ids, server-sent events, and the headers and members that distinguish the protocol's eras.
 //
-// It has two readers of JSON over one grammar. [Parse] takes a client's message,
-// which is in memory and small, and is strict: what it accepts means the same to
-// every other reader, so that the message that was checked is the message that is
-// forwarded. [Scanner] takes a server's answer, of any size and in pieces, in
-// constant memory, and is as lenient as JSON is: it only notes the signs by which
-// an answer is told from a failure.
+// It has two JSON readers that share a grammar. [Parse] reads a client's message, which is in memory
+// and small, and is strict: what it accepts means the same to every other reader, so that the message
+// that was checked is the message that is forwarded. [Scanner] reads a server's answer, of any size and
+// in pieces, in constant memory, and is as lenient as JSON is: it only records the signs that
+// distinguish an answer from a failure.
 //
-// Whoever reads a server's answer does so by a [MessageReader], JSON or event stream:
+// A server's answer, JSON or event stream, is read with a [MessageReader]:
 //
 //	messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, window)
 //	for {
@@ -17,21 +15,19 @@
 //		...
 //	}
 //
-// A [Part] is a message that was scanned, whole or in pieces, with its raw bytes; nobody
-// scans it again. What it holds goes on as it is (Raw), or rewritten by a [Rewriter], which
-// a [Passage] does for a message of any size. MessageReader.Rest collects a message that
-// came in pieces.
+// A [Part] is a scanned message, whole or in pieces, with its raw bytes; nothing scans it again. Its
+// content is passed on unchanged (Raw), or changed by a [Rewriter], which a [Passage] does for messages
+// of any size. MessageReader.Rest collects a message that came in pieces.
 //
-// Nothing here decodes arguments or results. Both readers give the places of the
-// values in the text, and [Splice] replaces some of them and leaves the rest byte
-// for byte as it was sent.
+// Nothing here decodes arguments or results. Both readers return the positions of values in the text,
+// and [Splice] replaces some of them and leaves the rest byte for byte as it was sent.
 package wire
 
-// MaxDepth is the number of levels to which objects and arrays may be nested.
+// MaxDepth is how many levels deep objects and arrays may be nested.
 const MaxDepth = 128
 
-// Span is the half-open range of bytes [Start, End) in which a value stands. The
-// zero Span stands for a value that is absent.
+// Span is the half-open range of bytes [Start, End) of a value. The zero Span means that the value is
+// absent.
 type Span struct {
 	Start, End int
 }
@@ -39,7 +35,7 @@ type Span struct {
 // IsZero reports whether the value is absent.
 func (s Span) IsZero() bool { return s.End == 0 }
 
-// Of returns the bytes of s in text, or nil when the value is absent.
+// Of returns the bytes of s in text, or nil if the value is absent.
 func (s Span) Of(text []byte) []byte {
 	if s.IsZero() {
 		return nil

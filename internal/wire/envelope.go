@@ -17,7 +17,7 @@ const (
 	Response                 // has an id and a result or an error
 )
 
-// String returns the word of JSON-RPC for the kind.
+// String returns the JSON-RPC name of the kind.
 func (k Kind) String() string {
 	switch k {
 	case Request:
@@ -31,7 +31,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Methods that the gateway, or a part of it, has to know.
+// Methods that the gateway, or a part of it, handles.
 const (
 	MethodPing             = "ping"
 	MethodSetLevel         = "logging/setLevel"
@@ -64,17 +64,17 @@ const (
 	MethodRootsChanged     = "notifications/roots/list_changed"
 )
 
-// Message is a client's message. Its byte slices are parts of Raw and are valid as
-// long as Raw is; its strings are copies. A Message can be used for one [Parse]
-// after another, which spares allocations, but not for two at once.
+// Message is a client's message. Its byte slices are parts of Raw and are valid as long as Raw is; its
+// strings are copies. A Message can be reused for one [Parse] after another, which saves allocations,
+// but not for two at once.
 type Message struct {
 	Raw    []byte // the whole text
 	Kind   Kind
-	ID     ID   // as it was spelled
-	IDAt   Span // where it stands in Raw
+	ID     ID   // as spelled
+	IDAt   Span // its span in Raw
 	Method string
-	// Name is what the method is called for: params.uri of resources/read, else
-	// params.name. It is empty when that is missing or not a string. NameAt is where it stands.
+	// Name is what the method applies to: params.uri of resources/read, otherwise params.name. It is
+	// empty if that is missing or not a string. NameAt is its span.
 	Name   string
 	NameAt Span
 
@@ -86,52 +86,50 @@ type Message struct {
 
 	Meta   []byte // params._meta, of any type, or nil
 	MetaAt Span
-	// ProgressToken is params._meta.progressToken, and of a progress notification
-	// params.progressToken; of any type, or nil.
+	// ProgressToken is params._meta.progressToken, or params.progressToken of a progress notification;
+	// of any type, or nil.
 	ProgressToken   []byte
 	ProgressTokenAt Span
 	// RequestID is params.requestId of a cancelled notification; of any type, or nil.
 	RequestID   ID
 	RequestIDAt Span
 
-	// ProtocolVersion is the version that _meta states; empty when that is missing
-	// or not a string.
+	// ProtocolVersion is the version in _meta; empty if it is missing or not a string.
 	ProtocolVersion    string
 	ClientInfo         []byte // of _meta; of any type, or nil
 	ClientCapabilities []byte // of _meta; of any type, or nil
-	LogLevel           string // that _meta asks for; empty when that is missing or not a string
+	LogLevel           string // the one that _meta asks for; empty if it is missing or not a string
 
-	// Subscription is the id of the request that a notification, or the end of the
-	// subscription, belongs to, as _meta states it; of any type, or nil.
+	// Subscription is the id, in _meta, of the request that a notification or the end of a subscription
+	// belongs to; of any type, or nil.
 	Subscription   ID
 	SubscriptionAt Span
 
 	reader reader
 }
 
-// reader is what Parse needs besides the message, kept from text to text.
+// reader is what Parse needs besides the message, reused from text to text.
 type reader struct {
 	lex       lexer
 	at        tracker
 	names     nameSet
-	objects   [MaxDepth + 1]int // by depth: the offset at which the open object begins
+	objects   [MaxDepth + 1]int // by depth: the offset where the open object begins
 	spans     [memberResultMetaRecord + 1]Span
 	scratch   []byte
-	duplicate Span // the first name that stood twice in its object
+	duplicate Span // the first name that is repeated in its object
 }
 
-// Parse reads the client's message body into m. The caller has bounded the length
-// of body, and leaves it alone as long as m is in use.
+// Parse reads the client's message body into m. The caller has limited the length of body, and must not
+// change it while m is in use.
 //
-// A text that is not one JSON text in UTF-8 is refused with [CodeParseError].
-// [CodeInvalidRequest] refuses what is JSON and still no message: a name that
-// stands twice in any object, more than [MaxDepth] levels, a batch, an id that is
-// neither string nor integer, a jsonrpc member other than "2.0", a method that is no
-// string, params that are neither object nor array, both or none of method, result
-// and error.
+// A text that is not one JSON text in UTF-8 is refused with [CodeParseError]. JSON that is not a
+// message is refused with [CodeInvalidRequest]: a repeated name in any object, more than [MaxDepth]
+// levels, a batch, an id that is neither a string nor an integer, a jsonrpc member other than "2.0", a
+// method that is not a string, params that are neither an object nor an array, both or none of method,
+// result and error.
 //
-// The error is always an [*Error]. m.ID is then the id to answer with: it is set
-// only if the id can be read and nothing is wrong with it or with any name.
+// The error is always an [*Error]. m.ID is then the id to answer with: it is set only if the id can be
+// read and neither it nor any name is invalid.
 func Parse(body []byte, m *Message) error {
 	m.reset(body)
 	if len(body) > maxText {
@@ -152,7 +150,7 @@ func Parse(body []byte, m *Message) error {
 	return m.fill()
 }
 
-// Reset empties m as a whole, but keeps memory that holds nothing of the last message.
+// Reset empties m completely, but keeps memory that holds nothing of the last message.
 func (m *Message) Reset() { m.reset(nil) }
 
 func (m *Message) reset(body []byte) {
@@ -164,8 +162,8 @@ func (m *Message) reset(body []byte) {
 	m.reader.names.reset(body)
 }
 
-// read checks the whole text and notes where the known members stand. It goes on after a
-// repeated name, so that a text that is not JSON is reported as that.
+// read checks the whole text and records the positions of the known members. It continues after a
+// repeated name, so that a text that is not JSON is reported as such.
 func (r *reader) read(body []byte) error {
 	for r.lex.pos < len(body) {
 		tok, _ := r.lex.next(body[r.lex.pos:])
@@ -208,7 +206,7 @@ func (r *reader) value(tok token) {
 	}
 }
 
-// refuse turns what the lexer says into the answer for the client.
+// refuse turns a lexer error into the answer for the client.
 func refuse(body []byte, err error) error {
 	bad, ok := err.(*SyntaxError) //nolint:errorlint // the lexer returns nothing else, and does not wrap
 	if !ok {
@@ -230,20 +228,20 @@ func refuse(body []byte, err error) error {
 	if bad.Problem == Unexpected && bad.Offset < len(body) {
 		e.Message = fmt.Sprintf("the message is not JSON: unexpected character %q at byte %d", body[bad.Offset], bad.Offset)
 	}
-	if e.Pointer != "" && bad.Problem != TooDeep { // a pointer of 128 levels tells nobody anything
+	if e.Pointer != "" && bad.Problem != TooDeep { // a pointer of 128 levels helps nobody
 		e.Message += ", in " + e.Pointer
 	}
 	return e
 }
 
-// fill judges the envelope and sets the fields of m.
+// fill checks the envelope and sets the fields of m.
 func (m *Message) fill() error {
 	at := &m.reader.spans
-	if root := at[memberRoot].Of(m.Raw); len(root) == 0 || root[0] != '{' { // a number has no end of its own
+	if root := at[memberRoot].Of(m.Raw); len(root) == 0 || root[0] != '{' { // a number has no delimiter of its own
 		return notObject(root)
 	}
 	if id := ID(at[memberID].Of(m.Raw)); !id.IsZero() {
-		if len(id) > MaxID+len(`""`) { // nobody would know its answer
+		if len(id) > MaxID+len(`""`) { // no answer could be matched to it
 			return m.invalid(memberID, "/id", fmt.Sprintf("the id is longer than %d bytes", MaxID))
 		}
 		if what := id.problem(); what != "" {
@@ -342,8 +340,8 @@ func (m *Message) fillParams() {
 	m.Subscription = m.SubscriptionAt.Of(m.Raw)
 }
 
-// text returns the string at the member, or "" when it is missing or no string. The
-// words of the protocol cost no memory.
+// text returns the string at the member, or "" if it is missing or not a string. Words of the protocol
+// need no allocation.
 func (m *Message) text(of member) string {
 	raw := m.reader.spans[of].Of(m.Raw)
 	if len(raw) == 0 || raw[0] != '"' {
@@ -359,7 +357,7 @@ func (m *Message) text(of member) string {
 	return string(plain)
 }
 
-// words are texts that most messages hold one of.
+// words are texts of which most messages contain one.
 var words = func() map[string]string {
 	words := map[string]string{}
 	for _, word := range append(Versions(),

@@ -17,7 +17,7 @@ const (
 	Version20260728 = "2026-07-28"
 )
 
-// Versions returns the protocol versions that are known over HTTP, newest first.
+// Versions returns the protocol versions known over HTTP, newest first.
 func Versions() []string {
 	return []string{Version20260728, Version20251125, Version20250618, Version20250326}
 }
@@ -29,7 +29,7 @@ type Era uint8
 const (
 	// Legacy is 2025-11-25 and before: initialize, then a session.
 	Legacy Era = iota + 1
-	// Modern is 2026-07-28: every request stands alone and says its version.
+	// Modern is 2026-07-28: every request is self-contained and states its version.
 	Modern
 )
 
@@ -45,8 +45,7 @@ func (e Era) String() string {
 	}
 }
 
-// EraOf returns the era of a protocol version. ok is false for a version that is
-// not known over HTTP.
+// EraOf returns the era of a protocol version. ok is false if the version is not known over HTTP.
 func EraOf(version string) (era Era, ok bool) {
 	switch version {
 	case Version20250326, Version20250618, Version20251125:
@@ -58,7 +57,7 @@ func EraOf(version string) (era Era, ok bool) {
 	}
 }
 
-// Headers of the Streamable HTTP transport, in the form that net/http keeps them in.
+// Headers of the Streamable HTTP transport, in net/http's canonical form.
 const (
 	HeaderVersion     = "Mcp-Protocol-Version"
 	HeaderMethod      = "Mcp-Method"
@@ -68,16 +67,14 @@ const (
 	HeaderLastEventID = "Last-Event-Id"
 )
 
-// CheckHeaders returns the era of a client's message, after checking that its
-// headers are there and agree with its body (MCP 2026-07-28, Streamable HTTP,
-// "Request Metadata" and "Server Validation"; basic/index, "_meta"). A message that
-// states no version in either place is of the legacy era.
+// CheckHeaders returns the era of a client's message, after checking that its headers are present and
+// agree with its body (MCP 2026-07-28, Streamable HTTP, "Request Metadata" and "Server Validation";
+// basic/index, "_meta"). A message that states no version in either place belongs to the legacy era.
 //
-// The error is an [*Error]: [CodeUnsupportedVersion] for a version that is not known,
-// [CodeInvalidParams] for a request of the modern era without the required members of
-// _meta, [CodeHeaderMismatch] for the rest. Each goes with HTTP status 400. Of
-// notifications the specification requires no headers: those that are there are
-// compared.
+// The error is an [*Error]: [CodeUnsupportedVersion] for an unknown version, [CodeInvalidParams] for a
+// request of the modern era without the required members of _meta, [CodeHeaderMismatch] for everything
+// else. Each goes with HTTP status 400. The specification requires no headers on notifications: those
+// that are present are compared.
 func CheckHeaders(h http.Header, m *Message) (Era, error) {
 	version, err := single(h, HeaderVersion)
 	if err != nil {
@@ -108,7 +105,7 @@ func CheckHeaders(h http.Header, m *Message) (Era, error) {
 	return Modern, checkNames(h, m)
 }
 
-// checkMeta checks that a request of the modern era carries what it must.
+// checkMeta checks that a request of the modern era has the required members.
 func checkMeta(m *Message) error {
 	const meta = "/params/_meta/io.modelcontextprotocol~1"
 	switch {
@@ -166,8 +163,8 @@ func checkNames(h http.Header, m *Message) error {
 	}
 }
 
-// ReadsOnly reports whether requests of the method never change anything. It is false for
-// tools/call, and for methods that the protocol does not have.
+// ReadsOnly reports whether requests of the method never change anything. It is false for tools/call,
+// and for methods that are not part of the protocol.
 func ReadsOnly(method string) bool {
 	switch method {
 	case MethodToolsList, MethodDiscover, MethodPromptsGet, MethodResourcesRead, MethodInitialize,
@@ -178,14 +175,13 @@ func ReadsOnly(method string) bool {
 	}
 }
 
-// Named reports whether requests of the method carry an Mcp-Name header in the modern
-// era.
+// Named reports whether requests of the method carry an Mcp-Name header in the modern era.
 func Named(method string) bool {
 	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
 }
 
-// SetHeaders sets the headers with which a message of the modern era is sent:
-// MCP-Protocol-Version, Mcp-Method and, where it belongs, Mcp-Name.
+// SetHeaders sets the headers of a message of the modern era: MCP-Protocol-Version, Mcp-Method and, if
+// the method has one, Mcp-Name.
 func SetHeaders(h http.Header, version string, m *Message) {
 	h[HeaderVersion] = []string{version}
 	if m.Method == "" {
@@ -197,7 +193,7 @@ func SetHeaders(h http.Header, version string, m *Message) {
 	}
 }
 
-// single returns the value of a header that may be sent once.
+// single returns the value of a header that may only be sent once.
 func single(h http.Header, name string) (string, error) {
 	switch values := h[name]; len(values) {
 	case 0:
@@ -213,16 +209,15 @@ func mismatch(format string, args ...any) error {
 	return &Error{Code: CodeHeaderMismatch, Message: fmt.Sprintf(format, args...)}
 }
 
-// Marks of a header value that is encoded (MCP 2026-07-28, Streamable HTTP, "Value
-// Encoding"). They are case-sensitive.
+// Markers around an encoded header value (MCP 2026-07-28, Streamable HTTP, "Value Encoding"). They are
+// case-sensitive.
 const (
 	encodedPrefix = "=?base64?"
 	encodedSuffix = "?="
 )
 
-// EncodeHeader returns the form in which the text s travels in Mcp-Name and
-// Mcp-Param- headers: as it is if it is plain ASCII without white space around it,
-// else in Base64 between marks.
+// EncodeHeader returns the text s in the form that Mcp-Name and Mcp-Param- headers use: unchanged if it
+// is plain ASCII without surrounding white space, otherwise in Base64 between markers.
 func EncodeHeader(s string) string {
 	plain := strings.Trim(s, " \t") == s && !isEncoded(s)
 	for i := 0; plain && i < len(s); i++ {
@@ -234,9 +229,9 @@ func EncodeHeader(s string) string {
 	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(s)) + encodedSuffix
 }
 
-// DecodeHeader returns the text that the value of an Mcp-Name or Mcp-Param- header
-// stands for. ok is false when it is marked as Base64 of UTF-8 and is not, or when it
-// contains characters that it must not.
+// DecodeHeader returns the text encoded in the value of an Mcp-Name or Mcp-Param- header. ok is false
+// if the value is marked as Base64 of UTF-8 and is not, or if it contains characters that are not
+// allowed.
 func DecodeHeader(value string) (s string, ok bool) {
 	if !isEncoded(value) {
 		for i := range len(value) {

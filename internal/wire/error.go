@@ -16,41 +16,41 @@ const (
 	CodeMethodNotFound     = -32601
 	CodeInvalidParams      = -32602
 	CodeInternalError      = -32603
-	CodeHeaderMismatch     = -32020 // a header is missing or says something else than the body
+	CodeHeaderMismatch     = -32020 // a header is missing or disagrees with the body
 	CodeMissingCapability  = -32021 // data.requiredCapabilities lists what the client did not declare
 	CodeUnsupportedVersion = -32022 // data.supported and data.requested
-	CodeURLElicitation     = -32042 // asks the client for something, and is no failure
+	CodeURLElicitation     = -32042 // asks the client for something; not a failure
 )
 
-// Error says why a client's message is refused.
+// Error is the reason why a client's message is refused.
 type Error struct {
 	Code    int    // JSON-RPC error code
-	Message string // a sentence that says what is wrong and where; never more than a few words of the input
-	Pointer string // JSON Pointer to the value in question, "" when it is the whole message or a header
-	Offset  int    // offset in bytes at which it stands
+	Message string // a sentence that says what is wrong and where, with at most a few words of the input
+	Pointer string // JSON Pointer to the value, "" for the whole message or a header
+	Offset  int    // its offset in bytes
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Problem is a way in which a text fails to be one JSON object.
+// Problem is a reason why a text is not one JSON object.
 type Problem uint8
 
 // The problems of a text.
 const (
 	Unexpected       Problem = iota + 1 // a byte that the grammar does not allow
-	ControlCharacter                    // a control character in a string that is not escaped
-	BadEscape                           // a backslash followed by something else than an escape
+	ControlCharacter                    // an unescaped control character in a string
+	BadEscape                           // a backslash that does not begin an escape
 	LoneSurrogate                       // a \u escape that is half of a surrogate pair (strict reading only)
 	NotUTF8                             // a string that is not UTF-8
 	TooDeep                             // more than MaxDepth levels
 	Incomplete                          // the text ends in the middle
 	Empty                               // no text at all, or white space only
-	NotObject                           // JSON, but no object
+	NotObject                           // JSON, but not an object
 	Trailing                            // something after the object, such as a second answer
 )
 
-// String says what is wrong, in a form that "at byte N" can follow.
+// String describes the problem, in a form that "at byte N" can follow.
 func (p Problem) String() string {
 	switch p {
 	case Unexpected:
@@ -78,8 +78,8 @@ func (p Problem) String() string {
 	}
 }
 
-// SyntaxError says where a text fails to be one JSON object. An incomplete text is
-// also io.ErrUnexpectedEOF, and an empty one io.EOF.
+// SyntaxError says where a text stops being one JSON object. An incomplete text is also
+// io.ErrUnexpectedEOF, and an empty one io.EOF.
 type SyntaxError struct {
 	Problem Problem
 	Offset  int // offset in bytes from the beginning of the text
@@ -90,7 +90,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%v at byte %d", e.Problem, e.Offset)
 }
 
-// Unwrap returns the error of package io that says the same, or nil.
+// Unwrap returns the equivalent error of package io, or nil.
 func (e *SyntaxError) Unwrap() error {
 	switch e.Problem {
 	case Incomplete:
@@ -102,7 +102,7 @@ func (e *SyntaxError) Unwrap() error {
 	}
 }
 
-// Longest pieces of the input that a message or pointer repeats, in bytes.
+// Longest pieces of the input that a message or pointer quotes, in bytes.
 const (
 	maxQuoted  = 64
 	maxPointer = 256
@@ -116,7 +116,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxQuoted], "") + "..."
 }
 
-// level is an open object or array on the way to a value.
+// level is an open object or array on the path to a value.
 type level struct {
 	object bool
 	named  bool   // object: a name has been read
@@ -124,9 +124,8 @@ type level struct {
 	index  int    // array: of the current element, -1 before the first
 }
 
-// pointerAt returns the JSON Pointer to the innermost value or member of text in
-// which offset stands. It reads the text once more, so that reading a good one
-// need not keep track of the way.
+// pointerAt returns the JSON Pointer to the innermost value or member of text that contains offset. It
+// reads the text again, so that reading a valid text need not keep track of the path.
 func pointerAt(text []byte, offset int) string {
 	l := lexer{strict: true}
 	path := make([]level, 0, 8)
@@ -146,7 +145,7 @@ func pointerAt(text []byte, offset int) string {
 	return pointer(path)
 }
 
-// follow moves at to the member or element to which tok belongs.
+// follow moves at to the member or element that tok belongs to.
 func (at *level) follow(l *lexer, tok token, text []byte) {
 	switch {
 	case tok == tokenName:
@@ -175,8 +174,8 @@ func pointer(path []level) string {
 	return string(p)
 }
 
-// unquote returns the text that a JSON string stands for.
+// unquote returns the value of a JSON string.
 func unquote(raw []byte) string {
-	b, _ := json.AppendUnquote(nil, raw) // the lexer has checked it; the error is that U+FFFD replaced something
+	b, _ := json.AppendUnquote(nil, raw) // the lexer has checked it; the error only says that U+FFFD replaced something
 	return string(b)
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// ID is the id of a request, as its sender spelled it in JSON: a string with its
-// quotes, or an integer. The empty ID stands for a message without one.
+// ID is the id of a request, as its sender spelled it in JSON: a string with its quotes, or an integer.
+// The empty ID means that a message has none.
 type ID []byte
 
 // IntID returns the ID of the integer n.
@@ -18,13 +18,12 @@ func (id ID) IsZero() bool { return len(id) == 0 }
 // String returns the spelling.
 func (id ID) String() string { return string(id) }
 
-// Clone returns a copy that does not share memory with the message it came from.
+// Clone returns a copy that does not share memory with the original message.
 func (id ID) Clone() ID { return bytes.Clone(id) }
 
-// Equal reports whether both stand for the same id, however they are spelled:
-// strings by the text they stand for, numbers by value. Integers above 2^53 are
-// equal when they are the same float64, since some servers round them on the way.
-// Two missing ids are equal.
+// Equal reports whether both are the same id, however they are spelled: strings are compared by their
+// value, numbers by theirs. Integers above 2^53 are equal if they are the same float64, since some
+// servers round them. Two missing ids are equal.
 func (id ID) Equal(other ID) bool {
 	if bytes.Equal(id, other) {
 		return true
@@ -41,8 +40,8 @@ func (id ID) Equal(other ID) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// problem says why a value cannot be the id of a request (MCP, basic/index: a
-// string or an integer, never null), or returns "".
+// problem returns the reason why a value cannot be the id of a request (MCP, basic/index: a string or
+// an integer, never null), or "".
 func (id ID) problem() string {
 	switch id[0] {
 	case '"':

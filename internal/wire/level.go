@@ -2,14 +2,14 @@ package wire
 
 import "slices"
 
-// LogLevel is how grave a message is that a server logs, or the least grave that a
-// client wants to be told (RFC 5424, section 6.2.1). The zero LogLevel is none.
+// LogLevel is the severity of a server's log message, or the lowest one that a client wants to receive
+// (RFC 5424, section 6.2.1). The zero LogLevel means none.
 type LogLevel uint8
 
-// logLevels are the names of the levels from 1 on.
+// logLevels are the names of the levels, starting at 1.
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// LogLevelOf returns the level of that name, or none.
+// LogLevelOf returns the level with that name, or none.
 func LogLevelOf(name string) LogLevel {
 	return LogLevel(slices.Index(logLevels, name) + 1) //nolint:gosec // there are eight
 }

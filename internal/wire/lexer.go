@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// lexer is a push tokenizer for one JSON text (RFC 8259). It checks the whole
-// grammar and the UTF-8 of strings, keeps a few words of state whatever the input,
-// and never copies: the caller knows where a token stands by start and pos.
+// lexer is a push tokenizer for one JSON text (RFC 8259). It checks the whole grammar and the UTF-8 of
+// strings, keeps a few words of state for any input, and never copies: start and pos tell the caller
+// where a token is.
 type lexer struct {
 	strict bool // refuse \u escapes that are half of a surrogate pair
 
 	state   lexState
 	depth   int                          // open objects and arrays
 	objects [(MaxDepth + 63) / 64]uint64 // bit d-1: the container at depth d is an object
-	start   int                          // offset in the text at which the last token begins
+	start   int                          // offset in the text where the last token begins
 	pos     int                          // offset in the text of the next byte
 	escaped bool                         // the last name or string contains a backslash
 	phase   textPhase                    // inside a name or string
-	hex     int                          // digits of a \u escape still to come
+	hex     int                          // digits of a \u escape still expected
 	code    uint16                       // its value so far
-	high    bool                         // strict: the escape before was the first half of a pair
-	partial [utf8.UTFMax]byte            // a character that the end of a chunk cut
+	high    bool                         // strict: the previous escape was the first half of a pair
+	partial [utf8.UTFMax]byte            // a character cut by the end of a chunk
 	have    int                          // its bytes so far
 	number  numberPhase                  // inside a number
-	literal string                       // what is still to come of true, false or null
+	literal string                       // the part of true, false or null still expected
 	kind    token                        // which of the three it is
 	err     *SyntaxError
 }
@@ -34,7 +34,7 @@ type token uint8
 
 const (
 	tokenMore  token = iota // the input is used up
-	tokenError              // lexer.err says why
+	tokenError              // the reason is in lexer.err
 	tokenObject
 	tokenArray
 	tokenEnd // of an object or array
@@ -68,7 +68,7 @@ const (
 	textPlain textPhase = iota
 	textEscape
 	textHex
-	textRune     // in a character of several bytes that a chunk cut
+	textRune     // in a multi-byte character that was cut by the end of a chunk
 	textLowSlash // strict: before the \ of the second half of a pair
 	textLowU
 )
@@ -88,15 +88,15 @@ const (
 	numberBad
 )
 
-// next returns the first token that ends in p and the number of bytes up to its
-// end. After tokenMore all of p has been taken.
+// next returns the first token that ends in p and the number of bytes up to its end. After tokenMore,
+// all of p has been consumed.
 func (l *lexer) next(p []byte) (token, int) {
 	tok, n := l.scan(p)
 	l.pos += n
 	return tok, n
 }
 
-// end is called after the last byte of the text.
+// end must be called after the last byte of the text.
 func (l *lexer) end() error {
 	switch {
 	case l.err != nil:
@@ -140,7 +140,7 @@ func (l *lexer) scan(p []byte) (token, int) {
 	return tokenMore, len(p)
 }
 
-// resume goes on with the token that the end of a chunk cut.
+// resume continues the token that was cut by the end of a chunk.
 func (l *lexer) resume(p []byte) (token, int) {
 	switch l.state {
 	case inNumber:
@@ -226,8 +226,8 @@ func (l *lexer) unexpected(i int) (token, int) {
 	return l.fail(Unexpected, i)
 }
 
-// fail reports a problem at p[i]. Of a character it gives the first byte, even
-// when that one came in an earlier chunk.
+// fail reports a problem at p[i]. For a character it reports the first byte, even if that came in an
+// earlier chunk.
 func (l *lexer) fail(problem Problem, i int) (token, int) {
 	offset := l.pos + i
 	if l.phase == textRune {
@@ -250,8 +250,8 @@ func (l *lexer) scanLiteral(p []byte, i int) (token, int) {
 	return tokenMore, i
 }
 
-// scanNumber ends a number at the first byte that cannot belong to it and leaves
-// that byte: the grammar around the number is the judge of it.
+// scanNumber ends a number at the first byte that cannot belong to it and does not consume that byte:
+// the grammar around the number decides about it.
 func (l *lexer) scanNumber(p []byte, i int) (token, int) {
 	for ; i < len(p); i++ {
 		switch phase := l.number.step(p[i]); phase {
@@ -314,7 +314,7 @@ func (n numberPhase) digit(c byte) numberPhase {
 	}
 }
 
-// scanText goes on with the name or string up to its closing quote.
+// scanText continues with the name or string up to its closing quote.
 func (l *lexer) scanText(p []byte, i int) (token, int) {
 	for {
 		if l.phase != textPlain {
@@ -338,7 +338,7 @@ func (l *lexer) scanText(p []byte, i int) (token, int) {
 			l.escaped = true
 			i++
 			if i < len(p) && p[i] != 'u' && l.stepEscape(p[i]) == 0 {
-				i++ // the common escapes, without leaving the plain text
+				i++ // the common escapes, without leaving the fast path
 				continue
 			}
 			l.phase = textEscape
@@ -368,7 +368,7 @@ func (l *lexer) endText() token {
 	return tokenString
 }
 
-// stepText takes one byte of an escape or of a character that was cut.
+// stepText consumes one byte of an escape or of a character that was cut.
 func (l *lexer) stepText(c byte) Problem {
 	switch l.phase {
 	case textEscape:
@@ -445,9 +445,9 @@ func unhex(c byte) (uint16, bool) {
 	}
 }
 
-// plainPrefix returns the number of leading bytes of p that stand for themselves
-// in a string: ASCII without quote, backslash and control characters. It looks at
-// eight bytes at a time, since most of an answer is text.
+// plainPrefix returns the number of leading bytes of p that need no decoding in a string: ASCII without
+// quotes, backslashes and control characters. It checks eight bytes at a time, since most of an answer
+// is text.
 func plainPrefix(p []byte) int {
 	const (
 		ones = 0x0101010101010101
@@ -456,8 +456,7 @@ func plainPrefix(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(p[i:])
-		// Subtracting borrows only out of a byte that is itself marked, so the lowest
-		// mark is exact.
+		// Subtracting borrows only out of a byte that is itself marked, so the lowest mark is exact.
 		marks := (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & tops
 		if marks != 0 {
 			return i + bits.TrailingZeros64(marks)>>3
@@ -471,8 +470,7 @@ func plainPrefix(p []byte) int {
 	return i
 }
 
-// characters returns the length of the leading run of whole valid characters of
-// several bytes.
+// characters returns the length of the leading run of complete valid multi-byte characters.
 func characters(p []byte) int {
 	i := 0
 	for i < len(p) && p[i] >= utf8.RuneSelf {

@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// A Line is a message as it arrives on standard input: all of it, or the first part
-// of one that is larger than the limit.
+// A Line is a message as it arrives on standard input: all of it, or the first part if it is larger
+// than the limit.
 type Line struct {
 	Text []byte
-	Size int // of the whole, in bytes
+	Size int // of the whole line, in bytes
 }
 
-// Cut reports whether Text is a part of the line only.
+// Cut reports whether Text is only a part of the line.
 func (l Line) Cut() bool { return l.Size > len(l.Text) }
 
 // A LineReader reads lines in bounded memory.
@@ -23,16 +23,16 @@ type LineReader struct {
 	limit int
 }
 
-// NewLineReader returns a reader of lines of at most limit bytes.
+// NewLineReader returns a reader for lines of at most limit bytes.
 func NewLineReader(r io.Reader, limit int) *LineReader {
 	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
 }
 
-// firstOfLine is how much is kept of a line that is too large: its id may be there.
+// firstOfLine is how much is kept of a line that is too large: its id may be in there.
 const firstOfLine = 1 << 10
 
-// Next returns the next line that is not empty, without its end. What is over the
-// limit is read and dropped. Half a line at the end of the input counts as one.
+// Next returns the next non-empty line, without its line ending. Anything beyond the limit is read and
+// dropped. An unfinished line at the end of the input counts as a line.
 func (l *LineReader) Next() (Line, error) {
 	var next Line
 	for {
@@ -41,7 +41,7 @@ func (l *LineReader) Next() (Line, error) {
 		switch {
 		case next.Size <= l.limit+len("\r\n"):
 			next.Text = append(next.Text, part...)
-		case len(next.Text) < firstOfLine || cap(next.Text) > 2*firstOfLine: // the rest is of no use
+		case len(next.Text) < firstOfLine || cap(next.Text) > 2*firstOfLine: // the rest is not needed
 			next.Text = append(next.Text, part[:min(len(part), firstOfLine)]...)
 			next.Text = bytes.Clone(next.Text[:min(len(next.Text), firstOfLine)])
 		}

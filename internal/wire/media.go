@@ -22,20 +22,19 @@ func HeaderSize(header http.Header) (size int) {
 	return size
 }
 
-// acceptsAll is how SDKs write that they take every answer of the transport.
+// acceptsAll is how SDKs say that they accept every answer of the transport.
 const acceptsAll = TypeJSON + ", " + TypeEventStream
 
-// IsMediaType reports whether the Content-Type header value names the media type
-// want, with whatever parameters and in whatever case (RFC 9110, section 8.3.1).
+// IsMediaType reports whether the Content-Type header value names the media type want, with any
+// parameters and in any case (RFC 9110, section 8.3.1).
 func IsMediaType(contentType, want string) bool {
 	essence, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.Trim(essence, " \t"), want)
 }
 
-// Accepts reports whether the values of the Accept headers of a request allow an
-// answer of the media type want (RFC 9110, section 12.5.1). The most specific range
-// decides, a weight of 0 refuses, and no header at all allows everything. Parameters
-// other than the weight are not compared.
+// Accepts reports whether the values of a request's Accept headers allow an answer of the media type
+// want (RFC 9110, section 12.5.1). The most specific range decides, a weight of 0 refuses, and no
+// header at all allows everything. Parameters other than the weight are ignored.
 func Accepts(accept []string, want string) bool {
 	if len(accept) == 0 || len(accept) == 1 && accept[0] == acceptsAll && (want == TypeJSON || want == TypeEventStream) {
 		return true
@@ -76,8 +75,8 @@ func cutElement(list string) (element, rest string) {
 	return list, ""
 }
 
-// specificity ranks how narrowly a media range covers the media type want of the
-// given kind; 0 means not at all.
+// specificity ranks how narrowly a media range matches the media type want of the given kind; 0 means
+// that it does not match.
 func specificity(name, kind, want string) int {
 	switch {
 	case strings.EqualFold(name, want):
@@ -91,8 +90,7 @@ func specificity(name, kind, want string) int {
 	}
 }
 
-// weightAllows reports whether the parameters of a media range do not give it the
-// weight 0.
+// weightAllows reports whether the parameters of a media range do not set its weight to 0.
 func weightAllows(params string) bool {
 	for params != "" {
 		var param string

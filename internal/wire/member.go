@@ -1,7 +1,7 @@
 package wire
 
-// member is a place in a message that the gateway has to know. All others are
-// memberOther: they are checked and passed on.
+// member is a place in a message that the gateway knows. All other places are memberOther: they are
+// checked and passed on.
 type member uint8
 
 const (
@@ -89,8 +89,8 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberResultMetaRecord:       "/result/_meta/io.github.recoursehq~1error",
 }
 
-// Keys of _meta: those of a client's request and of what belongs to a subscription
-// (MCP 2026-07-28, basic/index, section on _meta), and ours.
+// Keys of _meta: those in a client's request and in messages of a subscription (MCP 2026-07-28,
+// basic/index, section on _meta), and our own.
 const (
 	MetaProgressToken      = "progressToken"
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
@@ -102,21 +102,22 @@ const (
 	MetaRecord             = "io.github.recoursehq/error"
 )
 
-// The members by which a server asks its client something in the modern era (MCP 2026-07-28, "Multi Round-Trip Requests").
+// The members with which a server asks its client something in the modern era (MCP 2026-07-28, "Multi
+// Round-Trip Requests").
 const (
 	InputRequired  = "input_required" // the type of results that ask
 	InputResponses = "inputResponses"
 	RequestState   = "requestState"
 )
 
-// ExtensionTasks is the capability of the modern era under which tasks are an extension.
+// ExtensionTasks is the capability for tasks, an extension in the modern era.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
-// maxName is the longest spelling, quotes included, of a name that child knows:
-// all of its characters written as \u escapes.
+// maxName is the longest spelling, including quotes, of a name that child knows: with all its
+// characters written as \u escapes.
 const maxName = 6*len(MetaClientCapabilities) + 2
 
-// child returns the member called name of the object at m.
+// child returns the member with that name in the object at m.
 func (m member) child(name []byte) member {
 	switch m {
 	case memberRoot:
@@ -251,14 +252,14 @@ func childOfStructured(name []byte) member {
 	}
 }
 
-// knownDepth is the deepest level on which the value of a known member opens.
+// knownDepth is the deepest level at which the value of a known member begins.
 const knownDepth = 4
 
-// tracker follows a lexer through the known members.
+// tracker tracks the known members while a lexer reads.
 type tracker struct {
-	next  member                 // whose value comes next
-	open  [knownDepth + 1]member // by depth: whose value the open container is
-	start [knownDepth + 1]int    // by depth: the offset at which it begins
+	next  member                 // the member whose value is next
+	open  [knownDepth + 1]member // by depth: the member whose value the open container is
+	start [knownDepth + 1]int    // by depth: the offset where it begins
 }
 
 // reset prepares t for a new text.
@@ -272,8 +273,8 @@ func (t *tracker) container(l *lexer) member {
 	return t.open[l.depth]
 }
 
-// value takes a token of l that is no name. When a value ends with it, value
-// returns the member and the place of that value; until then memberOther.
+// value consumes a token of l other than a name. When a value ends with it, value returns the member
+// and the span of that value; until then memberOther.
 func (t *tracker) value(l *lexer, tok token) (member, Span) {
 	m := t.next
 	t.next = memberOther

@@ -8,38 +8,37 @@ import (
 	"time"
 )
 
-// A Part is a message of a server, or a piece of one that is larger than the window of
-// its [MessageReader]; or what stands between the messages of an event stream, such as a
-// comment. Its slices and signs are valid until the next call of Next or Reset.
+// A Part is a message of a server, a piece of one that is larger than the window of its
+// [MessageReader], or something between the messages of an event stream, such as a comment. Its slices
+// and signs are valid until the next call of Next or Reset.
 type Part struct {
-	Event // of a JSON body, Raw and Data are the body and First, Complete say which part of it
+	Event // for a JSON body, Raw and Data are the body, and First and Complete say which part of it
 
-	// Other says that clients pass this over: it is no message, nor a piece of one.
+	// Other says that clients ignore this: it is neither a message nor a piece of one.
 	Other bool
-	// Kind is that of the message, as far as it is known until Complete.
+	// Kind is the message's kind, as far as it is known before Complete.
 	Kind Kind
-	// Signs are those of the message so far.
+	// Signs are the message's signs so far.
 	Signs *Signs
-	// Err is the [*SyntaxError] by which the text turned out not to be a message.
+	// Err is the [*SyntaxError] if the text turned out not to be a message.
 	Err error
 }
 
-// MessageReader reads what a server answers, or says on a stream of its own: the one
-// message that a JSON body is, or those of an event stream. Each is scanned once, as it
-// comes. A message up to the window comes as a whole, a larger one in pieces as they
-// arrive, so that an answer of any size passes in constant memory. The Raw of all parts in
-// a row are the body, byte for byte.
+// MessageReader reads a server's messages: the one message in a JSON body, or those in an event stream.
+// Each is scanned once, as it arrives. A message that fits the window is returned as a whole, a larger
+// one in pieces as they arrive, so that an answer of any size passes in constant memory. The Raw of all
+// parts together is the body, byte for byte.
 //
 // It is not safe for concurrent use.
 type MessageReader struct {
 	events  EventReader
 	isJSON  bool
 	src     io.Reader // of a JSON body
-	length  int64     // of the body, where it is positive
+	length  int64     // of the body, if positive
 	window  int
 	buf     []byte
 	over    bool // the body has been read to its end
-	other   bool // the event that is being read is passed over
+	other   bool // the event that is being read is ignored by clients
 	scan    Scanner
 	current Part
 }
@@ -56,8 +55,8 @@ func NewMessageReader(resp *http.Response, window int) *MessageReader {
 	return r
 }
 
-// Reset makes r read another body, an event stream or a JSON text, and keeps its memory.
-// A length above 0 is that of the body and saves memory. Window 0 means [DefaultWindow].
+// Reset makes r read another body, an event stream or a JSON text, and keeps its memory. A length above
+// 0 is the body's, and saves memory. Window 0 means [DefaultWindow].
 func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, window int) {
 	if window <= 0 {
 		window = DefaultWindow
@@ -71,10 +70,10 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	}
 }
 
-// Next returns the next part. A JSON body that turns out not to be a message is returned
-// as far as it was read. At the end of the body the error is io.EOF; for an event stream
-// that ends inside an event it is [ErrUnfinishedEvent]; otherwise it is the body's own.
-// An error of a JSON body comes with what was read before it.
+// Next returns the next part. A JSON body that turns out not to be a message is returned as far as it
+// was read. At the end of the body the error is io.EOF; if an event stream ends inside an event it is
+// [ErrUnfinishedEvent]; otherwise it is the body's own. An error of a JSON body comes with what was
+// read before it.
 func (r *MessageReader) Next() (*Part, error) {
 	p := &r.current
 	if r.isJSON {
@@ -95,9 +94,9 @@ func (r *MessageReader) Next() (*Part, error) {
 	return p, nil
 }
 
-// Rest reads the message that part is a piece of to its end, and returns all of it. The
-// signs of part are then those of the whole, and part is its last piece. A message of
-// more than limit bytes is [ErrTooLong].
+// Rest reads the rest of the message that part is a piece of, and returns all of it. The signs of part
+// are then those of the whole message, and part is its last piece. A message of more than limit bytes
+// returns [ErrTooLong].
 func (r *MessageReader) Rest(part *Part, limit int) ([]byte, error) {
 	text := append([]byte(nil), part.Data...)
 	for !part.Complete {
@@ -112,11 +111,11 @@ func (r *MessageReader) Rest(part *Part, limit int) ([]byte, error) {
 	return text, nil
 }
 
-// Drain reads what a server still says in resp, up to the window and for a second, and closes it, so that its connection can be
-// kept.
+// Drain reads what a server still sends in resp, up to the window and for at most a second, and closes
+// it, so that its connection can be kept.
 func (r *MessageReader) Drain(resp *http.Response) {
 	defer resp.Body.Close()
-	timer := time.AfterFunc(time.Second, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+	timer := time.AfterFunc(time.Second, func() { _ = resp.Body.Close() }) // the rest is not needed
 	defer timer.Stop()
 	for more := 0; more < r.window; {
 		part, err := r.Next()
@@ -127,10 +126,10 @@ func (r *MessageReader) Drain(resp *http.Response) {
 	}
 }
 
-// ErrTooLong says that a message is longer than its reader takes.
+// ErrTooLong means that a message is longer than its reader accepts.
 var ErrTooLong = errors.New("the message is too long")
 
-// look takes in the next piece of the message that p is a part of.
+// look scans the next piece of the message that p is a part of.
 func (r *MessageReader) look(p *Part, piece []byte) {
 	_, err := r.scan.Write(piece)
 	if err == nil && p.Complete {
@@ -142,7 +141,7 @@ func (r *MessageReader) look(p *Part, piece []byte) {
 	}
 }
 
-// nextJSON reads the first part of a JSON body up to the window, and then what comes.
+// nextJSON reads the first part of a JSON body up to the window, and then each piece as it arrives.
 func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
 	if r.over {
 		return nil, io.EOF
@@ -151,7 +150,7 @@ func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
 	*p = Part{Event: Event{First: first, HasData: true, Retry: -1}}
 	r.buf = r.buf[:0]
 	if first && r.length > 0 && r.length <= int64(r.window) && r.length >= int64(cap(r.buf)) {
-		r.buf = make([]byte, 0, r.length+1) // one more, to see the end
+		r.buf = make([]byte, 0, r.length+1) // one more byte, to see the end
 	}
 	for {
 		piece, err := r.read()
@@ -170,7 +169,7 @@ func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
 	}
 }
 
-// read reads once, to the end of buf.
+// read reads once, into the free end of buf.
 func (r *MessageReader) read() ([]byte, error) {
 	if len(r.buf) == cap(r.buf) {
 		r.buf = slices.Grow(r.buf, min(max(len(r.buf), firstBuffer), r.window))

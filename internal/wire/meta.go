@@ -6,21 +6,21 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Introduction returns the members of _meta by which a client of the modern era says with
-// each request who it is and what it is capable of. Both are JSON objects.
+// Introduction returns the members of _meta with which a client of the modern era states in each
+// request who it is and what it is capable of. info and capabilities are JSON objects.
 func Introduction(info, capabilities []byte) []byte {
 	text := []byte(`"` + MetaProtocolVersion + `":"` + Version20260728 + `","` + MetaClientInfo + `":`)
 	text = append(append(text, info...), `,"`+MetaClientCapabilities+`":`...)
 	return append(text, capabilities...)
 }
 
-// PutMeta returns the edit of Raw by which a message gets members in its _meta, before those
-// that are there. Its params and their _meta are objects, where it has any.
+// PutMeta returns the edit of Raw that adds members to the message's _meta, before the existing ones.
+// If the message has params and a _meta in them, they must be objects.
 func (m *Message) PutMeta(members []byte) Edit {
 	at := m.MetaAt
 	switch {
 	case m.Params == nil:
-		end := bytes.LastIndexByte(m.Raw, '}') // that of the message
+		end := bytes.LastIndexByte(m.Raw, '}') // the closing brace of the message
 		return Edit{At: Span{Start: end, End: end}, With: append(append([]byte(`,"params":{"_meta":{`), members...), "}}"...)}
 	case m.Meta == nil:
 		at, members = m.ParamsAt, append(append([]byte(`"_meta":{`), members...), '}')
@@ -32,8 +32,8 @@ func (m *Message) PutMeta(members []byte) Edit {
 	return Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: with}
 }
 
-// WithoutIntroduction returns the members of a _meta but those that only the modern era has. What
-// is no object has none.
+// WithoutIntroduction returns the members of a _meta except those that only the modern era has. If it
+// is not an object, there are none.
 func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
 	_ = json.Unmarshal(meta, &members)
 	for _, name := range []string{MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities, MetaLogLevel} {
@@ -42,7 +42,7 @@ func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
 	return members
 }
 
-// SpeaksModern reports whether a server has said so in its result of server/discover.
+// SpeaksModern reports whether a server says that it does, in its result of server/discover.
 func SpeaksModern(discovered []byte) bool {
 	return bytes.Contains(json.Lookup(discovered, "/supportedVersions"), []byte(`"`+Version20260728+`"`))
 }

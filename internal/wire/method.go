@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// requests lists the methods of the requests that servers get, in any version of MCP and
-// in its extension for tasks, and whether they need params. For methods that few servers
-// know, the server decides.
+// requests lists the methods of the requests that servers receive, in any version of MCP and in its
+// extension for tasks, and whether they need params. For methods that few servers know, the server
+// decides.
 var requests = map[string]bool{
 	MethodInitialize: true, MethodDiscover: false, "ping": false, "logging/setLevel": true,
 	MethodToolsList: false, MethodToolsCall: true,
@@ -17,8 +17,8 @@ var requests = map[string]bool{
 	"tasks/get": false, "tasks/result": false, "tasks/update": false, "tasks/cancel": false, "tasks/list": false,
 }
 
-// CheckParams returns why a request cannot be answered: its method needs params, and it
-// has none (JSON-RPC 2.0, section 5.1). It returns nil for all other messages.
+// CheckParams returns the reason why a request cannot be answered: its method needs params, and it has
+// none (JSON-RPC 2.0, section 5.1). It returns nil for all other messages.
 func (m *Message) CheckParams() *Error {
 	if m.Kind != Request || !requests[m.Method] || len(m.Params) > 0 {
 		return nil
@@ -26,9 +26,8 @@ func (m *Message) CheckParams() *Error {
 	return &Error{Code: CodeInvalidParams, Message: "params are missing, which " + m.Method + " needs", Pointer: "/params"}
 }
 
-// Refused returns why a server does not take a message although it is well formed, as far
-// as the message tells: the protocol has no such method, or params are missing. Otherwise
-// it returns nil.
+// Refused returns the reason why a server refuses a well-formed message, as far as the message shows:
+// the protocol has no such method, or params are missing. Otherwise it returns nil.
 func (m *Message) Refused() *Error {
 	_, known := requests[m.Method]
 	switch {

@@ -7,22 +7,20 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// nameSet finds names that stand twice in one object of a text. It is one hash
-// table of offsets into the text, eight bytes a slot, so that a text of nothing but
-// names costs a small multiple of its size; the hash is seeded, so that nobody can
-// choose names that collide.
+// nameSet finds names that are repeated in one object of a text. It is a single hash table of offsets
+// into the text, eight bytes per slot, so that a text of nothing but names costs a small multiple of
+// its size; the hash is seeded, so that nobody can choose names that collide.
 type nameSet struct {
 	text    []byte
 	seed    maphash.Seed
 	seeded  bool
-	slots   []nameSlot // a power of two of them; the zero slot is free
+	slots   []nameSlot // their number is a power of two; the zero slot is free
 	used    int
-	scratch [2][]byte // for names that are spelled with escapes
+	scratch [2][]byte // for names with escapes
 }
 
-// nameSlot is a name of an object: the object's offset, and the offset of the
-// name's opening quote, which is never 0; escapedName is added when the spelling
-// has escapes.
+// nameSlot is a name of an object: the object's offset, and the offset of the name's opening quote,
+// which is never 0; escapedName is added if the name contains escapes.
 type nameSlot struct {
 	object, name uint32
 }
@@ -30,10 +28,10 @@ type nameSlot struct {
 const (
 	escapedName = 1 << 31
 	firstSlots  = 64
-	keptSlots   = 1024 // a table that a huge text made larger is not kept for the next
+	keptSlots   = 1024 // a table that a huge text made larger is not reused
 )
 
-// maxText is the size of a text from which on offsets do not fit.
+// maxText is the smallest size of a text whose offsets no longer fit.
 const maxText = escapedName - 1
 
 // reset empties the set and makes it refer to text.
@@ -54,8 +52,8 @@ func (s *nameSet) reset(text []byte) {
 	s.scratch = [2][]byte{s.scratch[0][:0], s.scratch[1][:0]}
 }
 
-// add puts the name that stands in quotes at [start, end) into the set of the
-// object that begins at offset object, and reports whether it was not there yet.
+// add adds the quoted name at [start, end) to the set of the object that begins at offset object, and
+// reports whether it is new.
 func (s *nameSet) add(object, start, end int, escaped bool) bool {
 	if 4*s.used >= 3*len(s.slots) {
 		s.grow()
@@ -79,8 +77,8 @@ func (s *nameSet) add(object, start, end int, escaped bool) bool {
 	}
 }
 
-// equal reports whether the name at the slot is name. Unless one of the two is
-// spelled with escapes, equal names are equal bytes.
+// equal reports whether the name in the slot equals name. Unless one of the two contains escapes, equal
+// names have equal bytes.
 func (s *nameSet) equal(at nameSlot, name []byte, escaped bool) bool {
 	start := int(at.name &^ escapedName)
 	if escaped || at.name&escapedName != 0 {
@@ -90,8 +88,8 @@ func (s *nameSet) equal(at nameSlot, name []byte, escaped bool) bool {
 	return len(rest) > len(name) && rest[len(name)] == '"' && bytes.Equal(rest[:len(name)], name)
 }
 
-// hash mixes the object into the hash of the name, so that the same name in many
-// objects does not make a chain.
+// hash mixes the object into the hash of the name, so that the same name in many objects does not make
+// a chain.
 func (s *nameSet) hash(object uint32, name []byte) int {
 	const odd = 0x9e3779b97f4a7c15
 	h := (maphash.Bytes(s.seed, name) ^ uint64(object)) * odd
@@ -114,7 +112,7 @@ func (s *nameSet) grow() {
 	}
 }
 
-// name returns the text of the name at the slot.
+// name returns the text of the name in the slot.
 func (s *nameSet) name(slot nameSlot) []byte {
 	start := int(slot.name &^ escapedName)
 	if slot.name&escapedName != 0 {
@@ -132,8 +130,8 @@ func (s *nameSet) unquoted(scratch, start int) []byte {
 	return b
 }
 
-// quotedLen returns the length, quotes included, of the string that p begins with.
-// The string is known to be valid.
+// quotedLen returns the length, including quotes, of the string at the beginning of p. The string is
+// known to be valid.
 func quotedLen(p []byte) int {
 	for i := 1; i < len(p); i++ {
 		switch p[i] {

@@ -14,17 +14,15 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// ParamHeader is a tool's argument that its schema mirrors into a header by the
-// annotation x-mcp-header (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool
-// Parameters").
+// ParamHeader is an argument of a tool that the tool's schema mirrors into a header with the annotation
+// x-mcp-header (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool Parameters").
 type ParamHeader struct {
 	Header string   // canonical name, such as Mcp-Param-Region
-	Path   []string // names of the properties from the arguments down to the value
+	Path   []string // names of the properties that lead from the arguments to the value
 }
 
-// ParamHeaders returns what a tool's inputSchema mirrors into headers, sorted by
-// header. The error says which annotation breaks the rules; clients do not see such
-// a tool at all.
+// ParamHeaders returns the arguments that a tool's inputSchema mirrors into headers, sorted by header.
+// The error says which annotation breaks the rules; clients do not see such a tool at all.
 func ParamHeaders(inputSchema []byte) ([]ParamHeader, error) {
 	var root annotated
 	if err := json.UnmarshalLenient(inputSchema, &root); err != nil {
@@ -43,7 +41,7 @@ func ParamHeaders(inputSchema []byte) ([]ParamHeader, error) {
 	return found, nil
 }
 
-// annotated is as much of a schema as annotations can be reached through.
+// annotated is the part of a schema through which annotations can be reached.
 type annotated struct {
 	Type       json.Value           `json:"type"`
 	Header     json.Value           `json:"x-mcp-header"`
@@ -68,8 +66,7 @@ func (a *annotated) collect(path []string, found []ParamHeader) ([]ParamHeader, 
 	return found, nil
 }
 
-// header returns the canonical name of the header with which a property is
-// annotated.
+// header returns the canonical name of the header in a property's annotation.
 func (a *annotated) header() (string, error) {
 	switch string(a.Type) {
 	case `"string"`, `"integer"`, `"boolean"`:
@@ -88,15 +85,15 @@ func (a *annotated) header() (string, error) {
 	return textproto.CanonicalMIMEHeaderKey(HeaderParamPrefix + name), nil
 }
 
-// isTokenByte reports whether c may stand in the name of a header (RFC 9110, tchar).
+// isTokenByte reports whether c may occur in the name of a header (RFC 9110, tchar).
 func isTokenByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// SetParamHeaders sets the headers that mirror the arguments of a tools/call. An
-// argument that is missing or null has none, and neither has one of another type than
-// its schema allows: the server is the judge of it.
+// SetParamHeaders sets the headers that mirror the arguments of a tools/call. An argument that is
+// missing or null gets no header, and neither does one whose type the schema does not allow: the server
+// decides about it.
 func SetParamHeaders(h http.Header, arguments []byte, params []ParamHeader) {
 	for _, param := range params {
 		switch value, _ := param.lookup(arguments); value.Kind() {
@@ -111,8 +108,8 @@ func SetParamHeaders(h http.Header, arguments []byte, params []ParamHeader) {
 	}
 }
 
-// decimal returns a JSON number without fraction and exponent where it is an integer
-// that a float64 holds exactly, which is as far as such arguments reach.
+// decimal returns a JSON number without fraction and exponent if it is an integer that a float64
+// represents exactly, which is the range of such arguments.
 func decimal(number string) string {
 	const exact = 1 << 53
 	f, err := strconv.ParseFloat(number, 64)
@@ -163,7 +160,7 @@ func (p *ParamHeader) mismatch(how, pointer string) error {
 	return &e
 }
 
-// lookup returns the argument, nil if there is none, and the pointer to it.
+// lookup returns the argument, or nil if there is none, and the pointer to it.
 func (p *ParamHeader) lookup(arguments []byte) (value json.Value, pointer string) {
 	at := json.Pointer("/params/arguments")
 	value = arguments
@@ -181,8 +178,8 @@ func (p *ParamHeader) lookup(arguments []byte) (value json.Value, pointer string
 
 func isEmptyString(value json.Value) bool { return string(value) == `""` }
 
-// sameValue reports whether a header's text says the value. Integers are compared
-// as numbers, so that 42.0 is 42.
+// sameValue reports whether a header's text means the value. Integers are compared as numbers, so that
+// 42.0 equals 42.
 func sameValue(value json.Value, text string) bool {
 	switch value.Kind() {
 	case '"':

@@ -2,25 +2,25 @@ package wire
 
 import "bytes"
 
-// A Passage takes a message from a [MessageReader] to a client: through its Rewriter, which
-// is made ready before [Passage.Begin], and as a server-sent event or as the text alone.
+// A Passage carries a message from a [MessageReader] to a client: through its Rewriter, which is
+// prepared before [Passage.Begin], and as a server-sent event or as plain text.
 type Passage struct {
 	Rewriter
 
 	from    *MessageReader
-	part    *Part // nil: the next one is to be read
+	part    *Part // nil: the next one has to be read
 	asEvent bool
 	out     []byte
 }
 
-// Begin begins the passage of the message of which part is the first piece.
+// Begin starts the passage of the message whose first piece is part.
 func (p *Passage) Begin(from *MessageReader, part *Part, asEvent bool) {
 	p.from, p.part, p.asEvent = from, part, asEvent
 }
 
-// Next returns what the client gets next; it is valid until the next call. last reports
-// whether that is the end of the message. An error is the reader's, and comes with what
-// goes out before the message breaks off.
+// Next returns what to send to the client next; it is valid until the next call. last reports whether
+// that is the end of the message. An error is the reader's, and comes with what is sent before the
+// message breaks off.
 func (p *Passage) Next() (piece []byte, last bool, err error) {
 	part := p.part
 	if p.part = nil; part == nil {
@@ -47,7 +47,7 @@ func (p *Passage) Next() (piece []byte, last bool, err error) {
 	return p.out, last, err
 }
 
-// EventBegin and EventEnd stand around the text of a message that is an event.
+// EventBegin and EventEnd go around the text of a message that is an event.
 const (
 	EventBegin = "event: message\ndata: "
 	EventEnd   = "\n\n"
@@ -56,8 +56,8 @@ const (
 // AppendMessage appends an event that holds a message.
 func AppendMessage(dst, text []byte) []byte { return AppendEvent(dst, "", "message", text) }
 
-// OneLine makes a JSON text one line, in place: between two tokens, a line end can as
-// well be a space.
+// OneLine puts a JSON text on one line, in place: between two tokens, a space is as good as a line
+// break.
 func OneLine(text []byte) {
 	for _, end := range []byte("\n\r") {
 		for rest := text; ; {

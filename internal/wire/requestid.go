@@ -7,19 +7,19 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// HeaderRequestID names a request in the logs of everybody who handles it.
+// HeaderRequestID identifies a request in the logs of everybody who handles it.
 const HeaderRequestID = "X-Request-Id"
 
-// HeaderForwardedFor is the header in which proxies say for whom they forward a request:
-// each appends the address of its peer.
+// HeaderForwardedFor is the header in which proxies say for whom they forward a request: each appends
+// the address of its peer.
 const HeaderForwardedFor = "X-Forwarded-For"
 
-// MetaRequestID is the member of a request's _meta that carries the same id to a server
-// on stdio, which gets no headers.
+// MetaRequestID is the member of a request's _meta that carries the same id to a server on stdio, where
+// there are no headers.
 const MetaRequestID = "io.github.recoursehq/requestId"
 
-// Stamp returns the edits of Raw that put the id into a request's _meta, in place of any
-// other. There are none if params or _meta is not an object.
+// Stamp returns the edits of Raw that put the id into a request's _meta, replacing any other. There are
+// none if params or _meta is not an object.
 func (m *Message) Stamp(id string) []Edit {
 	value := json.AppendQuote(nil, id)
 	at := m.reader.spans[memberMetaRequestID]
@@ -33,11 +33,11 @@ func (m *Message) Stamp(id string) []Edit {
 	}
 }
 
-// maxRequestID bounds a request id that is taken over, in bytes.
+// maxRequestID limits a request id that is accepted from a caller, in bytes.
 const maxRequestID = 128
 
-// RequestID returns the id that a caller gave if it is usable: up to 128 ASCII letters,
-// digits and any of - _ . :. Otherwise it makes one.
+// RequestID returns the caller's id if it is usable: up to 128 ASCII letters, digits and any of - _ .
+// :. Otherwise it generates one.
 func RequestID(given string) string {
 	if given != "" && len(given) <= maxRequestID && isToken(given) {
 		return given

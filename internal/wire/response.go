@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Respond returns an answer in a server's place, with a JSON text or without a body.
+// Respond returns an answer in place of a server's, with a JSON text or without a body.
 func Respond(status int, text []byte) *http.Response {
 	resp := respond(status)
 	resp.ContentLength = int64(len(text))
@@ -49,7 +49,7 @@ func RespondError(id ID, code int, message string) *http.Response {
 	return Respond(http.StatusOK, AppendError(nil, id, code, message, nil))
 }
 
-// RespondMalformed returns the answer to a text that [Parse] has refused.
+// RespondMalformed returns the answer to a text that [Parse] refused.
 func RespondMalformed(id ID, err error) *http.Response {
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -58,8 +58,8 @@ func RespondMalformed(id ID, err error) *http.Response {
 	return Respond(http.StatusBadRequest, AppendError(nil, id, refusal.Code, refusal.Message, nil))
 }
 
-// RespondRefusal returns an answer that says, in words, why a message is not taken, and
-// which HTTP methods are allowed.
+// RespondRefusal returns an answer that says, in words, why a message is refused, and which HTTP
+// methods are allowed.
 func RespondRefusal(status int, why string, allowed ...string) *http.Response {
 	resp := Respond(status, []byte(why))
 	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}
@@ -69,8 +69,8 @@ func RespondRefusal(status int, why string, allowed ...string) *http.Response {
 	return resp
 }
 
-// RespondLost returns the answer to a message of a session that is not known (MCP 2025-11-25, basic/transports, "Session
-// Management").
+// RespondLost returns the answer to a message of an unknown session (MCP 2025-11-25, basic/transports,
+// "Session Management").
 func RespondLost() *http.Response { return RespondRefusal(http.StatusNotFound, "session not found") }
 
 func respond(status int) *http.Response {

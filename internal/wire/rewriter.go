@@ -7,68 +7,65 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Rewriter turns a server's answer into the one for the gateway's client as it passes, in
-// pieces of any size: it replaces the id, and removes or adds members. Everything else
-// stays byte for byte as it was sent, even if it is broken: that is for the reader to
-// find out. It holds a few KiB at most.
+// Rewriter turns a server's answer into the one for the gateway's client while it passes, in pieces of
+// any size: it replaces the id, and removes or adds members. Everything else stays byte for byte as it
+// was sent, even if it is broken: that is for the reader to find out. It buffers a few KiB at most.
 //
 // The zero Rewriter changes nothing. It is not safe for concurrent use.
 type Rewriter struct {
 	task     rewriteTask
 	from, to ID
-	lists    bool // the result has the members of one that may be cached
+	lists    bool // the result has the members of results that may be cached
 
 	lex lexer
 	at  tracker
 
 	phase   rewritePhase
-	held    []byte // what may be left out or replaced yet
-	emitted bool   // a member of the object in question has been written
+	held    []byte // what may yet be left out or replaced
+	emitted bool   // a member of the object being rewritten has been written
 	seen    uint64 // bit m: the result has the member m
-	name    []byte // a name that was spelled with escapes
+	name    []byte // a name with escapes
 }
 
-// A rewriteTask is what becomes of a text.
+// A rewriteTask says how a text is rewritten.
 type rewriteTask uint8
 
 const (
 	rewriteNothing  rewriteTask = iota
-	rewriteToLegacy             // what only the modern era has is left out
-	rewriteToModern             // what the modern era wants is added
+	rewriteToLegacy             // members that only the modern era has are left out
+	rewriteToModern             // members that the modern era requires are added
 	rewriteRecord               // the record in the result's _meta is left out
-	rewriteNumber               // nothing but the id changes
+	rewriteNumber               // only the id changes
 )
 
 type rewritePhase uint8
 
 const (
 	rewritePass  rewritePhase = iota
-	rewriteHold               // from the end of a value in the object in question to the end of a name, or of the object
+	rewriteHold               // from the end of a value in the object being rewritten to the end of a name, or of the object
 	rewriteDrop               // inside a member that is left out
 	rewriteID                 // from the name of the id to the end of its value
-	rewriteBlind              // the text is not JSON: nothing can be said of the rest
+	rewriteBlind              // the text is not JSON: the rest cannot be interpreted
 )
 
-// maxHeld bounds what is held back: anything longer is neither an id nor a name to leave
-// out.
+// maxHeld limits what is held back: anything longer is neither an id nor a name to leave out.
 const maxHeld = 8 << 10
 
-// ToLegacy makes r ready for an answer of the modern era that goes to a client of the
-// legacy one: the id from becomes to, and the result loses resultType, and with lists, as
-// the results of some methods do, ttlMs and cacheScope.
+// ToLegacy prepares r for an answer of the modern era to a client of the legacy era: the id from
+// becomes to, and the result loses resultType. With lists, which is for the results of some methods, it
+// also loses ttlMs and cacheScope.
 func (r *Rewriter) ToLegacy(from, to ID, lists bool) { r.reset(rewriteToLegacy, from, to, lists) }
 
-// ToModern is the reverse of [Rewriter.ToLegacy]: a result gains those members if it
-// lacks them. An answer with an id other than from gets the id null, which no request
-// has.
+// ToModern is the reverse of [Rewriter.ToLegacy]: a result gains those members if it lacks them. An
+// answer with an id other than from gets the id null, which no request has.
 func (r *Rewriter) ToModern(from, to ID, lists bool) { r.reset(rewriteToModern, from, to, lists) }
 
-// WithoutRecord makes r ready for an answer of which only the record of a failure in the
-// result's _meta ([MetaRecord]) is left out.
+// WithoutRecord prepares r for an answer from which only the record of a failure in the result's _meta
+// ([MetaRecord]) is removed.
 func (r *Rewriter) WithoutRecord() { r.reset(rewriteRecord, nil, nil, false) }
 
-// Renumber makes r ready for an answer of which the id from becomes to, and of which the record is left out where
-// withoutRecord says so. Without an id from, the id stays.
+// Renumber prepares r for an answer in which the id from becomes to; the record is removed if
+// withoutRecord is true. Without an id from, the id stays.
 func (r *Rewriter) Renumber(from, to ID, withoutRecord bool) {
 	task := rewriteRecord
 	if !withoutRecord {
@@ -81,7 +78,7 @@ func (r *Rewriter) reset(task rewriteTask, from, to ID, lists bool) {
 	*r = Rewriter{task: task, from: from, to: to, lists: lists, held: r.held[:0], name: r.name[:0]}
 }
 
-// within returns the object whose members are left out or added.
+// within returns the object from which members are removed, or to which they are added.
 func (r *Rewriter) within() member {
 	if r.task == rewriteRecord {
 		return memberResultMeta
@@ -103,7 +100,7 @@ func (r *Rewriter) leavesOut(m member) bool {
 	}
 }
 
-// additions are the members that a result of the modern era has.
+// additions are the members that results of the modern era have.
 var additions = []struct {
 	member member
 	lists  bool
@@ -114,7 +111,7 @@ var additions = []struct {
 	{memberResultCacheScope, true, `"cacheScope":"private"`},
 }
 
-// complete adds what the result lacks, whose end is held.
+// complete adds what the result lacks; the end of the result is held.
 func (r *Rewriter) complete() {
 	end := len(r.held) - 1
 	r.held = r.held[:end]
@@ -130,7 +127,7 @@ func (r *Rewriter) complete() {
 	r.held = append(r.held, '}')
 }
 
-// Append appends what becomes of the next piece of the text to dst.
+// Append appends the rewritten form of the next piece of the text to dst.
 func (r *Rewriter) Append(dst, p []byte) []byte {
 	if r.phase == rewriteBlind {
 		return append(dst, p...)
@@ -159,10 +156,10 @@ func (r *Rewriter) Append(dst, p []byte) []byte {
 	return dst
 }
 
-// Close appends what is still held of a text that has ended.
+// Close appends what is still held after the end of the text.
 func (r *Rewriter) Close(dst []byte) []byte { return r.flush(dst) }
 
-// take takes bytes up to the end of a token.
+// take consumes bytes up to the end of a token.
 func (r *Rewriter) take(dst, p []byte) []byte {
 	switch r.phase {
 	case rewriteDrop:
@@ -183,7 +180,7 @@ func (r *Rewriter) take(dst, p []byte) []byte {
 	}
 }
 
-// flush writes what was held, and holds no more.
+// flush writes what was held.
 func (r *Rewriter) flush(dst []byte) []byte {
 	dst = append(dst, r.held...)
 	r.held = r.held[:0]
@@ -193,7 +190,7 @@ func (r *Rewriter) flush(dst []byte) []byte {
 	return dst
 }
 
-// member takes a name, which ends what has been taken.
+// member handles a name, which ends what has been taken.
 func (r *Rewriter) member(dst []byte) []byte {
 	if r.phase != rewriteHold {
 		return dst
@@ -216,8 +213,7 @@ func (r *Rewriter) member(dst []byte) []byte {
 	return r.flush(dst)
 }
 
-// begins lets the object begin with what is held, up to a name, where everything before
-// it was left out.
+// begins makes the object begin with what is held, up to a name, if everything before it was left out.
 func (r *Rewriter) begins() {
 	if r.emitted || r.at.container(&r.lex) != r.within() {
 		return
@@ -228,7 +224,7 @@ func (r *Rewriter) begins() {
 	}
 }
 
-// tokenHeld returns the token that ends what is held.
+// tokenHeld returns the token at the end of what is held.
 func (r *Rewriter) tokenHeld() []byte { return r.held[len(r.held)-(r.lex.pos-r.lex.start):] }
 
 func (r *Rewriter) nameHeld() []byte {
@@ -240,7 +236,7 @@ func (r *Rewriter) nameHeld() []byte {
 	return r.name
 }
 
-// value takes a token that begins or ends a value.
+// value handles a token that begins or ends a value.
 func (r *Rewriter) value(dst []byte, tok token) []byte {
 	of, _ := r.at.value(&r.lex, tok)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Most bytes of a value that [Signs] repeats, as it is spelled, without quotes.
+// The most bytes of a value that [Signs] copies, as spelled, without quotes.
 const (
 	MaxID         = 4096
 	MaxMethod     = 256
@@ -15,12 +15,12 @@ const (
 	MaxKind       = 64
 )
 
-// Signs are what a [Scanner] has noticed. The places count from the first byte of
-// the text. The byte slices belong to the scanner and are valid until its Reset;
-// one is nil when its member is missing, is not a string, or is longer than allowed.
+// Signs are what a [Scanner] has noticed. Positions count from the first byte of the text. The byte
+// slices belong to the scanner and are valid until its Reset; a slice is nil if its member is missing,
+// is not a string, or is longer than allowed.
 type Signs struct {
 	JSONRPC bool // the member jsonrpc is "2.0"
-	ID      ID   // a string, number or literal as it is spelled, at most MaxID bytes
+	ID      ID   // a string, number or literal as spelled, at most MaxID bytes
 	IDAt    Span // set also when the id is too long, an object or an array
 
 	Method   []byte // at most MaxMethod bytes
@@ -33,29 +33,28 @@ type Signs struct {
 	TTL        bool   // result has the member ttlMs
 	CacheScope bool   // result has the member cacheScope
 	IsError    bool   // result.isError is true
-	OddError   bool   // it is of another type, or was true before it stood there again
+	OddError   bool   // it has another type, or was true before it was repeated
 	Content    Span   // result.content
 	Structured Span   // result.structuredContent
 	Kind       []byte // result.structuredContent.kind, at most MaxKind bytes
 	Meta       Span   // result._meta
 	Record     bool   // result._meta has the member io.github.recoursehq/error
 
-	// ResultError is result.error when that is an object with the members code and
-	// message, which is a failure in some contracts.
+	// ResultError is result.error if that is an object with the members code and message, which means a
+	// failure in some contracts.
 	ResultError Span
 
-	// What result.structuredContent says of itself. A successful answer may say it too.
+	// What result.structuredContent says about itself. A successful answer may say it too.
 	SuccessFalse bool // success is false
 	OKFalse      bool // ok is false
 	ErrorTrue    bool // error is true
 
-	// Duplicate points to the first of these members that stands twice, so that two
-	// readers may understand two things; "" when there is none.
+	// Duplicate points to the first of these members that is repeated, so that two readers may disagree
+	// about it; "" if there is none.
 	Duplicate string
 }
 
-// Message says what kind of message the signs are those of. It is certain after
-// [Scanner.Close].
+// Message returns the kind of the message with these signs. It is certain after [Scanner.Close].
 func (s *Signs) Message() Kind {
 	answer := !s.Result.IsZero() || !s.Error.IsZero()
 	switch {
@@ -72,21 +71,20 @@ func (s *Signs) Message() Kind {
 	}
 }
 
-// Scanner reads a server's message as it passes, in pieces of any size. It checks
-// that the whole is one JSON object and collects its [Signs], in constant memory
-// and without allocating. It tolerates what the JSON grammar does, such as repeated
-// names and halves of surrogate pairs, but neither more than [MaxDepth] levels nor
-// invalid UTF-8.
+// Scanner reads a server's message as it passes, in pieces of any size. It checks that the whole is one
+// JSON object and collects its [Signs], in constant memory and without allocating. It tolerates what
+// the JSON grammar allows, such as repeated names and halves of surrogate pairs, but neither more than
+// [MaxDepth] levels nor invalid UTF-8.
 //
 // The zero Scanner is ready for use. It is not safe for concurrent use.
 type Scanner struct {
 	lex   lexer
 	at    tracker
-	seen  uint64 // bit m: the member m has been named
+	seen  uint64 // bit m: the member m has occurred
 	signs Signs
 
-	cut  []byte // what earlier pieces held of the token that the end of one cut
-	name []byte // a name that was spelled with escapes
+	cut  []byte // the beginning, from earlier pieces, of a token that was cut
+	name []byte // a name with escapes
 
 	id, method, resultType, kind []byte // memory of the slices in signs
 }
@@ -105,9 +103,8 @@ func (s *Scanner) Signs() *Signs { return &s.signs }
 // Offset returns the number of bytes that have been read.
 func (s *Scanner) Offset() int { return s.lex.pos }
 
-// Write reads the next piece of the text. As soon as the text can no longer become
-// one JSON object it returns a [*SyntaxError], the same one from then on, and the
-// number of bytes of p before the problem.
+// Write reads the next piece of the text. As soon as the text can no longer become one JSON object it
+// returns a [*SyntaxError], the same one from then on, and the number of bytes of p before the problem.
 func (s *Scanner) Write(p []byte) (int, error) {
 	if s.lex.err != nil {
 		return 0, s.lex.err
@@ -136,10 +133,10 @@ func (s *Scanner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says whether the text is complete. It returns a [*SyntaxError] if it is not.
+// Close returns a [*SyntaxError] if the text is not complete.
 func (s *Scanner) Close() error { return s.lex.end() }
 
-// begin looks at the first byte of the text: it must be that of an object.
+// begin checks the first byte of the text: it must begin an object.
 func (s *Scanner) begin(p []byte) *SyntaxError {
 	s.at.reset()
 	for i, c := range p {
@@ -159,7 +156,7 @@ func (s *Scanner) begin(p []byte) *SyntaxError {
 	return nil
 }
 
-// keep stores as much of a token that the end of p cuts as will be looked at.
+// keep stores a token that is cut by the end of p, as far as it will be looked at.
 func (s *Scanner) keep(p []byte, base int) {
 	limit := 0
 	switch s.lex.state {
@@ -170,12 +167,12 @@ func (s *Scanner) keep(p []byte, base int) {
 	default:
 	}
 	if limit > 0 {
-		s.cut = append(s.cut[:0], s.token(p, base, limit)...) // p is not ours to hold on to
+		s.cut = append(s.cut[:0], s.token(p, base, limit)...) // p belongs to the caller
 	}
 }
 
-// token returns the token that ends where the lexer stands, or as much of it as
-// there is. One that is longer than limit comes with limit+1 bytes.
+// token returns the token that ends at the lexer's position, or as much of it as there is. A token
+// longer than limit is returned with limit+1 bytes.
 func (s *Scanner) token(p []byte, base, limit int) []byte {
 	part := p[max(s.lex.start-base, 0) : s.lex.pos-base]
 	part = part[:min(len(part), limit+1-len(s.cut))]
@@ -193,8 +190,8 @@ func (s *Scanner) nameLimit() int {
 	return maxName
 }
 
-// limit returns how long the spelling of the value of m may be for it to be looked
-// at, quotes included; 0 for all values of which only the kind and place matter.
+// limit returns how long the spelling of m's value may be to be looked at, including quotes; 0 if only
+// the kind and position of the value matter.
 func (m member) limit() int {
 	switch m {
 	case memberJSONRPC:
@@ -212,7 +209,7 @@ func (m member) limit() int {
 	}
 }
 
-// member takes the name of a member.
+// member handles the name of a member.
 func (s *Scanner) member(p []byte, base int) {
 	limit := s.nameLimit()
 	if limit == 0 {
@@ -240,7 +237,7 @@ func (s *Scanner) member(p []byte, base int) {
 	s.at.next = m
 }
 
-// value takes a token that begins or ends a value.
+// value handles a token that begins or ends a value.
 func (s *Scanner) value(tok token, p []byte, base int) {
 	var raw []byte
 	if limit := s.at.next.limit(); limit > 0 && tok > tokenEnd {
@@ -254,8 +251,7 @@ func (s *Scanner) value(tok token, p []byte, base int) {
 	}
 }
 
-// note takes the value of m, which ends with tok; raw is its text when that may be
-// looked at.
+// note records the value of m, which ends with tok; raw is its text if that may be looked at.
 func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 	signs := &s.signs
 	switch m {
@@ -295,7 +291,7 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 	}
 }
 
-// noteStructured takes result.structuredContent and its members.
+// noteStructured records result.structuredContent and its members.
 func (s *Scanner) noteStructured(m member, at Span, tok token, raw []byte) {
 	signs := &s.signs
 	switch m {
@@ -313,7 +309,7 @@ func (s *Scanner) noteStructured(m member, at Span, tok token, raw []byte) {
 	}
 }
 
-// text stores in memory the text of the string raw. It returns nil if raw is none.
+// text stores the value of the string raw in memory. It returns nil if raw is not a string.
 func (s *Scanner) text(memory *[]byte, tok token, raw []byte) []byte {
 	if tok != tokenString || raw == nil {
 		return nil

@@ -8,48 +8,44 @@ import (
 	"time"
 )
 
-// DefaultWindow is the number of bytes of an event that an [EventReader] holds
-// unless it is told otherwise.
+// DefaultWindow is the number of bytes of an event that an [EventReader] holds by default.
 const DefaultWindow = 256 << 10
 
 // Sizes of an EventReader, in bytes.
 const (
 	firstBuffer = 4 << 10
-	readSize    = 32 << 10 // most that one read takes
+	readSize    = 32 << 10 // the most that one read takes
 	keptBuffer  = 64 << 10 // a larger buffer is not kept by Reset
-	maxField    = 1 << 10  // longest id, event or retry value that is understood
+	maxField    = 1 << 10  // the longest id, event or retry value that is understood
 )
 
-// ErrUnfinishedEvent means that a stream ended without an error of the transport,
-// but inside an event. Such an event must not be dispatched (HTML Standard,
-// section 9.2.6).
+// ErrUnfinishedEvent means that a stream ended inside an event, without an error of the transport. Such
+// an event must not be dispatched (HTML Standard, section 9.2.6).
 var ErrUnfinishedEvent = errors.New("the event stream ends inside an event")
 
-// Event is a server-sent event, or a piece of one that is larger than the reader's
-// window, or comments that stand alone. All its slices are valid until the next
-// call of Next or Reset.
+// Event is a server-sent event, a piece of one that is larger than the reader's window, or comments
+// outside of events. All its slices are valid until the next call of Next or Reset.
 type Event struct {
-	// Raw is what was received: fields, comments, line ends. The Raw of all pieces
-	// in a row are the stream, byte for byte.
+	// Raw is what was received: fields, comments, line ends. The Raw of all pieces together is the
+	// stream, byte for byte.
 	Raw []byte
-	// Data is the part of the event's data that Raw holds. The Data of all its
-	// pieces in a row are the event's data.
+	// Data is the part of the event's data that Raw holds. The Data of all its pieces together is the
+	// event's data.
 	Data []byte
 
 	First    bool // Raw begins the event
-	Complete bool // Raw ends the event; until then what follows is only what is known so far
-	HasData  bool // there is a data field; an event without one is not dispatched
+	Complete bool // Raw ends the event; until then, the fields below are only what is known so far
+	HasData  bool // there is a data field; an event without data is not dispatched
 	HasID    bool // there is a usable id field
 
 	ID    []byte        // the last id field
 	Type  []byte        // the last event field; empty means message
-	Retry time.Duration // of the last retry field, or negative
+	Retry time.Duration // from the last retry field, or negative
 }
 
-// EventReader splits a stream of server-sent events (HTML Standard, section 9.2).
-// It returns an event as soon as the blank line that ends it has been read, and
-// comments that stand alone as soon as there is nothing more to read for now. Of
-// what it has not returned yet it holds at most its window and one read.
+// EventReader splits a stream of server-sent events (HTML Standard, section 9.2). It returns an event
+// as soon as the blank line that ends it has been read, and comments outside of events as soon as there
+// is nothing more to read for now. It buffers at most its window and one read.
 //
 // It is not safe for concurrent use.
 type EventReader struct {
@@ -57,18 +53,18 @@ type EventReader struct {
 	err    error // of src, to be returned when buf is used up
 	window int
 
-	buf   []byte // what was read: [start, pos) is the current piece, the rest is not looked at yet
+	buf   []byte // what was read: [start, pos) is the current piece, the rest has not been looked at yet
 	start int
 	pos   int
 
 	line   linePhase
-	skipLF bool // the last line ended in CR: a LF belongs to it
+	skipLF bool // the last line ended in CR: a following LF belongs to it
 	fields bool // the current event has a field
 	field  field
 	name   []byte // of the field whose name is being read
-	value  []byte // of the field other than data whose value is being read
+	value  []byte // of the field, other than data, whose value is being read
 	joined bool   // the piece's data is not one range of buf, but copied to data
-	from   int    // else it is buf[from:to]
+	from   int    // otherwise it is buf[from:to]
 	to     int
 	data   []byte
 	lines  int // data fields of the current event
@@ -85,7 +81,7 @@ const (
 	lineName
 	lineSpace // after the colon
 	lineValue
-	lineSkip // a comment, or a field without a meaning
+	lineSkip // a comment, or an unknown field
 )
 
 type field uint8
@@ -100,8 +96,8 @@ const (
 
 const byteOrderMark = "\ufeff"
 
-// NewEventReader returns a reader of the stream r. An event larger than window
-// bytes comes in pieces; window 0 means [DefaultWindow].
+// NewEventReader returns a reader for the stream r. An event larger than window bytes is returned in
+// pieces; window 0 means [DefaultWindow].
 func NewEventReader(r io.Reader, window int) *EventReader {
 	e := &EventReader{}
 	e.Reset(r, window)
@@ -127,10 +123,9 @@ func (r *EventReader) Reset(src io.Reader, window int) {
 	}
 }
 
-// Next returns the next event or piece. When the stream has ended between two
-// events, it returns io.EOF; inside one, after returning what there is of it as an
-// incomplete piece, [ErrUnfinishedEvent]. Any other error is that of the stream,
-// such as io.ErrUnexpectedEOF.
+// Next returns the next event or piece. If the stream has ended between two events, it returns io.EOF;
+// if it has ended inside one, it returns what there is of it as an incomplete piece, and then
+// [ErrUnfinishedEvent]. Any other error is the stream's, such as io.ErrUnexpectedEOF.
 func (r *EventReader) Next() (*Event, error) {
 	r.begin()
 	for {
@@ -163,8 +158,7 @@ func (r *EventReader) begin() {
 	r.start, r.joined, r.from, r.to, r.data = r.pos, false, r.pos, r.pos, r.data[:0]
 }
 
-// atRest reports whether the current piece holds nothing but whole comments and
-// blank lines.
+// atRest reports whether the current piece only contains complete comments and blank lines.
 func (r *EventReader) atRest() bool { return !r.fields && r.line == lineStart }
 
 // piece returns the current piece.
@@ -180,7 +174,7 @@ func (r *EventReader) piece(complete bool) *Event {
 	return e
 }
 
-// over reports whether the stream has nothing more to read.
+// over reports whether there is nothing more to read from the stream.
 func (r *EventReader) over() bool { return r.err != nil }
 
 func (r *EventReader) end() error {
@@ -190,7 +184,7 @@ func (r *EventReader) end() error {
 	return r.err
 }
 
-// fill reads once. The buffer is used up to its end.
+// fill reads once. It is called when the buffer is used up.
 func (r *EventReader) fill() {
 	if r.start > 0 {
 		n := copy(r.buf, r.buf[r.start:])
@@ -215,8 +209,7 @@ func (r *EventReader) fill() {
 	r.err = io.ErrNoProgress
 }
 
-// consume looks at what has been read, up to the end of an event, of the window, or
-// of the buffer.
+// consume looks at what has been read, up to the end of an event, of the window, or of the buffer.
 func (r *EventReader) consume() (ended, full bool) {
 	for r.pos < len(r.buf) {
 		if r.skipLF {
@@ -241,7 +234,7 @@ func (r *EventReader) consume() (ended, full bool) {
 	return false, false
 }
 
-// room returns how many bytes more may be held.
+// room returns how many more bytes may be held.
 func (r *EventReader) room() int {
 	room := r.window - (r.pos - r.start) - len(r.data)
 	if !r.joined && r.line == lineName && string(r.name) == "data" {
@@ -250,8 +243,8 @@ func (r *EventReader) room() int {
 	return room
 }
 
-// step takes one or more bytes of a line from p, which is not empty. It reports
-// whether they end the event.
+// step consumes one or more bytes of a line from p, which is not empty. It reports whether they end the
+// event.
 func (r *EventReader) step(p []byte) bool {
 	c := p[0]
 	switch r.line {
@@ -267,7 +260,7 @@ func (r *EventReader) step(p []byte) bool {
 			return false
 		case c == ':':
 			r.startValue()
-		case len(r.name) <= len("retry"): // beyond the longest known name it makes no difference
+		case len(r.name) <= len("retry"): // longer names are unknown anyway
 			r.name = append(r.name, c)
 		}
 		r.pos++
@@ -287,14 +280,14 @@ func (r *EventReader) step(p []byte) bool {
 	return false
 }
 
-// stepBOM leaves out the mark that a stream may begin with.
+// stepBOM skips the byte order mark that a stream may begin with.
 func (r *EventReader) stepBOM(c byte) bool {
 	seen := len(r.name)
 	switch {
 	case c != byteOrderMark[seen] && seen == 0:
 		return r.startLine(c)
 	case c != byteOrderMark[seen]:
-		r.fields, r.line = true, lineName // of a field that has no meaning
+		r.fields, r.line = true, lineName // of an unknown field
 		return false
 	}
 	r.name = append(r.name, c)
@@ -305,8 +298,7 @@ func (r *EventReader) stepBOM(c byte) bool {
 	return false
 }
 
-// startLine takes the first byte of a line. A blank one ends the event, if there is
-// any.
+// startLine consumes the first byte of a line. A blank line ends the event, if there is one.
 func (r *EventReader) startLine(c byte) bool {
 	switch c {
 	case '\n', '\r':
@@ -343,8 +335,7 @@ func (r *EventReader) startValue() {
 	}
 }
 
-// join moves the piece's data out of buf, because more will follow that does not
-// stand next to it.
+// join moves the piece's data out of buf, because more data will follow that is not adjacent.
 func (r *EventReader) join() {
 	if !r.joined {
 		r.joined = true
@@ -352,7 +343,7 @@ func (r *EventReader) join() {
 	}
 }
 
-// addValue takes the next n bytes of a line.
+// addValue consumes the next n bytes of a line.
 func (r *EventReader) addValue(n int) {
 	p := r.buf[r.pos : r.pos+n]
 	switch {
@@ -368,7 +359,7 @@ func (r *EventReader) addValue(n int) {
 	}
 }
 
-// endLine takes the first byte of a line's end.
+// endLine consumes the first byte of a line's end.
 func (r *EventReader) endLine(c byte) {
 	r.pos++
 	r.skipLF = c == '\r'
@@ -409,9 +400,9 @@ func lineLength(p []byte) int {
 	return n
 }
 
-// AppendEvent appends an event with the given id and type, each left out when it is
-// empty, and the data, a field for each of its lines. An id or type that cannot be
-// written, since it contains a line end or NUL, is left out too.
+// AppendEvent appends an event with the given id and type, each left out if it is empty, and the data,
+// one field for each of its lines. An id or type that contains a line end or NUL, which cannot be
+// written, is left out too.
 func AppendEvent(dst []byte, id, kind string, data []byte) []byte {
 	dst = appendField(dst, "id: ", id)
 	dst = appendField(dst, "event: ", kind)

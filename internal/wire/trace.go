@@ -2,7 +2,8 @@ package wire
 
 import "github.com/recoursehq/recourse/internal/json"
 
-// Keys of _meta by which a request says which trace it is a part of (SEP-414), and the headers that say the same.
+// Keys of _meta with which a request says which trace it is a part of (SEP-414), and the headers with
+// the same content.
 const (
 	MetaTraceParent = "traceparent"
 	MetaTraceState  = "tracestate"
@@ -13,10 +14,11 @@ const (
 	HeaderBaggage     = "Baggage"
 )
 
-// Trace is what a request says of its trace, as it stands there. What is missing, or not a string, is empty.
+// Trace is what a request says about its trace, verbatim. Members that are missing or not strings are
+// empty.
 type Trace struct{ Parent, State, Baggage string }
 
-// Trace returns what the message's _meta says of its trace.
+// Trace returns what the message's _meta says about its trace.
 func (m *Message) Trace() Trace {
 	if m.Kind != Request && m.Kind != Notification || m.Meta == nil {
 		return Trace{}
@@ -24,8 +26,8 @@ func (m *Message) Trace() Trace {
 	return Trace{m.text(memberMetaTraceParent), m.text(memberMetaTraceState), m.text(memberMetaBaggage)}
 }
 
-// WithTrace returns the text of the message with that trace in its _meta, in place of any other. It returns nil if
-// params or _meta is not an object.
+// WithTrace returns the text of the message with that trace in its _meta, replacing any other. It
+// returns nil if params or _meta is not an object.
 func (m *Message) WithTrace(t Trace) []byte {
 	if len(m.Params) > 0 && m.Params[0] != '{' || len(m.Meta) > 0 && m.Meta[0] != '{' {
 		return nil
