@@ -1,6 +1,6 @@
-// Package systems is what the reference systems have in common. Each is an MCP server
-// over package mcptool to copy from, with the tools of its source, a backend in the same
-// process, and a documented way to raise every failure of its contract.
+// Package systems holds what the reference systems have in common. Each is an MCP server that uses package
+// mcptool, to copy from, with the tools of its source, a backend in the same process, and a documented way to
+// cause every failure of its contract.
 package systems
 
 import (
@@ -15,11 +15,11 @@ type System interface {
 	MCPServer() *mcp.Server
 	// Handler serves Streamable HTTP, to clients of both eras.
 	Handler() http.Handler
-	// Entrance returns what a client of Handler has to bring.
+	// Entrance returns what a client of Handler must send.
 	Entrance() Entrance
 	// Scenes returns calls to try, and what they show.
 	Scenes() []Scene
-	// Close ends the backend.
+	// Close stops the backend.
 	Close() error
 }
 
@@ -34,14 +34,12 @@ type Scene struct {
 	Title     string
 	Tool      string
 	Arguments string // a JSON object
-	// Entrance is used in place of the system's, where it is about who calls; nil means
-	// the system's.
+	// Entrance replaces the system's in scenes about credentials; nil means the system's.
 	Entrance *Entrance
 }
 
-// MCPHandler returns the handler of server for clients of both eras: without
-// sessions, so that one of the modern era needs none and one of the legacy era is given
-// none.
+// MCPHandler returns the handler of server for clients of both eras. It has no sessions: the modern era needs
+// none, and clients of the legacy era get none.
 func MCPHandler(server *mcp.Server) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})

@@ -1,5 +1,5 @@
-// Package admin is what an operator's tools ask a gateway, on a listener of its own: whether it lives (/healthz), whether it
-// takes requests (/readyz), and what it has counted (/metrics, in Prometheus's form).
+// Package admin serves an operator's tools on a listener of its own: whether the gateway is alive (/healthz),
+// whether it takes requests (/readyz), and its metrics (/metrics, in Prometheus's format).
 package admin
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Admin is the listener of an operator, and an observer of the gateway. It is safe for concurrent use.
+// Admin is the operator's listener, and an observer of the gateway. It is safe for concurrent use.
 type Admin struct {
 	*metrics
 
 	registry  *prometheus.Registry
 	readiness readiness
-	console   http.Handler // nil: there is none
-	agents    http.Handler // of agents' tools; nil: there are none
+	console   http.Handler // nil: none
+	agents    http.Handler // tools for agents; nil: none
 	profiles  bool
 }
 
-// New returns the listener for a gateway of that version, whose parts are asked for their figures.
+// New returns the listener for a gateway of that version; from are the parts that supply metrics.
 func New(version string, from Sources) *Admin {
 	a := &Admin{registry: prometheus.NewRegistry()}
 	a.metrics = newMetrics(a.registry, version)
@@ -35,34 +35,34 @@ func New(version string, from Sources) *Admin {
 	return a
 }
 
-// Drain says that no new requests are taken: /readyz answers 503 from now on.
+// Drain makes /readyz answer 503 from now on: no new requests are taken.
 func (a *Admin) Drain() {
 	a.readiness.mu.Lock()
 	defer a.readiness.mu.Unlock()
 	a.readiness.draining = true
 }
 
-// Watch has /readyz say when a part does not work. The gateway serves all the same, unless the error is [ErrNotReady]. check honours
-// its context.
+// Watch makes /readyz report when a part does not work. The gateway still serves, unless the error is
+// [ErrNotReady]. check honours its context.
 func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
 	a.readiness.mu.Lock()
 	defer a.readiness.mu.Unlock()
 	a.readiness.parts = append(a.readiness.parts, part{name, check})
 }
 
-// Show has the listener also serve the console, at all other paths. It is called before [Admin.Handler].
+// Show makes the listener also serve the console, at all other paths. Call it before [Admin.Handler].
 func (a *Admin) Show(console http.Handler) { a.console = console }
 
-// Offer has the listener also serve tools to agents, at toolsPath. It is called before [Admin.Handler].
+// Offer makes the listener also serve tools to agents, at toolsPath. Call it before [Admin.Handler].
 func (a *Admin) Offer(tools http.Handler) { a.agents = tools }
 
-// Profile has the listener also serve Go's profiles, at /debug/pprof/. It is called before [Admin.Handler].
+// Profile makes the listener also serve Go's profiles, at /debug/pprof/. Call it before [Admin.Handler].
 func (a *Admin) Profile() { a.profiles = true }
 
 // toolsPath is where agents find their tools.
 const toolsPath = "/mcp"
 
-// Handler returns what answers an operator's tools.
+// Handler returns the handler for an operator's tools.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
@@ -97,7 +97,7 @@ func answerAs(w http.ResponseWriter, status int, contentType, text string) {
 	_, _ = io.WriteString(w, text+"\n") // a client that has gone needs no answer
 }
 
-// Serve answers on ln until ctx ends, and closes it.
+// Serve answers on ln until ctx ends, then closes ln.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener, log *slog.Logger) {
 	handler := a.Handler()
 	if addr, ok := ln.Addr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
@@ -107,14 +107,15 @@ func (a *Admin) Serve(ctx context.Context, ln net.Listener, log *slog.Logger) {
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // a scrape may be broken off
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // a scrape may be interrupted
 	defer stop()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		log.LogAttrs(ctx, slog.LevelError, "the admin listener has ended", slog.String("cause", err.Error()))
 	}
 }
 
-// ownNames refuses requests for other names than this machine's, by which a web page could read what is served on loopback.
+// ownNames refuses requests for names other than this machine's, with which a web page could read what is
+// served on loopback.
 func ownNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

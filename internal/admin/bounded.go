@@ -2,15 +2,15 @@ package admin
 
 import "sync"
 
-// Bounds of what a label may say: a server may list any number of tools, and a label's values are kept for ever.
+// Limits on the values of a label: a server may list any number of tools, and the values are kept forever.
 const (
-	maxTools   = 200 // of a server
+	maxTools   = 200 // per server
 	maxReasons = 50
-	// other stands for all values beyond that.
+	// other replaces all values beyond the limit.
 	other = "other"
 )
 
-// A bounded label has so many values, the first that come.
+// A bounded label has a limited number of values, the first to come.
 type bounded struct {
 	most int
 
@@ -20,7 +20,7 @@ type bounded struct {
 
 func newBounded(most int) *bounded { return &bounded{most: most, known: map[string]bool{"": true}} }
 
-// value returns the text if it is one of the values, and else what stands for the rest.
+// value returns the text if it is one of the values, and other if it is not.
 func (b *bounded) value(text string) string {
 	b.mu.RLock()
 	known := b.known[text]
@@ -39,7 +39,7 @@ func (b *bounded) value(text string) string {
 	return text
 }
 
-// bounds are the labels of one kind by server, whose names come from the configuration.
+// bounds are the labels of one kind by server. Servers' names come from the configuration.
 type bounds struct {
 	most int
 

@@ -9,7 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
-// seconds are the bounds of the buckets that OpenTelemetry's conventions for MCP advise, and sizes those of bytes.
+// seconds are the bucket bounds that OpenTelemetry's conventions for MCP advise, and sizes the bounds for
+// bytes.
 var (
 	seconds = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 	sizes   = []float64{256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
@@ -18,8 +19,8 @@ var (
 // listen is the method of a stream that lasts for hours.
 const listen = "subscriptions/listen"
 
-// metrics are what is counted as calls end. No label takes a value that a client can make up: tools are those that the server
-// lists, up to a bound, and methods those of MCP.
+// metrics are counted as calls end. No label takes a value that a client can make up: tools are those that
+// the server lists, up to a limit, and methods are those of MCP.
 type metrics struct {
 	duration, attempt, queued, size       *prometheus.HistogramVec
 	failures, attempts, limited, notAgain *prometheus.CounterVec
@@ -82,7 +83,7 @@ func (m *metrics) Ended(o *observe.Outcome) {
 	if o.Limit != "" {
 		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()
 	}
-	if o.Method != "" && o.Method != listen { // else it is a stream, or the end of a session
+	if o.Method != "" && o.Method != listen { // otherwise it is a stream, or the end of a session
 		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
 		m.size.WithLabelValues(o.Server).Observe(float64(o.Bytes))
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// checkTime is how long a part may take to say whether it works, and checkAge how long its word holds: whoever asks
-	// for readiness all the time does not ask the parts all the time.
+	// checkTime is how long a part may take to report whether it works, and checkAge how long its report
+	// counts: frequent requests for readiness do not query the parts each time.
 	checkTime = time.Second
 	checkAge  = time.Second
 )
@@ -26,19 +26,19 @@ type part struct {
 	check func(ctx context.Context) error
 }
 
-// ErrNotReady says that requests are refused for want of a part.
+// ErrNotReady says that the gateway refuses requests while a part is missing.
 var ErrNotReady = errors.New("requests are refused meanwhile")
 
-// readiness says whether the gateway takes requests, and what does not work. A gateway that has lost a part is ready all the same,
-// unless the error is [ErrNotReady]: it serves what it can, and an orchestrator that took all replicas out for the sake of their common
-// store would leave nobody to serve at all.
+// readiness reports whether the gateway takes requests, and what does not work. A gateway that has lost a
+// part is still ready, unless the error is [ErrNotReady]: it serves what it can. If replicas became unready
+// when their common store failed, an orchestrator would remove them all.
 type readiness struct {
 	mu       sync.Mutex
 	draining bool
 	parts    []part
 	checked  time.Time
 	troubles []trouble
-	refuses  bool // for want of one of the parts
+	refuses  bool // because one of the parts is missing
 }
 
 // A trouble is a part that does not work.
@@ -47,10 +47,10 @@ type trouble struct {
 	Cause string `json:"cause"`
 }
 
-// state is what /readyz says.
+// state is the content of /readyz.
 type state struct {
 	Ready    bool      `json:"ready"`
-	Reason   string    `json:"reason,omitempty"` // why it is not
+	Reason   string    `json:"reason,omitempty"` // why it is not ready
 	Troubles []trouble `json:"troubles,omitempty"`
 }
 
@@ -61,7 +61,7 @@ func (r *readiness) state(ctx context.Context) state {
 		return state{Reason: "draining"}
 	}
 	if now := time.Now(); now.Sub(r.checked) > checkAge {
-		r.ask(context.WithoutCancel(ctx)) // whoever asks next gets this answer, too
+		r.ask(context.WithoutCancel(ctx)) // the next request gets this answer, too
 		r.checked = now
 	}
 	s := state{Ready: !r.refuses, Troubles: r.troubles}
@@ -71,7 +71,7 @@ func (r *readiness) state(ctx context.Context) state {
 	return s
 }
 
-// ask asks all parts at once.
+// ask checks all parts at once.
 func (r *readiness) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -90,7 +90,7 @@ func (r *readiness) ask(ctx context.Context) {
 	}
 }
 
-// serve answers in JSON whoever asks for that, and in text otherwise.
+// serve answers in JSON if the request accepts it, and in text otherwise.
 func (r *readiness) serve(w http.ResponseWriter, req *http.Request) {
 	s := r.state(req.Context())
 	status := http.StatusOK

@@ -7,7 +7,8 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 )
 
-// Sources are the parts of the program that say what they hold when the metrics are read. What is nil is not there.
+// Sources are the parts of the program that report figures when the metrics are read. Those that are nil are
+// absent.
 type Sources struct {
 	Gateway     func() gateway.Figures
 	Protections func() []gateway.Protection
@@ -16,10 +17,10 @@ type Sources struct {
 	Journal     func() Journal
 }
 
-// Spans count those of the exporter.
+// Spans counts the exporter's spans.
 type Spans struct{ Sent, Dropped, Refused uint64 }
 
-// Journal counts the calls that were to be written down.
+// Journal counts the calls for the journal.
 type Journal struct{ Written, Lost uint64 }
 
 // A figure is a metric that is read from its source.
@@ -129,7 +130,7 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// protection says what holds calls back from a server. Of tools beyond the bound nothing is said one by one.
+// protection reports what holds calls back from a server. Tools beyond the limit are not reported one by one.
 func (s sources) protection(p gateway.Protection, say func(f figure, value float64, labels ...string)) {
 	level := map[breaker.Status]float64{breaker.StatusOpen: 1, breaker.StatusHalfOpen: 0.5}
 	tools := s.tools.of(p.Server)

@@ -1,14 +1,14 @@
-// Package args checks the arguments of a call against the inputSchema of its tool, and
-// says in a person's words everything that is wrong with them.
+// Package args checks the arguments of a call against the inputSchema of its tool, and describes in plain
+// words everything that is wrong with them.
 //
-// A library compiles a schema: drafts, references, the meta-schema. The evaluation is
-// ours, since the library's has no bounds: thirty lines of schema can ask for 2^30
-// evaluations, the number 1e9999999 makes it panic, 1e999999 takes 25 ms, and a list of a
-// million wrong items takes 400 MB. Nor does it say which parameters conflict in {"not":
-// {"required": ["a", "b"]}}. A test holds both to the same verdicts.
+// A library compiles a schema: drafts, references, the meta-schema. The evaluation is ours, since the
+// library's has no limits: thirty lines of schema can ask for 2^30 evaluations, the number 1e9999999 makes it
+// panic, 1e999999 takes 25 ms, and a list of a million wrong items takes 400 MB. The library also does not
+// say which parameters conflict in {"not": {"required": ["a", "b"]}}. A test makes sure that both give the
+// same verdicts.
 //
-// Arguments are checked to give a good answer, not for safety, since the server checks
-// them again. Where checking would cost too much, they pass.
+// Arguments are checked to give a good answer, not for safety, since the server checks them again. If
+// checking would cost too much, they pass.
 package args
 
 import (
@@ -24,14 +24,14 @@ import (
 // ruleRequired is the keyword for missing parameters.
 const ruleRequired = "required"
 
-// deciding lists the kinds of a record about arguments. The first that occurs decides.
+// deciding lists the kinds of a record about arguments. The first one that occurs decides.
 var deciding = []recourse.Kind{
 	recourse.KindMissingParam, recourse.KindInvalidType, recourse.KindConflictingParams,
 	recourse.KindInvalidValue, recourse.KindUnknownParam,
 }
 
-// kindOf returns the kind that breaking a rule stands for. For not and oneOf it also
-// depends on what is wanted: see [kindOfViolation].
+// kindOf returns the kind of a broken rule. For not and oneOf it also depends on what is wanted: see
+// [kindOfViolation].
 func kindOf(rule string) recourse.Kind {
 	switch rule {
 	case ruleRequired:
@@ -51,27 +51,24 @@ func kindOf(rule string) recourse.Kind {
 // cause, sorted by pointer, at most 20. For anyOf and oneOf it reports the branch that
 // the value comes closest to. Missing arguments count as {}.
 //
-// Got is at most 128 characters of JSON. It is absent for long objects and arrays, and
-// for secrets: by the schema (writeOnly, format: password) or by name. Names are cut to
-// 128 characters.
+// Got is at most 128 characters of JSON. It is absent for long objects and arrays, and for secrets, which are
+// recognized by the schema (writeOnly, format: password) or by name. Names are cut to 128 characters.
 //
-// Check returns nil for arguments that are not JSON, or that have more than 128 levels or
-// 2^14 values. It ends early, with what it has found so far, after 2^18 steps or when ctx
-// ends.
+// Check returns nil for arguments that are not JSON, or that have more than 128 levels or 2^14 values. It
+// stops after 2^18 steps or when ctx ends, and returns what it has found so far.
 func (s *Schema) Check(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, false)
 }
 
-// CheckNative is Check for a program that takes numbers as int64 and float64. It also
-// reports integers beyond ±9.2e18 and other numbers beyond a float64, which the schema
-// does not forbid: such a program fails on them in words of its own, or takes them for
-// other numbers.
+// CheckNative is Check for a program that takes numbers as int64 and float64. It also reports integers beyond
+// ±9.2e18 and other numbers beyond a float64, which the schema does not forbid: such a program fails on them
+// with its own error, or reads them as other numbers.
 func (s *Schema) CheckNative(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, true)
 }
 
-// Secrets returns the strings and numbers in the arguments of a call that are secrets by
-// the schema (writeOnly, format: password), as far as Check would get.
+// Secrets returns the strings and numbers in the arguments of a call that the schema marks as secret
+// (writeOnly, format: password), as far as Check would get.
 func (s *Schema) Secrets(ctx context.Context, arguments []byte) []string {
 	v, err := parse(arguments)
 	if err != nil {
@@ -135,12 +132,11 @@ func Kind(violations []recourse.Violation) recourse.Kind {
 	return deciding[best]
 }
 
-// onlyOneOf begins Want where parameters exclude each other.
+// onlyOneOf begins Want if parameters exclude each other.
 const onlyOneOf = "only one of "
 
-// kindOfViolation returns the kind that a violation stands for. Where parameters
-// conflict, Want names one of them or is empty; otherwise a single value breaks not or
-// oneOf, and is invalid.
+// kindOfViolation returns the kind of a violation. If parameters conflict, Want names one of them or is
+// empty; otherwise a single value breaks not or oneOf, and is invalid.
 func kindOfViolation(v recourse.Violation) recourse.Kind {
 	kind := kindOf(v.Rule)
 	if kind == recourse.KindConflictingParams && v.Want != "" && !strings.HasPrefix(v.Want, onlyOneOf) {
@@ -149,10 +145,9 @@ func kindOfViolation(v recourse.Violation) recourse.Kind {
 	return kind
 }
 
-// Error returns the record of a call that was refused for its arguments. Its kind is that
-// of [Kind]. The first violation of that kind is moved to the front, where contracts that
-// report a single one look for it; the others stay sorted by pointer. The message names
-// all of them, in up to 1000 characters.
+// Error returns the record of a call that was refused because of its arguments. Its kind is that of [Kind].
+// The first violation of that kind is moved to the front, where contracts that report a single one look for
+// it; the others stay sorted by pointer. The message names all of them, in up to 1000 characters.
 func Error(tool string, violations []recourse.Violation) *recourse.Error {
 	kind := Kind(violations)
 	violations = slices.Clone(violations)

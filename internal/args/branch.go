@@ -83,8 +83,7 @@ func (c *check) oneOf(n *node, v *value, at *place, out *report, seen *seen) boo
 	return len(matched) == 1
 }
 
-// fork returns a report for a branch of which it is not known yet whether its
-// faults matter.
+// fork returns a report for a branch whose faults may turn out not to matter.
 func (r *report) fork() *report {
 	if r == nil {
 		return nil
@@ -92,8 +91,8 @@ func (r *report) fork() *report {
 	return &report{}
 }
 
-// negated is the fault of a value that keeps a schema under not. If that schema requires
-// members, these are at fault.
+// negated is the fault of a value that matches a schema under not. If that schema requires members, these are
+// at fault.
 func negated(n *node, v *value, at *place) finding {
 	names := given(v, []*node{n.not})
 	if len(names) == 0 {
@@ -106,7 +105,7 @@ func negated(n *node, v *value, at *place) finding {
 	return f
 }
 
-// ambiguous is the fault of a value that keeps several branches of oneOf.
+// ambiguous is the fault of a value that matches several branches of oneOf.
 func ambiguous(matched []*node, n *node, v *value, at *place) finding {
 	names := given(v, matched)
 	if len(names) < 2 {
@@ -115,8 +114,8 @@ func ambiguous(matched []*node, n *node, v *value, at *place) finding {
 	return finding{at: at.member(names[0]), rule: "oneOf", node: n, value: v.member(names[0]), names: names}
 }
 
-// given returns which of the members that the schemas require v has. It returns nothing
-// if the schemas ask for anything else.
+// given returns the members required by the schemas that v has. It returns nothing if the schemas require
+// anything else.
 func given(v *value, schemas []*node) []string {
 	var names []string
 	for _, n := range schemas {
@@ -134,16 +133,15 @@ func given(v *value, schemas []*node) []string {
 	return names
 }
 
-// firstMatch returns the branches of n, which v is known to keep, that ask for
-// members which v has.
+// firstMatch returns the branches of n, all of which v matches, that require members which v has.
 func (n *node) firstMatch(v *value) []*node {
 	return slices.DeleteFunc(slices.Concat(n.any, n.one), func(branch *node) bool {
 		return len(branch.required) == 0 || slices.ContainsFunc(branch.required, func(name string) bool { return v.member(name) == nil })
 	})
 }
 
-// closest returns the faults of the branch that v comes closest to, or one fault
-// for all where the branches ask for the same thing in different forms.
+// closest returns the faults of the branch that v comes closest to, or a single fault if the branches require
+// the same thing in different forms.
 func closest(branches []*report, at *place, exactly bool) *report {
 	branches = slices.DeleteFunc(branches, func(r *report) bool { return len(r.found) == 0 })
 	if len(branches) == 0 {
@@ -181,12 +179,12 @@ func distance(r *report, at *place) int {
 	return sum
 }
 
-// isChoice reports whether f says that a value is of another sort altogether.
+// isChoice reports whether f says that a value is of a different sort altogether.
 func isChoice(f finding) bool {
 	return f.rule == "type" || f.rule == "const" || f.rule == "enum" || f.rule == "anyOf" || f.rule == "false"
 }
 
-// oneMissing joins branches that only ask for different members.
+// oneMissing joins branches that only require different members.
 func oneMissing(branches []*report, at *place, exactly bool) (finding, bool) {
 	var choices []string
 	for _, r := range branches {
@@ -207,7 +205,7 @@ func oneMissing(branches []*report, at *place, exactly bool) (finding, bool) {
 	return f, true
 }
 
-// oneValue joins branches that all want another value in the same place.
+// oneValue joins branches that all want a different value in the same place.
 func oneValue(branches []*report, at *place) (finding, bool) {
 	self := at.pointer()
 	var wants []string

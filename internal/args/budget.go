@@ -5,21 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// What the schemas of one list may cost.
+// The cost limits for the schemas of one list.
 const (
-	// MaxObjects and MaxInstructions are what the schemas of one list may cost
-	// together: objects take some 13 us and 0.5 KB each, instructions of patterns a
-	// microsecond and 350 bytes.
+	// MaxObjects and MaxInstructions limit the total cost of the schemas of one list: objects take some 13 us
+	// and 0.5 KB each, instructions of patterns a microsecond and 350 bytes.
 	MaxObjects = 20_000
-	// MaxInstructions is the bound of the patterns.
+	// MaxInstructions is the limit for the patterns.
 	MaxInstructions = 100_000
 )
 
 // errSpent says why a schema is not compiled although it is small enough by itself.
 var errSpent = errors.New("the schemas of the list have more objects than are compiled for one list")
 
-// A Budget is what the schemas that were made with it may cost together. It is safe
-// for concurrent use. A nil budget is one for each schema.
+// A Budget limits the total cost of the schemas that were made with it. It is safe for concurrent use. A nil
+// budget gives each schema a budget of its own.
 type Budget struct {
 	objects, instructions atomic.Int64 // left
 }
@@ -32,7 +31,7 @@ func NewBudget() *Budget {
 	return b
 }
 
-// take takes n of what is left, and reports whether there was as much.
+// take takes n of what is left, and reports whether there was enough.
 func take(left *atomic.Int64, n int) bool {
 	for have := left.Load(); have >= int64(n); have = left.Load() {
 		if left.CompareAndSwap(have, have-int64(n)) {

@@ -22,9 +22,8 @@ const (
 	maxListed = 10  // things in a list
 )
 
-// formats are those that are asserted, in the words of a person. The others are
-// used more loosely than they are defined: a time without an offset, a duration
-// such as 10s, an IRI.
+// formats are the formats that are checked, in plain words. The others are used more loosely than they are
+// defined: a time without an offset, a duration such as 10s, an IRI.
 var formats = map[string]string{
 	"date":         "an ISO 8601 date (format date)",
 	"date-time":    "an RFC 3339 date and time (format date-time)",
@@ -42,7 +41,7 @@ var typeNames = map[string]string{
 	"string": "a string", "array": "an array", "object": "an object",
 }
 
-// violation makes the texts of f; secrets are pointers to what must not be shown.
+// violation makes the texts of f; secrets are pointers to values that must not be shown.
 func (f finding) violation(secrets []string) recourse.Violation {
 	v := recourse.Violation{Pointer: f.pointer, Param: f.at.param(), Rule: f.rule}
 	if !f.hidden(secrets) {
@@ -81,8 +80,7 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	return v
 }
 
-// missing says what is expected of a missing parameter, if the schema does so in few
-// words.
+// missing describes what is expected of a missing parameter, if the schema does so in few words.
 func (f finding) missing() string {
 	for _, n := range f.node.reach() {
 		property := n.properties[f.at.name]
@@ -126,8 +124,8 @@ func (n *node) isSecret() bool {
 	return false
 }
 
-// reach returns n and the schemas that it applies, or may apply, to the same value, as
-// deep as a person would look.
+// reach returns n and the schemas that it applies, or may apply, to the same value, as deep as a reader would
+// look.
 func (n *node) reach() []*node {
 	const most = 100
 	nodes := []*node{n}
@@ -145,8 +143,8 @@ func (n *node) reach() []*node {
 	return nodes
 }
 
-// got returns a value as it may be shown: at most maxShown characters of JSON.
-// Objects and arrays that are longer, or that have a secret in them, are not.
+// got returns a value as it may be shown: at most maxShown characters of JSON. Objects and arrays that are
+// longer, or that contain a secret, are omitted.
 func (v *value) got() json.Value {
 	switch v.kind { //nolint:exhaustive // literals and numbers are alike
 	case '"':
@@ -182,7 +180,7 @@ func cutString(text string) json.Value {
 
 func quote(text string) []byte { return json.AppendQuote(nil, text) }
 
-// wanted says what the rule of f asks for.
+// wanted describes what the rule of f requires.
 func (f finding) wanted() string {
 	if f.want != "" {
 		return f.want
@@ -239,7 +237,7 @@ func (n *node) want(rule string) string {
 	}
 }
 
-// verb joins a parameter's name and what is wanted of it to a clause.
+// verb joins a parameter's name and its requirement to a clause.
 func verb(rule string) string {
 	switch rule {
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
@@ -254,7 +252,7 @@ func verb(rule string) string {
 	}
 }
 
-// describe says what a value has to be to keep a simple schema.
+// describe describes the values that match a simple schema.
 func describe(n *node) string {
 	switch {
 	case n.types != nil:
@@ -272,7 +270,7 @@ func describe(n *node) string {
 	}
 }
 
-// describeNot says what a value has to be in order not to keep n.
+// describeNot describes the values that do not match n.
 func describeNot(n *node) string {
 	switch {
 	case n.enum != nil:
@@ -326,7 +324,7 @@ func (f finding) suggestion() string {
 	return " (known and not given: " + list(known, "and") + ")"
 }
 
-// known returns the parameters that could stand beside those that are given.
+// known returns the parameters that could be given together with the present ones.
 func (f finding) known() []string {
 	schemas := []*node{f.node}
 	if f.rule == "unevaluatedProperties" {
@@ -369,8 +367,8 @@ func commas(texts []string) string {
 	return strings.Join(texts[:maxListed], ", ") + " and " + strconv.Itoa(len(texts)-maxListed) + " more"
 }
 
-// shown returns a name as it can stand in a sentence: short, and quoted where it
-// could pass for something else.
+// shown returns a name in a form that fits in a sentence: short, and quoted if it could be mistaken for
+// something else.
 func shown(name string) string {
 	name = cut(name, maxShown)
 	plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
@@ -382,8 +380,7 @@ func shown(name string) string {
 	return strconv.Quote(name)
 }
 
-// cut returns at most length characters of s, the last an ellipsis where some are
-// missing.
+// cut returns at most length characters of s; the last is an ellipsis if some are missing.
 func cut(s string, length int) string {
 	if len(s) <= length {
 		return s

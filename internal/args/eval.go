@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// maxSteps bounds the work of one check; a step takes some 100 ns. A schema of
-	// thirty lines can ask for 2^30 evaluations of the same value.
+	// maxSteps limits the work of one check; a step takes some 100 ns. A schema of thirty lines can ask for
+	// 2^30 evaluations of the same value.
 	maxSteps = 1 << 18
-	// maxNesting bounds the recursion: a $ref that leads back to itself without
-	// going into the value has no end.
+	// maxNesting limits the recursion: a $ref that leads back to itself without descending into the value
+	// never ends.
 	maxNesting = 2000
-	// findingSteps is what a finding costs.
+	// findingSteps is the cost of a finding.
 	findingSteps = 20
 )
 
-// check is one evaluation of arguments. When its steps are used up, every rule counts as
-// kept and no finding is added; those found before remain true.
+// check is one evaluation of arguments. When its steps are used up, every rule counts as met and no finding
+// is added; earlier findings remain true.
 type check struct {
 	ctx       context.Context //nolint:containedctx // a check is a part of its call
-	budget    *Budget         // of patterns that are not compiled yet
+	budget    *Budget         // for patterns that are not compiled yet
 	unchecked *atomic.Pointer[string]
 
 	steps   int  // left
-	native  bool // numbers have to be an int64 or a float64
+	native  bool // numbers must fit an int64 or a float64
 	nesting int
-	secrets []string // pointers to values that a schema calls secret
+	secrets []string // pointers to values that a schema marks as secret
 }
 
-// spend pays for n steps and reports whether they could be paid for.
+// spend pays for n steps and reports whether enough were left.
 func (c *check) spend(n int) bool {
 	if n > c.steps {
 		c.steps = 0
@@ -41,10 +41,10 @@ func (c *check) spend(n int) bool {
 	return true
 }
 
-// exhausted reports whether the results of branches cannot be trusted any more.
+// exhausted reports whether the results of branches can no longer be trusted.
 func (c *check) exhausted() bool { return c.steps <= 0 }
 
-// fail adds f to out, unless that is nil, and returns false.
+// fail adds f to out, unless out is nil, and returns false.
 func (c *check) fail(out *report, f finding) bool {
 	if out != nil && c.spend(findingSteps) && !c.exhausted() {
 		f.pointer = f.at.pointer()
@@ -53,13 +53,13 @@ func (c *check) fail(out *report, f finding) bool {
 	return false
 }
 
-// rule names a rule of n and whether v keeps it.
+// rule names a rule of n and says whether v meets it.
 type rule struct {
 	name string
 	kept bool
 }
 
-// rules adds the rules that are not kept and reports whether all are.
+// rules adds the rules that are broken and reports whether none is.
 func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) bool {
 	ok := true
 	for _, r := range rules {
@@ -70,9 +70,8 @@ func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) 
 	return ok
 }
 
-// eval reports whether v keeps n and adds to out what it breaks. With a nil out it ends
-// at the first fault. Members and items that n evaluates are marked in seen, unless that
-// is nil.
+// eval reports whether v matches n and adds to out what it breaks. With a nil out it stops at the first
+// fault. Members and items that n evaluates are marked in seen, unless seen is nil.
 func (c *check) eval(n *node, v *value, at *place, out *report, seen *seen) bool {
 	if !c.spend(1) || c.nesting >= maxNesting {
 		c.steps = 0
@@ -278,7 +277,7 @@ func (c *check) array(n *node, v *value, at *place, out *report, seen *seen) boo
 		switch {
 		case schema == nil:
 			continue
-		case schema.nothing: // the array is too long: said once
+		case schema.nothing: // the array is too long: reported once
 			ok = c.fail(out, finding{at: at, rule: name, node: n, value: v})
 			seen.allItems()
 			return ok && c.containing(n, v, at, out, seen)
@@ -323,8 +322,7 @@ func (c *check) containing(n *node, v *value, at *place, out *report, seen *seen
 		rule{"maxContains", n.maxContains == nil || matching <= *n.maxContains})
 }
 
-// unevaluated applies what holds for members and items that no other rule of n
-// has looked at.
+// unevaluated applies the rules for members and items that no other rule of n has evaluated.
 func (c *check) unevaluated(n *node, v *value, at *place, out *report, seen *seen) bool {
 	ok := true
 	if n.unevaluated != nil {

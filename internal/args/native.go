@@ -6,8 +6,8 @@ import "strconv"
 
 const typeInteger = "integer"
 
-// Between these an integer is an int64 for every decoder. One that goes through a float64
-// rounds to the next one, which may be out of range.
+// Every decoder can read an integer between these as an int64. A decoder that goes through a float64 rounds
+// to the next one, which may be out of range.
 var mostInteger, leastInteger = decimal{digits: "92", exp: 17}, decimal{negative: true, digits: "92", exp: 17}
 
 func isFloat(v *value) bool {
@@ -15,10 +15,10 @@ func isFloat(v *value) bool {
 	return err == nil
 }
 
-// integer checks a value that the schema calls an integer against these bounds.
+// integer checks a value that the schema calls an integer against these limits.
 func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bool {
 	switch {
-	case !isFloat(v): // which was found before
+	case !isFloat(v): // already reported
 		return true
 	case d.compare(mostInteger) > 0:
 		return c.fail(out, finding{at: at, rule: "maximum", node: n, value: v, want: "at most " + mostInteger.String()})
@@ -29,12 +29,12 @@ func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bo
 	}
 }
 
-// floats adds every number beyond a float64, wherever it stands.
+// floats reports every number beyond a float64, at any depth.
 func (c *check) floats(v *value, at *place, out *report) {
 	if !c.spend(1) {
 		return
 	}
-	switch v.kind { //nolint:exhaustive // only numbers are of interest, and what holds them
+	switch v.kind { //nolint:exhaustive // only numbers matter, and what contains them
 	case '0':
 		if !isFloat(v) {
 			c.fail(out, finding{at: at, rule: "maximum", node: &node{}, value: v, want: "a number that fits into 64 bits"})

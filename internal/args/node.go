@@ -13,8 +13,8 @@ import (
 
 const formatPassword = "password"
 
-// node is one schema in the form that is evaluated. The drafts' different
-// spellings of the same rule are one here.
+// node is one schema in the form that is evaluated. Rules that the drafts spell differently are the same
+// here.
 type node struct {
 	nothing bool // the schema false
 	types   []string
@@ -77,13 +77,12 @@ type patternProperty struct {
 	schema  *node
 }
 
-// builder makes nodes of a compiled schema. Schemas may refer to each other in
-// circles, so each is made once.
+// builder makes nodes from a compiled schema. Schemas may refer to each other in cycles, so each is made
+// once.
 type builder struct {
 	nodes map[*jsonschema.Schema]*node
 	err   error
-	// A dynamic reference is resolved as it is written, which is right as long as
-	// no other resource is embedded.
+	// A dynamic reference is resolved as written, which is right as long as no other resource is embedded.
 	dynamic, embedded bool
 }
 
@@ -221,7 +220,7 @@ func (b *builder) object(n *node, s *jsonschema.Schema) {
 	schemas := map[string]*jsonschema.Schema{}
 	maps.Copy(required, s.DependentRequired)
 	maps.Copy(schemas, s.DependentSchemas)
-	for name, d := range s.Dependencies { // until draft 7 both were this
+	for name, d := range s.Dependencies { // until draft 7 this was both
 		switch d := d.(type) {
 		case []string:
 			required[name] = d
@@ -257,7 +256,7 @@ func (b *builder) array(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// orBool returns the node of what older drafts allow to be a plain boolean.
+// orBool returns the node of a schema that older drafts allow to be a plain boolean.
 func (b *builder) orBool(v any) *node {
 	switch v := v.(type) {
 	case bool:

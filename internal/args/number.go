@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxDigits bounds the numbers that are calculated with: a number of ten
-// characters may stand for one of a million digits.
+// maxDigits limits the numbers used in calculations: a number of ten characters may mean one of a million
+// digits.
 const maxDigits = 1000
 
 // decimal is a JSON number, exact and of any size: digits times ten to the power
@@ -18,8 +18,8 @@ type decimal struct {
 	exp      int
 }
 
-// parseDecimal reads a JSON number. ok is false if the exponent does not fit into an int:
-// nobody can mean such a number.
+// parseDecimal reads a JSON number. ok is false if the exponent does not fit into an int: nobody means such a
+// number.
 func parseDecimal(number string) (d decimal, ok bool) {
 	number, d.negative = strings.CutPrefix(number, "-")
 	mantissa := number
@@ -42,7 +42,7 @@ func parseDecimal(number string) (d decimal, ok bool) {
 	return d, true
 }
 
-// fromRat returns the decimal of a bound that was written as one.
+// fromRat returns the decimal of a limit that was written as one.
 func fromRat(r *big.Rat) *decimal {
 	if r == nil {
 		return nil
@@ -82,12 +82,12 @@ func (d decimal) compare(o decimal) int {
 		return -s
 	case size > other:
 		return s
-	default: // the same power of ten: the digits compare as texts do
+	default: // the same power of ten: the digits compare like strings
 		return s * strings.Compare(d.digits, o.digits)
 	}
 }
 
-// whole reports whether d is an integer, however it was written.
+// whole reports whether d is an integer, in any spelling.
 func (d decimal) whole() bool { return d.exp >= 0 }
 
 // multipleOf reports whether d is a multiple of unit. A number of more than

@@ -16,10 +16,10 @@ const (
 	classSize = 16
 )
 
-// pattern is a regular expression of a schema, in the dialect of ECMAScript. It is
-// compiled when it is first needed. What Go's engine cannot run (look-around, back
-// references) matches everything: one such pattern must not switch off the rest of a
-// schema. The same goes for what the budget does not allow.
+// pattern is a regular expression of a schema, in the dialect of ECMAScript. It is compiled when it is first
+// needed. Patterns that Go's engine cannot run (look-around, back references) match everything: one such
+// pattern must not switch off the rest of a schema. The same goes for patterns that the budget does not
+// allow.
 type pattern struct {
 	source string
 
@@ -34,14 +34,13 @@ var _ jsonschema.Regexp = (*pattern)(nil)
 // newPattern satisfies [jsonschema.RegexpEngine]. It returns no error.
 func newPattern(source string) (jsonschema.Regexp, error) { return &pattern{source: source}, nil }
 
-// String returns the pattern as the schema has it.
+// String returns the pattern as written in the schema.
 func (p *pattern) String() string { return p.source }
 
 // MatchString satisfies [jsonschema.Regexp]; the library matches nothing.
 func (p *pattern) MatchString(string) bool { return true }
 
-// matches reports whether text contains a match, as far as there is a step left to
-// find out.
+// matches reports whether text contains a match, as far as the steps left allow.
 func (c *check) matches(p *pattern, text string) bool {
 	if c.ctx.Err() != nil {
 		c.steps = 0
@@ -58,8 +57,8 @@ func (c *check) matches(p *pattern, text string) bool {
 	return !c.spend(4+len(text)*p.size/32) || p.expr.MatchString(text)
 }
 
-// compile compiles the pattern, unless that costs more than is left. The cost is
-// counted before it arises: a repetition {1,500} makes 500 of what it repeats.
+// compile compiles the pattern, unless that costs more than is left. The cost is computed beforehand: a
+// repetition {1,500} makes 500 copies of what it repeats.
 func (p *pattern) compile(budget *Budget) {
 	reading := len(p.source) + classSize*strings.Count(strings.ToLower(p.source), `\p`)
 	if len(p.source) > maxPattern || !take(&budget.instructions, reading) {
@@ -75,7 +74,7 @@ func (p *pattern) compile(budget *Budget) {
 		p.refused = true
 		return
 	}
-	p.expr, _ = regexp.Compile(translated) // what it cannot run matches everything
+	p.expr, _ = regexp.Compile(translated) // patterns that it cannot run match everything
 }
 
 // translate rewrites the escapes that ECMAScript and Python spell differently.

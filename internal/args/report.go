@@ -10,7 +10,7 @@ import (
 // maxViolations is how many violations are reported.
 const maxViolations = 20
 
-// place is where in the arguments a value stands.
+// place is the location of a value in the arguments.
 type place struct {
 	parent *place // nil: the arguments themselves
 	name   string
@@ -22,7 +22,7 @@ func (p *place) item(i int) *place { return &place{p, strconv.Itoa(i)} }
 // member returns the place of a member of the object at p.
 func (p *place) member(name string) *place { return &place{p, name} }
 
-// path returns the names that lead to p. Those that are too long to show are cut.
+// path returns the names that lead to p. Names that are too long to show are cut.
 func (p *place) path() []string {
 	var path []string
 	for ; p.parent != nil; p = p.parent {
@@ -44,20 +44,19 @@ func (p *place) pointer() string {
 	return b.String()
 }
 
-// param returns p as a person writes it.
+// param returns p in the form that people write.
 func (p *place) param() string { return strings.Join(p.path(), ".") }
 
-// finding is one leaf cause. Its texts are made when it is known that it is
-// among those that are reported.
+// finding is one leaf cause. Its texts are only made if it is reported.
 type finding struct {
 	pointer string
 	at      *place
 	rule    string
 	node    *node    // the schema that was broken
-	value   *value   // what stands there; nil: nothing, or not shown
-	want    string   // in place of what node says of rule
+	value   *value   // the value there; nil: none, or not shown
+	want    string   // replaces what node says about rule
 	of      *value   // the object that has an unknown parameter
-	names   []string // other parameters that have a part in it
+	names   []string // other parameters involved
 }
 
 // report holds the first findings by pointer, then by kind and rule.

@@ -12,31 +12,29 @@ import (
 )
 
 const (
-	// MaxSchema is the size of a schema that is compiled, in bytes.
+	// MaxSchema is the size in bytes of the largest schema that is compiled.
 	MaxSchema = 256 << 10
-	// maxNodes and maxPointers bound the objects of a schema and the length of all
-	// pointers to them together: compiling takes time by the square of the one and
-	// memory by the other. Of simple values, such as those of an enum, valuesPerNode
-	// count as one object.
+	// maxNodes and maxPointers limit the objects of a schema and the total length of the pointers to them:
+	// compiling takes time by the square of the one and memory by the other. Of simple values, such as those
+	// of an enum, valuesPerNode count as one object.
 	maxNodes      = 4000
 	maxPointers   = 1 << 20
 	valuesPerNode = 4
 
-	// baseURL is hierarchical, so that a relative reference names another document, which
-	// does not exist. With an opaque one (urn:tool) the library would take it for a
-	// reference to the schema itself.
+	// baseURL is hierarchical, so that a relative reference names another document, which does not exist.
+	// With an opaque one (urn:tool) the library would take it for a reference to the schema itself.
 	baseURL = "tool:///inputSchema"
 )
 
 // Schema is a compiled inputSchema. It is safe for concurrent use.
 type Schema struct {
 	root      *node
-	budget    *Budget                // for its patterns, which are compiled when they are first needed
+	budget    *Budget                // for its patterns, which are compiled when first needed
 	unchecked atomic.Pointer[string] // a pattern that costs too much
 }
 
-// Unchecked returns a pattern that a check has met and that would have cost more than is
-// allowed, so that it counts as kept; "" if there is none.
+// Unchecked returns a pattern that a check has met and that would have cost more than is allowed, so that it
+// counts as met; "" if there is none.
 func (s *Schema) Unchecked() string {
 	if source := s.unchecked.Load(); source != nil {
 		return *source
@@ -44,19 +42,17 @@ func (s *Schema) Unchecked() string {
 	return ""
 }
 
-// drafts are tried in turn for a schema that names none. MCP says that it is of
-// 2020-12; older forms that contradict it (a list as "items", a boolean
-// "exclusiveMinimum") are common all the same.
+// drafts are tried in turn for a schema that names none. MCP says that it is of 2020-12, but older forms that
+// contradict it (a list as "items", a boolean "exclusiveMinimum") are common.
 var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
 
-// Compile prepares the inputSchema of a tool. It comes from a server and may be hostile:
-// nothing is loaded, so that a $ref reaches only into the schema itself. A schema of more
-// than 256 KiB, 128 levels or 4000 objects is refused, and so is one that costs more than
-// the budget has left. A pattern that costs too much counts as kept: see
-// [Schema.Unchecked].
+// Compile prepares the inputSchema of a tool. It comes from a server and may be hostile: nothing is loaded,
+// so a $ref can only refer to the schema itself. A schema of more than 256 KiB, 128 levels or 4000 objects is
+// refused, and so is one that costs more than the budget has left. A pattern that costs too much counts as
+// met: see [Schema.Unchecked].
 //
-// If a schema is refused, the caller should let calls pass: a server may use what cannot
-// be checked here.
+// If a schema is refused, the caller should let calls pass: a server may use features that cannot be checked
+// here.
 func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
 	if budget == nil {
 		budget = NewBudget()
@@ -83,7 +79,7 @@ func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
 	return s, nil
 }
 
-// compileDrafts compiles the schema in the first draft that it can be read in.
+// compileDrafts compiles the schema in the first draft that can read it.
 func compileDrafts(doc any) (*Schema, error) {
 	if members, ok := doc.(map[string]any); ok && members["$schema"] != nil {
 		return compile(doc, drafts[0])
@@ -101,11 +97,11 @@ func compileDrafts(doc any) (*Schema, error) {
 	return nil, first
 }
 
-// compile leaves drafts, references and the check against the meta-schema to the
-// library, and makes what is evaluated from its result.
+// compile leaves drafts, references and the check against the meta-schema to the library, and makes the nodes
+// from its result.
 func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	defer func() {
-		if r := recover(); r != nil { // the library trusts its input more than we may
+		if r := recover(); r != nil { // the library trusts its input more than we can
 			s, err = nil, fmt.Errorf("compile inputSchema: %v", r)
 		}
 	}()
@@ -130,7 +126,7 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	return &Schema{root: root}, nil
 }
 
-// size adds up what a schema costs to compile.
+// size adds up what compiling a schema costs.
 type size struct{ nodes, values, pointers int }
 
 func (s *size) objects() int { return s.nodes + s.values/valuesPerNode }

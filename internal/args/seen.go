@@ -1,7 +1,7 @@
 package args
 
-// seen remembers which members and items of one value some rule has looked at,
-// for unevaluatedProperties and unevaluatedItems. A nil seen remembers nothing.
+// seen records which members and items of one value some rule has evaluated, for unevaluatedProperties and
+// unevaluatedItems. A nil seen records nothing.
 type seen struct {
 	members map[string]bool
 	items   map[int]bool
@@ -10,7 +10,7 @@ type seen struct {
 
 func newSeen() *seen { return &seen{members: map[string]bool{}, items: map[int]bool{}} }
 
-// fork returns a seen for a rule that counts only if it is kept.
+// fork returns a seen for a rule that only counts if it is met.
 func (s *seen) fork() *seen {
 	if s == nil {
 		return nil

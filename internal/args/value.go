@@ -13,16 +13,16 @@ import (
 
 const (
 	maxDepth  = 128     // levels of a schema and of arguments
-	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are looked at
+	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are examined
 	fewNames  = 16      // members up to which searching beats an index
 )
 
 var errBounds = errors.New("deeper or larger than what is checked")
 
-// value is a JSON value that remembers how it was sent.
+// value is a JSON value that keeps its original text.
 type value struct {
 	kind    json.Kind // n t f " 0 { [
-	raw     []byte    // the text of it, part of the input
+	raw     []byte    // its text, part of the input
 	members []member  // of an object, in the order sent
 	items   []value   // of an array
 	index   map[string]int
@@ -52,9 +52,9 @@ func (v *value) member(name string) *value {
 // parser builds values from tokens.
 type parser struct {
 	dec   *json.Decoder
-	from  bytes.Buffer // that dec reads, as a whole
+	from  bytes.Buffer // the whole text that dec reads
 	input []byte
-	left  int // values that may still come
+	left  int // values that may still follow
 }
 
 var parsers = sync.Pool{New: func() any { return newParser() }}
@@ -68,7 +68,7 @@ func parse(input []byte) (*value, error) {
 	return p.parse(input)
 }
 
-// parse holds nothing of the input afterwards.
+// parse keeps nothing of the input afterwards.
 func (p *parser) parse(input []byte) (*value, error) {
 	p.reset(input)
 	defer p.reset(nil)
@@ -150,8 +150,7 @@ func (p *parser) array(v *value, depth int) error {
 	return nil
 }
 
-// text returns the text of a string. It is made when a rule asks for it: most ask
-// for the type alone.
+// text returns the text of a string. It is made on demand: most rules only need the type.
 func (v *value) text() string {
 	if !bytes.ContainsRune(v.raw, '\\') {
 		return string(v.raw[1 : len(v.raw)-1])
@@ -160,8 +159,8 @@ func (v *value) text() string {
 	return string(text)
 }
 
-// canonical returns a spelling that two values share exactly if they are equal:
-// 1.0 is 1, and the order of members does not matter.
+// canonical returns a spelling that two values share if and only if they are equal: 1.0 is 1, and the order
+// of members does not matter.
 func (v *value) canonical() string {
 	var b strings.Builder
 	v.writeCanonical(&b)
@@ -202,8 +201,7 @@ func (v *value) writeCanonical(b *strings.Builder) {
 	}
 }
 
-// writeText writes a text with its length before it, so that no text can pass for
-// two.
+// writeText writes a text after its length, so that no text can be mistaken for two.
 func writeText(b *strings.Builder, text string) {
 	b.WriteString(`"` + strconv.Itoa(len(text)) + ":" + text)
 }

@@ -22,7 +22,8 @@ func bearer(header http.Header) (string, error) {
 	return token, nil
 }
 
-// single returns the value of a header with credentials. Two values are refused, since two readers could each take another.
+// single returns the value of a header with credentials. Two values are refused, since two readers could each
+// use a different one.
 func single(header http.Header, name string) (string, error) {
 	switch values := header[name]; {
 	case len(values) > 1:

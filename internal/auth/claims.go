@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// claims are what a token says (RFC 7519, section 4).
+// claims are the content of a token (RFC 7519, section 4).
 type claims struct {
 	Issuer    string     `json:"iss"`
 	Subject   string     `json:"sub"`
@@ -22,13 +22,13 @@ type claims struct {
 	NotBefore *float64   `json:"nbf"`
 	IssuedAt  *float64   `json:"iat"`
 	Scope     json.Value `json:"scope"` // RFC 8693, section 4.2
-	Scp       json.Value `json:"scp"`   // the same elsewhere
+	Scp       json.Value `json:"scp"`   // the same at other issuers
 
 	payload json.Value
 }
 
-// parseClaims reads the payload of a token. One with two members of a name is refused, since two readers could each take
-// another one.
+// parseClaims reads the payload of a token. If it has two members of the same name it is refused, since two
+// readers could each use a different one.
 func parseClaims(payload []byte) (*claims, error) {
 	c := &claims{payload: payload}
 	if err := json.Unmarshal(payload, c); err != nil {
@@ -71,7 +71,7 @@ func (c *claims) check(rule *TokenRule, now time.Time) error {
 	return nil
 }
 
-// identity returns who the token says that the caller is.
+// identity returns the caller that the token names.
 func (c *claims) identity(rule *TokenRule) (authn.Identity, error) {
 	name, _ := c.text(rule.NameClaim)
 	org, ok := c.text(rule.OrgClaim)
@@ -97,7 +97,7 @@ func (c *claims) claim(name string) json.Value {
 	return json.Lookup(c.payload, json.Pointer(name))
 }
 
-// text returns a claim that is a text, or a number such as an organisation's.
+// text returns a claim that is a text, or a number such as an organisation's id.
 func (c *claims) text(name string) (text string, ok bool) {
 	switch raw := c.claim(name); raw.Kind() {
 	case '"':
@@ -129,10 +129,10 @@ func words(raw json.Value) []string {
 	return strings.Fields(strings.Join(list, " "))
 }
 
-// maxName bounds the names of callers, in bytes.
+// maxName limits the names of callers, in bytes.
 const maxName = 256
 
-// isName reports whether a text can stand in logs and headers as somebody's name.
+// isName reports whether a text can be used as a caller's name in logs and headers.
 func isName(text string) bool {
 	return text != "" && len(text) <= maxName && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/recoursehq/recourse/authn"
 )
 
-// Headers verifies callers by a key in a header of its own and, if ID is not "", by the name of the key in another.
+// Headers verifies callers by a key in a header of their own and, if ID is not "", by the name of the key in
+// another.
 type Headers struct {
 	*Keys
 

@@ -1,7 +1,7 @@
-// Package auth finds out who calls: by an API key, a JWT, a pair of headers, or by the address alone.
+// Package auth identifies callers: by an API key, a JWT, a pair of headers, or only by the address.
 //
-// Each way is an [authn.Authenticator], a file each; [AnyOf] joins several. What is compared with a secret is compared in constant
-// time, and no secret is kept, logged or part of an error: keys are known by their SHA-256 only.
+// Each way is an [authn.Authenticator] in a file of its own; [AnyOf] joins several. Secrets are compared in
+// constant time, and no secret is kept, logged or part of an error: keys are only known by their SHA-256.
 package auth
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// How an identity was verified.
+// The ways in which an identity was verified.
 const (
 	MethodKey      = "key"
 	MethodJWT      = "jwt"
@@ -21,15 +21,16 @@ const (
 	MethodLoopback = "loopback"
 )
 
-// A Refusal is why nobody was verified. It is the error of every authenticator here.
-type Refusal struct { //nolint:errname // it is who calls that is refused
+// A Refusal says why a caller was not verified. It is the error of every authenticator here.
+type Refusal struct { //nolint:errname // it is the caller who is refused
 	Record *recourse.Error
-	// At is [contract.AtCredentialsMissing], [contract.AtCredentialsInvalid], or [contract.AtSession] where the credentials
-	// are not what is at fault.
+	// At is [contract.AtCredentialsMissing], [contract.AtCredentialsInvalid], or [contract.AtSession] if the
+	// credentials are not at fault.
 	At contract.At
-	// Scopes are those that a token needs, if it lacks one.
+	// Scopes are the scopes that the token needs, if it lacks one.
 	Scopes []string
-	// Elsewhere says that another authenticator may know the credentials, or other ones in the request.
+	// Elsewhere says that another authenticator may accept the credentials, or other credentials in the
+	// request.
 	Elsewhere bool
 }
 
@@ -39,7 +40,7 @@ func (r *Refusal) Error() string { return r.Record.Error() }
 // Unwrap returns the record.
 func (r *Refusal) Unwrap() error { return r.Record }
 
-// RefusalOf returns what an [authn.Authenticator] has refused somebody for.
+// RefusalOf returns the reason in an error of an [authn.Authenticator].
 func RefusalOf(err error) *Refusal {
 	if no, ok := errors.AsType[*Refusal](err); ok {
 		return no
@@ -61,17 +62,18 @@ func missing(format string, args ...any) error {
 
 func invalid(e *recourse.Error) error { return &Refusal{Record: e, At: contract.AtCredentialsInvalid} }
 
-// unknown is the refusal of credentials that another authenticator may know.
+// unknown is the refusal of credentials that another authenticator may accept.
 func unknown(e *recourse.Error) error {
 	return &Refusal{Record: e, At: contract.AtCredentialsInvalid, Elsewhere: true}
 }
 
-// AnyOf asks authenticators in order. The first one that knows the credentials decides.
+// AnyOf tries authenticators in order. The first one that knows the credentials decides.
 type AnyOf []authn.Authenticator
 
 var _ authn.Authenticator = AnyOf(nil)
 
-// Authenticate implements [authn.Authenticator]. If none of them knows the credentials, the refusal that tells most is returned.
+// Authenticate implements [authn.Authenticator]. If none of them knows the credentials, it returns the most
+// informative refusal.
 func (all AnyOf) Authenticate(r *http.Request) (authn.Identity, error) {
 	told := RefusalOf(missing("No credentials are accepted here."))
 	for i, a := range all {
@@ -90,7 +92,7 @@ func (all AnyOf) Authenticate(r *http.Request) (authn.Identity, error) {
 	return authn.Identity{}, told
 }
 
-// tells ranks places by how much they tell the caller.
+// tells ranks places by how informative they are to the caller.
 func tells(at contract.At) int {
 	switch at {
 	case contract.AtCredentialsInvalid:

@@ -16,28 +16,29 @@ import (
 	"github.com/recoursehq/recourse/internal/recent"
 )
 
-// Algorithms are the signature algorithms that may be accepted. Those with a shared secret, and none, are not among them.
+// Algorithms are the signature algorithms that may be accepted. Those with a shared secret, and "none", are
+// excluded.
 func Algorithms() []string {
 	return []string{string(jose.ES256), string(jose.RS256), string(jose.EdDSA)}
 }
 
-// A TokenRule says whose tokens are accepted, and what their claims say of the caller. A claim is a name, or a JSON Pointer if
-// it begins with a slash.
+// A TokenRule says whose tokens are accepted, and which claims describe the caller. A claim is a name, or a
+// JSON Pointer if it begins with a slash.
 type TokenRule struct {
 	Access     string
-	Issuer     string   // what iss must be
-	Audiences  []string // of which aud must name one
+	Issuer     string   // the required iss
+	Audiences  []string // aud must name one of these
 	Algorithms []string
 	Leeway     time.Duration // between the clocks
-	Scopes     []string      // that every token needs
+	Scopes     []string      // required of every token
 
 	NameClaim, OrgClaim, RolesClaim string
 }
 
 const (
-	// maxToken bounds a token, in bytes.
+	// maxToken limits a token, in bytes.
 	maxToken = 16 << 10
-	// A token that was verified is believed for tokenFresh, and maxTokens of them are remembered.
+	// A verified token is trusted for tokenFresh, and up to maxTokens of them are remembered.
 	tokenFresh = time.Minute
 	maxTokens  = 10_000
 )
@@ -58,7 +59,7 @@ type knownToken struct {
 
 var _ authn.Authenticator = (*JWT)(nil)
 
-// NewJWT returns an authenticator for tokens that are signed by one of the keys.
+// NewJWT returns an authenticator for tokens that are signed with one of the keys.
 func NewJWT(rule TokenRule, keys *KeySet) *JWT {
 	return &JWT{
 		verifier: newVerifier(rule, keys),
@@ -93,14 +94,14 @@ func (j *JWT) Authenticate(r *http.Request) (authn.Identity, error) {
 	return who, nil
 }
 
-// NoScope is the refusal of a caller whose token lacks some of the scopes that it needs.
+// NoScope is the refusal of a caller whose token lacks some of the required scopes.
 func NoScope(needs, lacks []string) *Refusal {
 	e := recourse.New(recourse.KindMissingScope, "").WithMessage("The token lacks the scope %s.", strings.Join(lacks, ", ")).
 		With(func(e *recourse.Error) { e.MissingScopes = lacks })
 	return &Refusal{Record: e, At: contract.AtSession, Scopes: needs}
 }
 
-// without returns the wanted ones that are not there.
+// without returns the wanted ones that are missing.
 func without(there, wanted []string) []string {
 	var lacks []string
 	for _, name := range wanted {

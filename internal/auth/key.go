@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// A Key is an API key as it is kept: without its secret.
+// A Key is an API key as it is stored: without its secret.
 type Key struct {
-	ID      string // "" of one in the configuration
-	Name    string // of the caller; several keys may have it, while one takes the place of another
+	ID      string // "" for keys of the configuration
+	Name    string // of the caller; several keys may have it, while one replaces another
 	Org     string
 	Roles   []string
 	Hash    Hash
 	Expires time.Time // zero: never
-	Revoked time.Time // zero: it is not
+	Revoked time.Time // zero: it is not revoked
 }
 
-// A Hash is the SHA-256 of a whole key. A key is 256 random bits, so that nothing slower is needed.
+// A Hash is the SHA-256 of a whole key. A key is 256 random bits, so a slower hash is not needed.
 type Hash [sha256.Size]byte
 
 // HashOf returns the hash of a key.
@@ -29,7 +29,7 @@ func HashOf(key string) Hash { return sha256.Sum256([]byte(key)) }
 // hashPrefix names the algorithm in a written hash.
 const hashPrefix = "sha256:"
 
-// String returns the hash as configurations have it.
+// String returns the hash as written in configurations.
 func (h Hash) String() string { return hashPrefix + hex.EncodeToString(h[:]) }
 
 // ParseHash reads what String returns.
@@ -58,7 +58,7 @@ func NewKey() (key, id string) {
 	return keyPrefix + id + "_" + keyEncoding.EncodeToString(random[:]), id
 }
 
-// KeyID returns the id in a key of the form that NewKey returns.
+// KeyID returns the id in a key from NewKey.
 func KeyID(key string) (id string, ok bool) {
 	rest, ok := strings.CutPrefix(key, keyPrefix)
 	id, secret, _ := strings.Cut(rest, "_")

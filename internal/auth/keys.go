@@ -19,15 +19,15 @@ import (
 type KeyStore interface {
 	// Key returns the key with that id, or nil if there is none.
 	Key(ctx context.Context, id string) (*Key, error)
-	// Note notes that a key has let somebody in. It does not wait.
+	// Note records that a key has let a caller in. It does not block.
 	Note(id string)
 }
 
-// Keys are the API keys of an access entry: those of the configuration, and those of a store.
+// Keys are the API keys of an access entry: those in the configuration, and those in a store.
 type Keys struct {
 	access string
 	fixed  map[Hash]*Key
-	stored *storedKeys // nil: there is no store
+	stored *storedKeys // nil: no store
 }
 
 // NewKeys returns the keys of an access entry; store may be nil.
@@ -69,10 +69,10 @@ func (k *Keys) identity(key *Key, by string, headers ...string) authn.Identity {
 // errNoKey is the cause of a refusal in the log.
 var errNoKey = errors.New("there is no such API key")
 
-// find returns the key that a caller has sent, if it may be used.
+// find returns the key that a caller has sent, if it is valid.
 func (k *Keys) find(ctx context.Context, text string) (*Key, error) {
 	hash := HashOf(text)
-	key := k.fixed[hash] // found by a hash: how long it takes tells nothing of the keys
+	key := k.fixed[hash] // found by a hash: the time this takes reveals nothing about the keys
 	if id, ok := KeyID(text); ok && key == nil && k.stored != nil {
 		var err error
 		if key, err = k.stored.get(ctx, id); err != nil {
@@ -98,19 +98,19 @@ func (k *Keys) find(ctx context.Context, text string) (*Key, error) {
 }
 
 const (
-	// unavailableWait is how long a caller is told to wait when credentials cannot be checked.
+	// unavailableWait is the Retry-After for callers whose credentials cannot be checked.
 	unavailableWait = 5 * time.Second
-	// keyFresh is how long a stored key is used before it is looked up again, and keyStale how long it still is if the store
-	// does not answer.
+	// keyFresh is how long a stored key is used before it is looked up again, and keyStale how long it may be
+	// used if the store does not answer.
 	keyFresh = 2 * time.Second
 	keyStale = time.Minute
-	// maxStoredKeys bounds the keys that are remembered, those that do not exist included.
+	// maxStoredKeys limits the keys that are remembered, including those that do not exist.
 	maxStoredKeys = 10_000
-	// lookupTimeout bounds one question to the store.
+	// lookupTimeout limits one query to the store.
 	lookupTimeout = 5 * time.Second
 )
 
-// storedKeys remembers what the store has said for a short time.
+// storedKeys remembers the store's answers for a short time.
 type storedKeys struct {
 	store KeyStore
 
@@ -118,7 +118,7 @@ type storedKeys struct {
 	known *recent.Map[string, *storedKey]
 }
 
-// A storedKey is what the store says of an id. It is looked up by one caller at a time.
+// A storedKey is the store's answer about an id. Only one caller looks it up at a time.
 type storedKey struct {
 	looking chan struct{} // holds a token while nobody looks it up
 
@@ -144,7 +144,7 @@ func (s *storedKeys) slot(id string) *storedKey {
 	return k
 }
 
-// within returns what was said of the key no longer ago than that.
+// within returns the key if it was looked up no longer ago than age.
 func (k *storedKey) within(age time.Duration) (key *Key, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *storedKeys) get(ctx context.Context, id string) (*Key, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { k.looking <- struct{}{} }()
-	if key, ok := k.within(keyFresh); ok { // somebody else has looked
+	if key, ok := k.within(keyFresh); ok { // another caller has looked it up
 		return key, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)

@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// setFresh is how long a key set is used before it is fetched again, beside the calls, and setStale how long it still is if
-	// the issuer does not answer.
+	// setFresh is how long a key set is used before it is fetched again in the background, and setStale how
+	// long it may be used if the issuer does not answer.
 	setFresh = 10 * time.Minute
 	setStale = 4 * time.Hour
-	// setPause is the least time between two fetches, so that tokens with invented key ids do not make one each, and
-	// setRetry that after one that failed.
+	// setPause is the minimum time between two fetches, so that tokens with invented key ids do not cause one
+	// each, and setRetry the minimum after one that failed.
 	setPause = 10 * time.Second
 	setRetry = 5 * time.Second
-	// fetchTimeout bounds one fetch, maxKeySet its documents and maxSetKeys its keys.
+	// fetchTimeout limits one fetch, maxKeySet its documents and maxSetKeys its keys.
 	fetchTimeout = 10 * time.Second
 	maxKeySet    = 512 << 10
 	maxSetKeys   = 200
 )
 
-// Issuers hold the key sets of token issuers. They outlive a change of the configuration. Make them with [NewIssuers] and end
-// them with Close.
+// Issuers hold the key sets of token issuers. They survive a change of the configuration. Create them with
+// [NewIssuers], and stop them with Close.
 type Issuers struct {
 	http *http.Client
-	life context.Context //nolint:containedctx // of the fetches, which are nobody's call
+	life context.Context //nolint:containedctx // for fetches, which belong to no call
 	end  context.CancelFunc
 	work sync.WaitGroup
 
@@ -56,10 +56,10 @@ func sameSecurity(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Close ends the fetches under way and waits for them.
+// Close aborts the fetches in progress and waits for them.
 func (s *Issuers) Close() {
 	s.mu.Lock()
-	s.end() // none begins afterwards
+	s.end() // none starts afterwards
 	s.mu.Unlock()
 	s.work.Wait()
 	s.http.CloseIdleConnections()
@@ -77,17 +77,17 @@ func (s *Issuers) Keys(issuer, at string) *KeySet {
 	return set
 }
 
-// A KeySet is the public keys of an issuer (RFC 7517). They are fetched beside the calls, but for the first time and for a key
-// that is not known.
+// A KeySet is the public keys of an issuer (RFC 7517). They are fetched in the background, except for the
+// first time and for an unknown key.
 type KeySet struct {
 	issuers     *Issuers
 	issuer, url string
 
 	mu       sync.Mutex
 	keys     []jose.JSONWebKey
-	fetched  time.Time // when they were
-	asked    time.Time // when that was tried last
-	failed   error     // of that; nil: it went well
+	fetched  time.Time // when the keys were fetched
+	asked    time.Time // when a fetch was last tried
+	failed   error     // the error of that fetch; nil: it succeeded
 	fetching chan struct{}
 }
 
@@ -97,7 +97,7 @@ var errUnknownKey = errors.New("the issuer has no such key")
 // ErrUnavailable says that an issuer's keys cannot be fetched.
 var ErrUnavailable = errors.New("the issuer's keys cannot be fetched")
 
-// key returns the key with that id for an algorithm; "" is the only one that there is for it.
+// key returns the key with that id for an algorithm; "" means the only key for it.
 func (s *KeySet) key(ctx context.Context, id, algorithm string) (any, error) {
 	for waited := false; ; waited = true {
 		key, done, err := s.look(id, algorithm, waited)
@@ -112,7 +112,7 @@ func (s *KeySet) key(ctx context.Context, id, algorithm string) (any, error) {
 	}
 }
 
-// look looks the key up. If it takes a fetch to know, done is closed when that has ended.
+// look looks the key up. If that takes a fetch, done is closed when the fetch has ended.
 func (s *KeySet) look(id, algorithm string, waited bool) (key any, done <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *KeySet) look(id, algorithm string, waited bool) (key any, done <-chan s
 	}
 }
 
-// Begin begins to fetch the keys, unless they are there, so that the first call need not wait for them.
+// Begin starts to fetch the keys, unless they are there, so that the first call need not wait for them.
 func (s *KeySet) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *KeySet) Begin() {
 	}
 }
 
-// Fetch fetches the keys unless they are there, and returns why they are not.
+// Fetch fetches the keys unless they are there, and returns the error if it fails.
 func (s *KeySet) Fetch(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.fetched.IsZero() {
@@ -175,7 +175,7 @@ func (s *KeySet) Fetch(ctx context.Context) error {
 	return s.failed
 }
 
-// fetch begins to fetch the keys, unless somebody does. It is called with the lock held.
+// fetch starts to fetch the keys, unless a fetch is in progress. The lock must be held.
 func (s *KeySet) fetch() {
 	if s.fetching != nil {
 		return
@@ -190,7 +190,7 @@ func (s *KeySet) fetch() {
 	s.issuers.work.Go(s.renew)
 }
 
-// renew fetches the keys, whoever waits for them.
+// renew fetches the keys for everyone who waits for them.
 func (s *KeySet) renew() {
 	ctx, cancel := context.WithTimeout(s.issuers.life, fetchTimeout)
 	defer cancel()
@@ -219,7 +219,7 @@ func (s *KeySet) load(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(text)
 }
 
-// discover returns where the issuer's metadata say that its keys are.
+// discover returns the URL of the keys from the issuer's metadata.
 func (s *KeySet) discover(ctx context.Context) (string, error) {
 	text, err := s.issuers.metadata(ctx, s.issuer)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *KeySet) discover(ctx context.Context) (string, error) {
 	return said.JWKSURI, nil
 }
 
-// parseKeys reads a key set. Keys of a kind that is not known, or that are not fit for signatures, are left out.
+// parseKeys reads a key set. Keys of an unknown kind, or unfit for signatures, are left out.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	list := json.Lookup(text, "/keys")
 	if list.Kind() != '[' {

@@ -15,37 +15,38 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// redeemTimeout bounds the request for an ID token.
+// redeemTimeout limits the request for an ID token.
 const redeemTimeout = 20 * time.Second
 
-// A Login lets people say in a browser who they are, by signing in at the issuer of their tokens (OpenID Connect Core 1.0, the
-// authorization code flow, with PKCE). It does not change.
+// A Login lets people identify themselves in a browser, by signing in at the issuer of their tokens (OpenID
+// Connect Core 1.0, the authorization code flow, with PKCE). It is immutable.
 type Login struct {
 	verifier
 
 	client oauth2.Config
 }
 
-// LoginClient is what the issuer knows the gateway as.
+// LoginClient is the gateway as the issuer knows it.
 type LoginClient struct {
 	ID, Secret string
 	Scopes     []string
 }
 
-// A SignIn is one under way. Its secrets count once.
+// A SignIn is a sign-in in progress. Its secrets are valid once.
 type SignIn struct {
 	State, Nonce, Verifier string
 	Redirect               string // where the issuer sends the person back to
 }
 
-// NewLogin returns a login for those whom rule describes, but with ID tokens, which are for the client alone.
+// NewLogin returns a login for the people that rule describes, but with ID tokens, which are for the client
+// alone.
 func NewLogin(rule TokenRule, keys *KeySet, client LoginClient) *Login {
 	rule.Audiences = []string{client.ID}
 	return &Login{newVerifier(rule, keys), oauth2.Config{ClientID: client.ID, ClientSecret: client.Secret, Scopes: client.Scopes}}
 }
 
-// URL returns the issuer's page on which the person signs in. If again is set, they do so although they have already, so that
-// they can do it as somebody else.
+// URL returns the issuer's page on which the person signs in. If again is set, they must sign in even if they
+// already have, so that they can do so as somebody else.
 func (l *Login) URL(ctx context.Context, s SignIn, again bool) (string, error) {
 	client, _, err := l.at(ctx, s.Redirect)
 	if err != nil {
@@ -65,7 +66,7 @@ var (
 	errParty       = errors.New("the ID token was issued to another client")
 )
 
-// Redeem returns who has signed in. issuer is what the answer says that it comes from (RFC 9207), if it does.
+// Redeem returns who has signed in. issuer is the issuer named in the answer (RFC 9207), if any.
 func (l *Login) Redeem(ctx context.Context, s SignIn, code, issuer string) (authn.Identity, error) {
 	client, names, err := l.at(ctx, s.Redirect)
 	if err != nil {
@@ -88,7 +89,7 @@ func (l *Login) Redeem(ctx context.Context, s SignIn, code, issuer string) (auth
 	return l.identify(ctx, token, s.Nonce)
 }
 
-// identify returns whom an ID token names (OpenID Connect Core 1.0, section 3.1.3.7).
+// identify returns the person that an ID token names (OpenID Connect Core 1.0, section 3.1.3.7).
 func (l *Login) identify(ctx context.Context, token, nonce string) (authn.Identity, error) {
 	claims, err := l.verify(ctx, token)
 	if err != nil {
@@ -135,7 +136,7 @@ func (l *Login) at(ctx context.Context, redirect string) (client *oauth2.Config,
 	return &at, said.Names, nil
 }
 
-// redeems returns a client for requests with a code, which go nowhere else.
+// redeems returns a client for requests with a code, which follows no redirects.
 func (s *Issuers) redeems() *http.Client {
 	return &http.Client{
 		Transport:     s.http.Transport,
@@ -146,7 +147,7 @@ func (s *Issuers) redeems() *http.Client {
 // Issuer returns the issuer's URL.
 func (l *Login) Issuer() string { return l.rule.Issuer }
 
-// Host returns what people know the issuer by.
+// Host returns the name under which people know the issuer.
 func (l *Login) Host() string {
 	u, err := url.Parse(l.rule.Issuer)
 	if err != nil {

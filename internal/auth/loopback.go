@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/endpoint"
 )
 
-// Loopback lets callers on this machine in, whoever they are: see [endpoint.Proxies.IsLocal].
+// Loopback accepts every caller on this machine: see [endpoint.Proxies.IsLocal].
 type Loopback struct {
 	Access  string
 	Proxies endpoint.Proxies

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// metadata fetches what an issuer says of itself (OpenID Connect Discovery 1.0, RFC 8414).
+// metadata fetches an issuer's metadata (OpenID Connect Discovery 1.0, RFC 8414).
 func (s *Issuers) metadata(ctx context.Context, issuer string) (text []byte, err error) {
 	text, status, err := s.get(ctx, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration")
 	if status == http.StatusNotFound {
@@ -63,7 +63,8 @@ func (s *Issuers) get(ctx context.Context, from string) (text []byte, status int
 	return text, resp.StatusCode, nil
 }
 
-// IsSafeURL reports whether what comes from a URL cannot be changed on the way: it is https, or on this machine.
+// IsSafeURL reports whether the content of a URL cannot be changed on the way: it is https, or on this
+// machine.
 func IsSafeURL(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil {

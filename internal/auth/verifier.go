@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// minRSA is the least size of an RSA key, in bits (RFC 7518, section 3.3).
+// minRSA is the minimum size of an RSA key, in bits (RFC 7518, section 3.3).
 const minRSA = 2048
 
 // A verifier checks the tokens of an issuer.
@@ -35,7 +35,7 @@ func newVerifier(rule TokenRule, keys *KeySet) verifier {
 	return v
 }
 
-// verify checks a token: first that it is this issuer's to check, then who has signed it, then what it says.
+// verify checks a token: first that it is from this issuer, then its signature, then its claims.
 func (v *verifier) verify(ctx context.Context, token string) (*claims, error) {
 	if len(token) > maxToken {
 		e := recourse.Unauthenticated().WithMessage("The token is larger than the %d bytes that are allowed.", maxToken)
@@ -73,7 +73,8 @@ func (v *verifier) verify(ctx context.Context, token string) (*claims, error) {
 	return claims, nil
 }
 
-// unreadable is the refusal of a token that is none, or that is signed in a way which is not accepted.
+// unreadable is the refusal of a text that is not a token, or of a token with an unaccepted kind of
+// signature.
 func (v *verifier) unreadable(token string, err error) error {
 	if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
 		e := recourse.Unauthenticated().WithMessage("The token is signed with an algorithm that is not accepted. Accepted are %s.",
@@ -83,7 +84,7 @@ func (v *verifier) unreadable(token string, err error) error {
 	return forged(fmt.Errorf("a token of %d bytes: %w", len(token), err))
 }
 
-// forged is the refusal of a token of which nothing can be believed.
+// forged is the refusal of a token that cannot be trusted at all.
 func forged(cause error) error {
 	return invalid(recourse.Unauthenticated().WithMessage("The token is not valid.").CausedBy(cause))
 }
@@ -98,7 +99,7 @@ func pick(keys []jose.JSONWebKey, id, algorithm string) any {
 		case id != "":
 			return key.Key
 		case found != nil:
-			return nil // a token that names no key has to be signed by the only one
+			return nil // a token that names no key must be signed by the only one
 		default:
 			found = key.Key
 		}
@@ -106,7 +107,7 @@ func pick(keys []jose.JSONWebKey, id, algorithm string) any {
 	return found
 }
 
-// fits reports whether a key is for an algorithm: what a token says of itself does not make another one of it.
+// fits reports whether a key is for an algorithm: a token's own header cannot change that.
 func fits(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

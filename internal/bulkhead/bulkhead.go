@@ -1,4 +1,4 @@
-// Package bulkhead bounds how many calls are under way at once, so that one that hangs starves no other.
+// Package bulkhead limits how many calls are in progress at once, so that a call that hangs starves no other.
 package bulkhead
 
 import (
@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// The reasons why a call does not get in.
+// The reasons why a call is not let in.
 var (
 	ErrFull   = errors.New("the queue is full")
 	ErrWaited = errors.New("the wait in the queue is over")
 )
 
-// A Bulkhead lets a bounded number of calls in at once. Others wait in a bounded queue, and enter in the order in which
-// they came. It is safe for concurrent use.
+// A Bulkhead lets a limited number of calls in at once. Others wait in a bounded queue, and enter in the
+// order in which they came. It is safe for concurrent use.
 type Bulkhead struct {
 	mu      sync.Mutex
-	most    int       // calls that may be in
-	room    int       // in the queue
+	most    int       // calls that may be in at once
+	room    int       // size of the queue
 	in      int       // calls that are in
 	waiting list.List // of chan struct{}, each closed when its call is let in
-	refused int64     // calls, in all
+	refused int64     // calls, in total
 }
 
 // New returns a bulkhead for most calls at once, and room others that wait.
 func New(most, room int) *Bulkhead { return &Bulkhead{most: most, room: room} }
 
-// Set changes the bounds. Calls that are in, or wait, stay.
+// Set changes the limits. Calls that are in, or waiting, stay.
 func (b *Bulkhead) Set(most, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +37,7 @@ func (b *Bulkhead) Set(most, room int) {
 	b.admit()
 }
 
-// Try lets a call in if it need not wait. [Bulkhead.Leave] has to be called when it is over.
+// Try lets a call in if it need not wait. [Bulkhead.Leave] must be called when it ends.
 func (b *Bulkhead) Try() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,8 +52,8 @@ func (b *Bulkhead) try() bool {
 	return true
 }
 
-// Enter lets a call in, and waits up to that long for its turn. Without an error, [Bulkhead.Leave] has to be called when the
-// call is over. The error is ErrFull, ErrWaited, or that of ctx.
+// Enter lets a call in, and waits up to that long for its turn. Without an error, [Bulkhead.Leave] must be
+// called when the call ends. The error is ErrFull, ErrWaited, or that of ctx.
 func (b *Bulkhead) Enter(ctx context.Context, wait time.Duration) error {
 	b.mu.Lock()
 	if b.try() {
@@ -109,7 +109,7 @@ func (b *Bulkhead) leave() {
 	b.admit()
 }
 
-// admit lets those in who are first in the queue, as long as there is room.
+// admit lets the first calls in the queue in, as long as there is room.
 func (b *Bulkhead) admit() {
 	for b.in < b.most && b.waiting.Len() > 0 {
 		turn, _ := b.waiting.Remove(b.waiting.Front()).(chan struct{})
@@ -118,7 +118,7 @@ func (b *Bulkhead) admit() {
 	}
 }
 
-// A State is what a bulkhead shows to those who watch.
+// A State is the visible state of a bulkhead.
 type State struct {
 	Max     int // calls at once
 	In      int // calls that are in

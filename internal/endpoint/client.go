@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Proxies are the networks of proxies that are believed about the address of the client before them.
+// Proxies are the networks of proxies that are trusted to report the address of their client.
 type Proxies []netip.Prefix
 
 // Client returns the address of the client that sent r: of the connection, or, if that is a trusted proxy's, the last address
@@ -32,8 +32,8 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return address
 }
 
-// IsLocal reports whether the client that sent r is on this machine: it has connected from here, and if r was passed on, then by
-// trusted proxies on this machine, which say so of the client.
+// IsLocal reports whether the client that sent r is on this machine: it has connected from here, and if r was
+// forwarded, then by trusted proxies on this machine that report a local client.
 func (p Proxies) IsLocal(r *http.Request) bool {
 	address := peer(r)
 	if !WasForwarded(r.Header) {
@@ -47,14 +47,14 @@ func (p Proxies) IsLocal(r *http.Request) bool {
 		if !ok || !before.IsLoopback() {
 			return false
 		}
-		if !p.trusts(before) { // the client, which could have written what stands before it
+		if !p.trusts(before) { // the client, which could have written anything before it
 			break
 		}
 	}
 	return true
 }
 
-// peer returns the address of the connection that r came by; the zero Addr: it has none.
+// peer returns the address of the connection of r; the zero Addr: it has none.
 func peer(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -67,12 +67,12 @@ func peer(r *http.Request) netip.Addr {
 	return plain(address)
 }
 
-// trusts reports whether an address is that of a proxy which tells the truth.
+// trusts reports whether an address is that of a trusted proxy.
 func (p Proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// WasForwarded reports whether a proxy says that it has passed the request on.
+// WasForwarded reports whether a proxy says that it has forwarded the request.
 func WasForwarded(header http.Header) bool {
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via"} {
 		if len(header[name]) > 0 {
@@ -82,7 +82,7 @@ func WasForwarded(header http.Header) bool {
 	return false
 }
 
-// forwardedFor returns the addresses that proxies have passed on, the last proxy's word last.
+// forwardedFor returns the addresses that proxies have reported, the last proxy's last.
 func forwardedFor(header http.Header) []string {
 	if values := header["X-Forwarded-For"]; len(values) > 0 {
 		return strings.Split(strings.Join(values, ","), ",")
@@ -110,13 +110,13 @@ func parseAddr(text string) (netip.Addr, bool) {
 	return plain(address), err == nil
 }
 
-// plain returns an address in the one form in which addresses are compared.
+// plain returns an address in the form used for comparisons.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
-// customer is how many bits of an address of IPv6 are those of one customer's network.
+// customer is how many bits of an IPv6 address identify one customer's network.
 const customer = 64
 
-// Counted returns what is counted for an address: of IPv6, the network that one customer has.
+// Counted returns the key under which an address is counted: for IPv6, the network of one customer.
 func Counted(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -1,9 +1,8 @@
-// Package endpoint holds what the gateway and an author's guard both do where a request comes
-// in: the user that a path names, and how a request is refused that does not come to a tool.
+// Package endpoint holds what the gateway and an author's guard both do with an incoming request: find the
+// user that a path names, and refuse a request that does not reach a tool.
 //
-// Both find out who calls by an authn.Authenticator, if they have one. The gateway may also
-// pass credentials and users on to a server that knows them: then it asks no more than that
-// they are there and can be ones.
+// Both identify callers by an authn.Authenticator, if they have one. The gateway may also pass credentials
+// and users on to a server that knows them: then it only checks that they are present and well-formed.
 package endpoint
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Status returns the HTTP status that says where a request was refused, or 0 where the place
-// has none of its own.
+// Status returns the HTTP status for the place where a request was refused, or 0 if the place has none of its
+// own.
 func Status(at contract.At) int {
 	switch at {
 	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
@@ -26,7 +25,7 @@ func Status(at contract.At) int {
 	}
 }
 
-// Missing returns the first of the headers with credentials that a request lacks, or "".
+// Missing returns the first of the credential headers that a request lacks, or "".
 func Missing(header http.Header, names []string) string {
 	for _, name := range names {
 		if header.Get(name) == "" {
@@ -36,11 +35,11 @@ func Missing(header http.Header, names []string) string {
 	return ""
 }
 
-// URL returns the URL of a request as its client knows it: under public, the base URL of the
-// configuration, or as it was received where that is "".
+// URL returns the URL of a request as its client knows it: under public, the base URL of the configuration,
+// or as it was received if public is "".
 func URL(r *http.Request, public string) string { return Base(r, public) + r.URL.RequestURI() }
 
-// Base returns what stands before the path in that URL.
+// Base returns the part of that URL before the path.
 func Base(r *http.Request, public string) string {
 	if public != "" {
 		return strings.TrimSuffix(public, "/")
@@ -52,7 +51,8 @@ func Base(r *http.Request, public string) string {
 	return scheme + "://" + r.Host
 }
 
-// Param writes a parameter of a WWW-Authenticate header (RFC 9110, section 11.2). What a quoted string cannot hold is left out.
+// Param writes a parameter of a WWW-Authenticate header (RFC 9110, section 11.2). Characters that a quoted
+// string cannot contain are left out.
 func Param(name, value string) string {
 	value = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '"' || r == '\\' {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A Lockout refuses addresses whose authentications have failed too often. It is safe for concurrent use; a nil one refuses
-// nobody.
+// A Lockout refuses addresses whose authentications have failed too often. It is safe for concurrent use; a
+// nil one refuses nobody.
 type Lockout struct {
 	most   int
 	within time.Duration
 
 	mu       sync.Mutex
-	failures map[netip.Addr][]time.Time // the last ones
+	failures map[netip.Addr][]time.Time // the latest ones
 }
 
-// The lockout of those who choose none: an address is refused after so many failures within the time.
+// The default lockout: an address is refused after so many failures within the time.
 const (
 	LockoutFailures = 25
 	LockoutTime     = 15 * time.Minute
 )
 
-// maxAddresses bounds how many addresses are remembered.
+// maxAddresses limits how many addresses are remembered.
 const maxAddresses = 10_000
 
 // NewLockout returns a lockout of addresses with that many failures within the time.
@@ -30,7 +30,7 @@ func NewLockout(most int, within time.Duration) *Lockout {
 	return &Lockout{most: max(most, 1), within: within, failures: map[netip.Addr][]time.Time{}}
 }
 
-// Wait returns how long an address is refused from now on; 0: it is not.
+// Wait returns how much longer an address is refused; 0: it is not.
 func (l *Lockout) Wait(address netip.Addr, now time.Time) time.Duration {
 	if l == nil {
 		return 0
@@ -44,7 +44,8 @@ func (l *Lockout) Wait(address netip.Addr, now time.Time) time.Duration {
 	return max(times[0].Add(l.within).Sub(now), 0)
 }
 
-// Failed notes that an authentication from an address has failed, and reports whether it is refused from now on.
+// Failed records that an authentication from an address has failed, and reports whether the address is
+// refused from now on.
 func (l *Lockout) Failed(address netip.Addr, now time.Time) (locked bool) {
 	if l == nil {
 		return false
@@ -61,8 +62,8 @@ func (l *Lockout) Failed(address netip.Addr, now time.Time) (locked bool) {
 	return len(times) == l.most && now.Sub(times[0]) < l.within
 }
 
-// forget drops the addresses whose failures are long ago, and others until there is room for many, so that a flood of
-// addresses costs little each.
+// forget drops the addresses whose failures are long ago, and others until there is room for many, so that a
+// flood of addresses costs little each.
 func (l *Lockout) forget(now time.Time) {
 	for address, times := range l.failures {
 		if times[len(times)-1].Add(l.within).Before(now) {

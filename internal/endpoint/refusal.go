@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// kinds are the kinds of failures by the codes that package wire gives them.
+// kinds are the kinds of failures by the codes that package wire uses.
 var kinds = map[int]recourse.Kind{
 	wire.CodeParseError:         recourse.KindMalformed,
 	wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
@@ -37,11 +37,11 @@ func Refused(err error) *recourse.Error {
 	return e
 }
 
-// FirstID returns the id in a text that is no message, or the beginning of one, so that
-// the client's program knows what was refused; nil where none can be read.
+// FirstID returns the id in a text that is not a valid message, or in the beginning of one, so that the
+// client's program knows what was refused; nil if it cannot be read.
 func FirstID(text []byte) wire.ID {
 	var scan wire.Scanner
-	_, _ = scan.Write(text) // what there is, is enough
+	_, _ = scan.Write(text) // what was read is enough
 	id := scan.Signs().ID
 	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return nil
@@ -49,8 +49,8 @@ func FirstID(text []byte) wire.ID {
 	return id.Clone()
 }
 
-// WithVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 wants there of a
-// version of the protocol that is not spoken ("Errors").
+// WithVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 requires for an unsupported version
+// of the protocol ("Errors").
 func WithVersions(data []byte, spoken []string, asked string) []byte {
 	supported, err := json.Marshal(spoken)
 	if err != nil || len(data) < len("{}") {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A UserPath is a path with a place for the user in it.
+// A UserPath is a path with a placeholder for the user.
 type UserPath struct {
-	Param         string // what the path calls the user
-	before, after string // what stands around the place, slashes included
+	Param         string // the placeholder's name
+	before, after string // the text around the placeholder, slashes included
 }
 
-// NewUserPath reads a path such as /users/{user}/mcp. It reports false where it has no place.
+// NewUserPath reads a path such as /users/{user}/mcp. It reports false if the path has no placeholder.
 func NewUserPath(path string) (p UserPath, ok bool) {
 	p.before, path, ok = strings.Cut(path, "{")
 	p.Param, p.after, _ = strings.Cut(path, "}")
@@ -21,18 +21,18 @@ func NewUserPath(path string) (p UserPath, ok bool) {
 // Len returns how many bytes of the path are the same for all users.
 func (p *UserPath) Len() int { return len(p.before) + len(p.after) }
 
-// Fit says how the path of a request fits.
+// Fit says how the path of a request matches.
 type Fit int
 
-// The fits.
+// The values of Fit.
 const (
-	Elsewhere Fit = iota // it is another path
-	Begins               // it begins alike and goes on otherwise: what stands there is no user
+	Elsewhere Fit = iota // it is a different path
+	Begins               // it begins the same and continues differently: there is no user in it
 	Fits
 )
 
-// User returns the user in the escaped path of a request: "" where there is nothing in the
-// place, and all that follows where the path only begins alike.
+// User returns the user in the escaped path of a request: "" if the user is empty, and the rest of the path
+// if only its beginning is the same.
 func (p *UserPath) User(path string) (user string, fit Fit) {
 	if path == strings.TrimSuffix(p.before, "/")+p.after {
 		return "", Fits

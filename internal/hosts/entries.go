@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A reader reads a file and collects the mistakes in it.
+// A reader reads a file and collects its mistakes.
 type reader struct {
 	file     *File
 	mistakes strictyaml.Errors
@@ -19,11 +19,11 @@ func (r *reader) mistakef(at int, hint, format string, args ...any) {
 	r.mistakes = append(r.mistakes, r.file.mistakef(at, hint, format, args...))
 }
 
-// A dialect is how a host lists its servers.
+// A dialect is a host's format of its list of servers.
 type dialect struct {
-	path    []string // where the list stands
+	path    []string // the path of the list
 	program string   // the member of an entry with the program; "" means command
-	inList  bool     // that member is a list of the program and its arguments
+	inList  bool     // that member is a list with the program and its arguments
 }
 
 var dialects = []dialect{
@@ -98,7 +98,7 @@ func (r *reader) entries(named *member, d dialect, project string) {
 	}
 }
 
-// An entryReader reads an entry, and collects the mistakes in it.
+// An entryReader reads an entry, and collects its mistakes.
 type entryReader struct {
 	*Server
 
@@ -165,8 +165,8 @@ func (e *entryReader) members(of *node) {
 	}
 }
 
-// commandLine reads the program: a text, with OpenCode a list with its arguments, and with
-// Zed also an object of both.
+// commandLine reads the program: a text, for OpenCode a list with its arguments, and for Zed also an object
+// with both.
 func (e *entryReader) commandLine(m *member) {
 	program := m.value.member("path")
 	switch words := e.texts(m.value); {
@@ -190,7 +190,7 @@ func (e *entryReader) text(m *member) string {
 	return m.value.text
 }
 
-// texts returns the texts of a list; nil where it is none.
+// texts returns the texts of a list, or nil if it is not a list.
 func (*entryReader) texts(n *node) []string {
 	if n.kind != list {
 		return nil
@@ -205,7 +205,7 @@ func (*entryReader) texts(n *node) []string {
 	return texts
 }
 
-// byName returns the texts of an object.
+// byName returns the texts in an object by name.
 func (e *entryReader) byName(m *member) map[string]string {
 	if m.value.kind != object {
 		e.mistakef(m.value.at.start, "", "`%s` must be an object", m.name)
@@ -221,8 +221,7 @@ func (e *entryReader) byName(m *member) map[string]string {
 	return texts
 }
 
-// checkURL reports an address that is not absolute. One with a variable in it is the
-// host's to complete.
+// checkURL reports a URL that is not absolute. The host completes a URL with a variable in it.
 func (e *entryReader) checkURL(at int) {
 	if e.URL == "" || variable.MatchString(e.URL) {
 		return
@@ -233,7 +232,7 @@ func (e *entryReader) checkURL(at int) {
 	}
 }
 
-// String names the server, and the project where it is for one.
+// String returns the server's name, with the project if it belongs to one.
 func (s *Server) String() string {
 	if s.Project == "" {
 		return s.Name

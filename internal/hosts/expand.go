@@ -12,14 +12,13 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// variable is a reference in the forms that hosts have for them: ${NAME} and
-// ${NAME:-default}, and in VS Code ${env:NAME}.
+// variable is a reference in the forms that hosts use: ${NAME} and ${NAME:-default}, and in VS Code
+// ${env:NAME}.
 var variable = regexp.MustCompile(`\$\{(?:env:)?([^}:]*)(:-[^}]*|:[^}]*)?\}`)
 
-// Expand replaces the references to environment variables in every server by what
-// lookup finds ([os.LookupEnv] has this form), as hosts do. The error is
-// [strictyaml.Errors]: a variable that is not set and has no default, or a reference
-// that only the host can resolve.
+// Expand replaces the references to environment variables in every server by the values from lookup
+// ([os.LookupEnv] has this form), as hosts do. The error is [strictyaml.Errors]: a variable that is not set
+// and has no default, or a reference that only the host can resolve.
 func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 	var mistakes strictyaml.Errors
 	for _, s := range f.Servers {
@@ -68,12 +67,12 @@ func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 	return nil
 }
 
-// ExpandOne does what [File.Expand] does for one server of the file of that name.
+// ExpandOne does the same as [File.Expand] for one server of the file of that name.
 func ExpandOne(name string, s *Server, lookup func(name string) (value string, ok bool)) error {
 	return (&File{Servers: []*Server{s}, name: name}).Expand(lookup)
 }
 
-// withFolders adds to lookup the folders that VS Code and Cursor have names for.
+// withFolders adds to lookup the folders for which VS Code and Cursor have names.
 func (f *File) withFolders(lookup func(string) (string, bool)) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		switch folder := filepath.Dir(f.name); {
@@ -87,8 +86,7 @@ func (f *File) withFolders(lookup func(string) (string, bool)) func(string) (str
 	}
 }
 
-// NeedsHost returns a reference in the entry that only the host can resolve, such as
-// ${input:key}; "" where there is none.
+// NeedsHost returns a reference in the entry that only the host can resolve, such as ${input:key}, or "".
 func (s *Server) NeedsHost() string {
 	texts := slices.Concat([]string{s.Command, s.Cwd, s.URL, s.EnvFile}, s.Args,
 		slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
@@ -102,7 +100,7 @@ func (s *Server) NeedsHost() string {
 	return ""
 }
 
-// readEnvFile adds the variables of the file to those of the entry, which go before them.
+// readEnvFile adds the variables of the file to those of the entry, which take precedence.
 func (s *Server) readEnvFile() error {
 	text, err := os.ReadFile(filepath.Clean(s.EnvFile))
 	if err != nil {
@@ -127,8 +125,7 @@ func (s *Server) readEnvFile() error {
 	return nil
 }
 
-// unquoted returns a value of an environment file: between quotes as it is, otherwise up
-// to a comment.
+// unquoted returns a value of an environment file: the text between quotes, or the text up to a comment.
 func unquoted(value string) string {
 	if value != "" && strings.ContainsRune(`"'`, rune(value[0])) {
 		if end := strings.LastIndexByte(value, value[0]); end > 0 {

@@ -1,9 +1,9 @@
-// Package hosts finds and reads the files in which desktop hosts list their MCP servers,
-// and puts a program in front of those servers.
+// Package hosts finds and reads the files in which desktop hosts list their MCP servers, and puts a program
+// in front of those servers.
 //
-// Such a file is JSON, TOML or YAML with an object of entries by name; each has a command
-// with its arguments, or a URL. What is not known is left alone. Edits are made in the
-// text itself, so that comments, order and form stay as they are.
+// Such a file is JSON, TOML or YAML with an object of entries by name; each has a command with its arguments,
+// or a URL. Unknown parts are left alone. Edits are made in the text itself, so that comments, order and
+// layout are preserved.
 package hosts
 
 import (
@@ -27,13 +27,13 @@ type File struct {
 
 	name     string
 	text     []byte // as it was read
-	unlisted bool   // there is no list of servers
+	unlisted bool   // it has no list of servers
 }
 
 // A Server is an entry of a hosts file: a program, or a URL.
 type Server struct {
 	Name     string
-	Project  string // the folder for which the host lists it; "" for all
+	Project  string // the folder for which the host lists it; "" means all
 	Command  string
 	Args     []string
 	Env      map[string]string
@@ -41,19 +41,19 @@ type Server struct {
 	Cwd      string
 	URL      string
 	Headers  map[string]string
-	SSE      bool // the URL is that of the transport of 2024-11-05
+	SSE      bool // the URL is for the transport of 2024-11-05
 	Disabled bool // the host does not start it
 	Internal bool // it is part of the host, or of an extension
 
 	mistakes strictyaml.Errors // in its entry
-	at       int               // where its name stands
+	at       int               // position of its name
 	command  *member           // the member with the program, or with all of the command line
-	args     *node             // nil: there are none
+	args     *node             // nil: none
 	inList   bool              // the program is the first of args
 }
 
-// Load reads the file at path. The error is [strictyaml.Errors] with every mistake in
-// it, or that of reading it.
+// Load reads the file at path. The error is [strictyaml.Errors] with every mistake in it, or the error from
+// reading it.
 func Load(path string) (*File, error) {
 	text, err := read(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// LoadSome reads the file at path as [Load] does, and keeps the entries that have mistakes:
-// they can be left alone. A file without a list of servers has none.
+// LoadSome reads the file at path as [Load] does, and keeps the entries that have mistakes: they can be left
+// alone. A file without a list of servers has no entries.
 func LoadSome(path string) (*File, error) {
 	text, err := read(path)
 	if err != nil {
@@ -85,8 +85,8 @@ func read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// Parse reads a hosts file as [Load] does; mistakes carry its name, whose ending tells the
-// format: .toml, .yaml or .yml, and JSON for all others.
+// Parse reads a hosts file as [Load] does; name is used in mistakes, and its suffix determines the format:
+// .toml, .yaml or .yml, and JSON for all others.
 func Parse(name string, text []byte) (*File, error) {
 	f, err := ParseSome(name, text)
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *File) Listed() error {
 		"the file has no list of MCP servers, such as `mcpServers` or `servers`")}
 }
 
-// ParseSome reads a hosts file as [LoadSome] does; mistakes carry its name.
+// ParseSome reads a hosts file as [LoadSome] does; name is used in mistakes.
 func ParseSome(name string, text []byte) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("read the hosts file: %s is larger than %d MiB", name, MaxSize>>20)
@@ -146,8 +146,8 @@ func ParseSome(name string, text []byte) (*File, error) {
 // Text returns the file as it was read.
 func (f *File) Text() []byte { return f.text }
 
-// Private returns the values of the environments and headers in the file, the longest first,
-// for whoever shows some of it: what is in them is nobody else's business.
+// Private returns the values of the environments and headers in the file, the longest first. Text from the
+// file must not be shown with these values in it.
 func (f *File) Private() []string {
 	const least = 4 // shorter ones are numbers and switches
 	var all []string

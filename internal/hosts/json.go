@@ -8,11 +8,10 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// jsonForm is how the members of a JSON object follow each other.
+// jsonForm describes how the members of a JSON object follow each other.
 var jsonForm = form{sign: ": ", quote: true}
 
-// readJSON returns the value that a JSON text stands for. Comments and trailing commas are
-// fine.
+// readJSON returns the value of a JSON text. Comments and trailing commas are allowed.
 func (r *reader) readJSON(source []byte) *node {
 	d := json.NewDecoder(bytes.NewReader(plain(source)))
 	root, err := r.jsonValue(d)

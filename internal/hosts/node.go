@@ -7,18 +7,18 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A node is a value of a file, whatever the format, with the place where it stands.
+// A node is a value of a file, in any format, with its position.
 type node struct {
 	kind    kind
 	at      span // of a table or block: where it begins
 	text    string
 	members []*member
 	items   []*node
-	between string // of a list over several lines: what stands between its items, where they do not say
+	between string // of a list over several lines: the text between its items, if the items do not show it
 	fixed   string // why the value cannot be edited
 }
 
-// A kind is what a value is.
+// A kind is the type of a value.
 type kind int
 
 const (
@@ -35,17 +35,17 @@ type member struct {
 	nameAt int
 	value  *node
 	form   form
-	lead   string // of a line: what stands before the last part of its key
+	lead   string // of a line: the text before the last part of its key
 }
 
-// A form is how members follow each other.
+// A form describes how members follow each other.
 type form struct {
 	sign  string // between a name and its value
-	lines bool   // each has lines of its own; otherwise commas part them
+	lines bool   // each has lines of its own; otherwise they are separated by commas
 	quote bool   // names are in quotes
 }
 
-// A span is the half-open range of bytes in which a value stands.
+// A span is the half-open range of bytes of a value.
 type span struct{ start, end int }
 
 // get returns the value of a member, or nil.

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner has nothing to do: a file belongs to who may write its folder.
+// keepOwner does nothing here: a file belongs to those who may write its folder.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

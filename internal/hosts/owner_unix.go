@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner and the group that another has, where they are not
-// the same already: root may rewrite the file of a user.
+// keepOwner gives a file the owner and the group of another, if they differ: root may rewrite a user's file.
 func keepOwner(file *os.File, as fs.FileInfo) error {
 	own, err := file.Stat()
 	if err != nil {

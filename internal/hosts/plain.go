@@ -2,8 +2,8 @@ package hosts
 
 import "bytes"
 
-// plain returns text as plain JSON of the same length: comments, trailing commas and
-// a byte order mark become spaces, so that every offset stays what it is.
+// plain returns text as plain JSON of the same length: comments, trailing commas and a byte order mark become
+// spaces, so that offsets do not change.
 func plain(text []byte) []byte {
 	out := bytes.Clone(text)
 	if bytes.HasPrefix(out, []byte("\ufeff")) {
@@ -39,7 +39,7 @@ func plain(text []byte) []byte {
 	return out
 }
 
-// stringEnd returns where the string that begins at i has its last byte.
+// stringEnd returns the offset of the last byte of the string that begins at i.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -60,7 +60,7 @@ func line(text []byte) []byte {
 	return text
 }
 
-// blank writes spaces over text, and keeps its lines.
+// blank replaces text by spaces, and keeps line ends.
 func blank(text []byte) {
 	for i, c := range text {
 		if c != '\n' && c != '\r' {

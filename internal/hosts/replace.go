@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 )
 
-// backupSuffix is what the name of a copy has behind that of its file.
+// backupSuffix is the suffix of a copy's name.
 const backupSuffix = ".recourse-backup"
 
 // Backup returns the name of the copy that is kept of the file at path.
 func Backup(path string) string { return path + backupSuffix }
 
-// Install writes text in place of the file at path, and before, the file without the
-// wrapper, as the copy, in place of an older one. Whoever reads the file sees either all
-// of the one or all of the other; its permissions and its owner stay, and a link stays
-// one. A copy that is a link is an error, [fs.ErrExist]: it is not ours.
+// Install replaces the file at path by text, after it has saved before, the file without the wrapper, as the
+// copy, which replaces an older one. A concurrent reader sees either all of the old file or all of the new
+// one; permissions and owner stay, and a link stays a link. A copy that is a link is an error, [fs.ErrExist]:
+// it is not ours.
 func Install(path string, text, before []byte) error {
 	target, mode, err := resolve(path)
 	if err != nil {
@@ -34,15 +34,15 @@ func Install(path string, text, before []byte) error {
 	}
 	if err := replaceAs(target, target, text, mode); err != nil {
 		if !isOld {
-			_ = os.Remove(Backup(path)) // the file itself is as it was
+			_ = os.Remove(Backup(path)) // the file itself is unchanged
 		}
 		return fmt.Errorf("write the hosts file: %w", err)
 	}
 	return nil
 }
 
-// ReadBackup returns what the copy of the file at path contains. A link in its place is
-// not the copy: whoever may write the folder could have it name any file.
+// ReadBackup returns the content of the copy of the file at path. A link is not accepted as the copy: anyone
+// who may write the folder could make it point to any file.
 func ReadBackup(path string) ([]byte, error) {
 	info, err := os.Lstat(Backup(path))
 	if err == nil && !info.Mode().IsRegular() {
@@ -66,8 +66,7 @@ func ReadBackup(path string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// Undo writes text, which is the file without the wrapper, in place of the file at path,
-// and removes the copy.
+// Undo replaces the file at path by text, which is the file without the wrapper, and removes the copy.
 func Undo(path string, text []byte) error {
 	target, mode, err := resolve(path)
 	if err != nil {
@@ -82,7 +81,7 @@ func Undo(path string, text []byte) error {
 	return nil
 }
 
-// resolve returns the file that path stands for, and its permissions.
+// resolve returns the file to which path leads, and its permissions.
 func resolve(path string) (target string, mode fs.FileMode, err error) {
 	if target, err = filepath.EvalSymlinks(path); err != nil {
 		return "", 0, fmt.Errorf("find the hosts file: %w", err)
@@ -94,7 +93,7 @@ func resolve(path string) (target string, mode fs.FileMode, err error) {
 	return target, info.Mode().Perm(), nil
 }
 
-// replaceAs writes a file beside path, with the owner of another, and puts it in its place.
+// replaceAs writes a file beside path, with the owner of another, and moves it to path.
 func replaceAs(path, owner string, text []byte, mode fs.FileMode) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -14,8 +14,8 @@ var (
 	tomlInline = form{sign: " = "}
 )
 
-// readTOML returns the value that a TOML text stands for. One parser says whether it is
-// TOML, the other where everything stands.
+// readTOML returns the value of a TOML text. One parser decides whether it is TOML, the other finds the
+// positions.
 func (r *reader) readTOML(source []byte) *node {
 	var checked map[string]any
 	if err := toml.Unmarshal(source, &checked); err != nil {
@@ -23,7 +23,7 @@ func (r *reader) readTOML(source []byte) *node {
 		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			at = offsetOf(source, syntax.Position)
 		}
-		r.mistakef(at, "", "this is not TOML") // what the parser says quotes the file
+		r.mistakef(at, "", "this is not TOML") // the parser's message quotes the file
 		return nil
 	}
 	root := &node{kind: object}
@@ -36,7 +36,7 @@ func (r *reader) readTOML(source []byte) *node {
 		case unstable.Table:
 			table = p.table(root, expression)
 		case unstable.ArrayTable:
-			table = &node{kind: object} // no host lists its servers in one
+			table = &node{kind: object} // no host lists its servers in an array of tables
 		case unstable.KeyValue:
 			p.keyValue(table, expression, tomlLines)
 		default:
@@ -74,7 +74,7 @@ func (p *tomlReader) table(root *node, header *unstable.Node) *node {
 	return table
 }
 
-// under returns the object of a key, which may not be there yet.
+// under returns the object of a key, and creates it if needed.
 func (p *tomlReader) under(table *node, key *unstable.Node, as form) *node {
 	name := string(key.Data)
 	if inner := table.get(name); inner != nil {
@@ -86,7 +86,7 @@ func (p *tomlReader) under(table *node, key *unstable.Node, as form) *node {
 	return inner
 }
 
-// keyValue adds what a line, or a part of an inline table, says.
+// keyValue adds the content of a line, or of a part of an inline table.
 func (p *tomlReader) keyValue(table *node, expression *unstable.Node, as form) {
 	var parts []*unstable.Node
 	keys := expression.Key()
@@ -138,7 +138,7 @@ func (p *tomlReader) value(v *unstable.Node, at int) *node {
 	return n
 }
 
-// deepest returns where the last value inside n ends.
+// deepest returns the end of the last value inside n.
 func deepest(n *node, end int) int {
 	for _, m := range n.members {
 		end = max(end, m.value.at.end, deepest(m.value, end))
@@ -146,7 +146,7 @@ func deepest(n *node, end int) int {
 	return end
 }
 
-// blank returns where white space, comments and commas end that begin at an offset.
+// blank returns the end of the white space, comments and commas that begin at an offset.
 func (p *tomlReader) blank(at int) int {
 	for at < len(p.source) {
 		switch p.source[at] {
@@ -161,7 +161,7 @@ func (p *tomlReader) blank(at int) int {
 	return at
 }
 
-// closing returns the offset behind the bracket that follows.
+// closing returns the offset after the next closing bracket.
 func (p *tomlReader) closing(at int, bracket byte) int {
 	at = p.blank(at)
 	if at < len(p.source) && p.source[at] == bracket {

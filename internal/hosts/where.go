@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A Place is where hosts keep their files.
+// A Place is an environment in which hosts keep their files.
 type Place struct {
 	GOOS   string                                    // the operating system, as Go calls it
 	Lookup func(name string) (value string, ok bool) // finds an environment variable
-	Folder string                                    // that of the project that is worked on
+	Folder string                                    // the folder of the current project
 }
 
-// A host is a program that starts MCP servers, with its files, each in one of the folders
-// that [Place.root] knows.
+// A host is a program that starts MCP servers, with its files, each in one of the folders that [Place.root]
+// knows.
 type host struct {
 	name  string
 	files []string
@@ -46,7 +46,7 @@ func Names() []string {
 	return names
 }
 
-// Files returns the paths at which a host may keep its file, whether they are there or not.
+// Files returns the paths at which a host may keep its file, existing or not.
 func (p Place) Files(name string) []string {
 	i := slices.IndexFunc(known, func(h host) bool { return h.name == name })
 	if i < 0 {
@@ -62,7 +62,7 @@ func (p Place) Files(name string) []string {
 	return paths
 }
 
-// Found returns those of [Place.Files] that are there, each once: a project may be the home folder.
+// Found returns the existing paths of [Place.Files], each once: a project may be the home folder.
 func (p Place) Found(name string) []string {
 	var paths []string
 	var files []os.FileInfo
@@ -76,7 +76,7 @@ func (p Place) Found(name string) []string {
 	return paths
 }
 
-// root returns the folder that stands for the first word of a path; "" where it is not known.
+// root returns the folder for the first word of a path, or "" if it is unknown.
 func (p Place) root(word string) string {
 	home := p.variable("HOME", "")
 	if p.GOOS == "windows" {
@@ -100,7 +100,7 @@ func (p Place) root(word string) string {
 		return xdg
 	case "codex":
 		return p.variable("CODEX_HOME", under(".codex"))
-	case "support": // where the system has programs keep their data
+	case "support": // where the system keeps the data of programs
 		switch p.GOOS {
 		case "darwin":
 			return under("Library", "Application Support")
@@ -124,7 +124,7 @@ func (p Place) root(word string) string {
 	}
 }
 
-// variable returns an environment variable, or another value where it is empty.
+// variable returns an environment variable, or otherwise if it is empty.
 func (p Place) variable(name, otherwise string) string {
 	if value, ok := p.Lookup(name); ok && value != "" {
 		return value

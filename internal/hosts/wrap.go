@@ -21,7 +21,7 @@ type edit struct {
 	with string
 }
 
-// edited returns the file with edits, none of which overlaps another.
+// edited returns the file with the edits, which must not overlap.
 func (f *File) edited(edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.at.start, b.at.start) })
 	var text []byte
@@ -33,10 +33,10 @@ func (f *File) edited(edits []edit) []byte {
 	return append(text, f.text[last:]...)
 }
 
-// Wrap returns the file with program put in front of every server that is one itself,
-// as `program wrap --name=NAME -- command args`, and the names of those servers. Where
-// a copy of the wrapper stands in front that is no longer there, program takes its place. All else
-// stays as it is, to the byte; [File.Left] says what is left alone, and why.
+// Wrap returns the file with program put in front of every server that is itself a program, as `program wrap
+// --name=NAME -- command args`, and the names of those servers. If a server has a copy of the wrapper in
+// front that no longer exists, program replaces it. Everything else stays the same, to the byte; [File.Left]
+// lists what is left alone, and why.
 func (f *File) Wrap(program string) (text []byte, wrapped []string) {
 	var edits []edit
 	for _, s := range f.Servers {
@@ -55,11 +55,10 @@ func (f *File) Wrap(program string) (text []byte, wrapped []string) {
 	return f.edited(edits), wrapped
 }
 
-// A Left is a server that the wrapper is not put in front of.
+// A Left is a server that does not get the wrapper.
 type Left struct{ Name, Why string }
 
-// Left returns the servers that [File.Wrap] leaves alone, other than those that are
-// wrapped already.
+// Left returns the servers that [File.Wrap] leaves alone, other than those that are already wrapped.
 func (f *File) Left() []Left {
 	var all []Left
 	for _, s := range f.Servers {
@@ -73,7 +72,7 @@ func (f *File) Left() []Left {
 func (*File) left(s *Server) (why string) {
 	switch {
 	case len(s.mistakes) > 0:
-		return strings.TrimPrefix(s.mistakes[0].Message, fmt.Sprintf("the server %q ", s.Name)) // which the line names already
+		return strings.TrimPrefix(s.mistakes[0].Message, fmt.Sprintf("the server %q ", s.Name)) // which the line already names
 	case s.Internal:
 		return "it is part of the host, or of an extension"
 	case s.Command == "":
@@ -96,15 +95,14 @@ func (s *Server) Wrapped() bool {
 	return strings.TrimSuffix(strings.ToLower(base), ".exe") == "recourse"
 }
 
-// gone reports whether there is no program any more where its whole path leads.
+// gone reports whether an absolute path no longer leads to a program.
 func gone(program string) bool {
 	_, err := os.Stat(program)
 	return filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist)
 }
 
-// Unwrap returns the file without the wrapper in front of its servers, and the names of
-// those that had it. Before is the file as it once was, or nil: what [File.Wrap] has made
-// of it is taken away again, to the byte.
+// Unwrap returns the file without the wrapper in front of its servers, and the names of the servers that had
+// it. Before is the original file, or nil: with it, the changes of [File.Wrap] are undone to the byte.
 func (f *File) Unwrap(before *File) (text []byte, unwrapped []string) {
 	var edits []edit
 	for _, s := range f.Servers {
@@ -113,7 +111,7 @@ func (f *File) Unwrap(before *File) (text []byte, unwrapped []string) {
 		}
 		own := slices.Index(s.Args, "--") + 1 // arguments of the wrapper
 		if own == len(s.Args) {
-			continue // no server is behind it
+			continue // there is no server after it
 		}
 		unwrapped = append(unwrapped, s.String())
 		if s.inList {
@@ -150,12 +148,12 @@ func (f *File) find(s *Server) *Server {
 	return f.Servers[i]
 }
 
-// has reports whether a text stands at a place of the file.
+// has reports whether the file has that text at a place.
 func (f *File) has(at span, text string) bool {
 	return at.end <= len(f.text) && string(f.text[at.start:at.end]) == text
 }
 
-// programAt returns where the program stands.
+// programAt returns the position of the program.
 func (s *Server) programAt() span {
 	if s.inList {
 		return s.args.items[0].at
@@ -188,7 +186,7 @@ func (f *File) insertion(s *Server, args ...string) edit {
 	return edit{span{first, first}, join(args, separator) + separator}
 }
 
-// newMember adds args behind the command.
+// newMember adds args after the command.
 func (f *File) newMember(command *member, args []string) edit {
 	name := "args"
 	if command.form.quote {
@@ -199,7 +197,7 @@ func (f *File) newMember(command *member, args []string) edit {
 	if !command.form.lines {
 		return edit{span{at, at}, ", " + value}
 	}
-	at += len(line(f.text[at:])) // behind a comment
+	at += len(line(f.text[at:])) // after a comment
 	end := "\n"
 	if bytes.HasPrefix(f.text[at:], []byte("\r\n")) {
 		end = "\r\n"
@@ -207,8 +205,7 @@ func (f *File) newMember(command *member, args []string) edit {
 	return edit{span{at, at}, end + command.lead + value}
 }
 
-// firstItems returns where the first items of a list stand, with what parts them from
-// those behind.
+// firstItems returns the span of the first items of a list, with the separator after them.
 func (f *File) firstItems(of *node, count int) span {
 	first, last := of.items[0].at, of.items[count-1].at
 	if count == len(of.items) {
@@ -221,10 +218,10 @@ func (f *File) firstItems(of *node, count int) span {
 	return span{first.start, of.items[count].at.start}
 }
 
-// quote returns a text in quotes as JSON, TOML and YAML all read it.
+// quote returns a quoted text that JSON, TOML and YAML all read the same way.
 func quote(text string) string { return string(json.AppendQuote(nil, text)) }
 
-// join returns texts in quotes, with a separator between them.
+// join returns quoted texts, with a separator between them.
 func join(texts []string, separator string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {

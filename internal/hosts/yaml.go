@@ -15,7 +15,7 @@ var (
 	yamlFlow  = form{sign: ": "}
 )
 
-// readYAML returns the value that a YAML text stands for.
+// readYAML returns the value of a YAML text.
 func (r *reader) readYAML(source []byte) *node {
 	document, err := strictyaml.Parse(r.file.name, source)
 	if err == nil {
@@ -39,10 +39,10 @@ func (r *reader) readYAML(source []byte) *node {
 
 type yamlReader struct {
 	source []byte
-	lines  []int // where each begins
+	lines  []int // where each one begins
 }
 
-// offset returns where a position is in the source.
+// offset returns the offset of a position in the source.
 func (y *yamlReader) offset(p strictyaml.Pos) int {
 	if p.Line < 1 || p.Line > len(y.lines) {
 		return len(y.source)
@@ -60,12 +60,12 @@ func (y *yamlReader) offset(p strictyaml.Pos) int {
 	return at + len(rest)
 }
 
-// before returns what stands in the line before an offset.
+// before returns the part of the line before an offset.
 func (y *yamlReader) before(at int) string {
 	return string(y.source[bytes.LastIndexByte(y.source[:at], '\n')+1 : at])
 }
 
-// dash matches what stands before an item of a list in lines.
+// dash matches the text before an item of a list in lines.
 var dash = regexp.MustCompile(`^ *- +$`)
 
 func (y *yamlReader) value(v *strictyaml.Node) *node {
@@ -105,8 +105,8 @@ func (y *yamlReader) value(v *strictyaml.Node) *node {
 	return n
 }
 
-// member returns a member of a mapping. What stands behind an alias is not edited, and
-// what has an anchor is not either: it is the value of something else as well.
+// member returns a member of a mapping. A value from an alias is not edited, and neither is one with an
+// anchor, since it is also used elsewhere.
 func (y *yamlReader) member(name string, key strictyaml.Pos, value *strictyaml.Node, flow bool) *member {
 	at := y.offset(key)
 	m := &member{name: name, nameAt: at + len(name), value: y.value(value), form: yamlLines, lead: y.before(at)}
@@ -120,7 +120,7 @@ func (y *yamlReader) member(name string, key strictyaml.Pos, value *strictyaml.N
 	return m
 }
 
-// scalarEnd returns where a text ends that begins at an offset.
+// scalarEnd returns the end of a text that begins at an offset.
 func (y *yamlReader) scalarEnd(at int, value string) (end int, fixed string) {
 	const many = "it is written over several lines"
 	rest := line(y.source[at:])

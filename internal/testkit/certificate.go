@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// A Certificate is one for loopback that signs itself, with its key, in PEM.
+// A Certificate is a self-signed certificate for loopback with its key, in PEM.
 type Certificate struct {
 	Cert, Key []byte
 	Leaf      *x509.Certificate
 }
 
-// NewCertificate returns a certificate that is valid from one time to another, of now.
+// NewCertificate returns a certificate that is valid from one time to another, relative to now.
 func NewCertificate(tb testing.TB, from, to time.Duration) Certificate {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,7 +56,7 @@ func NewCertificate(tb testing.TB, from, to time.Duration) Certificate {
 	}
 }
 
-// Server returns the configuration of a server that shows it.
+// Server returns the configuration of a server with this certificate.
 func (c Certificate) Server(tb testing.TB) *tls.Config {
 	tb.Helper()
 	pair, err := tls.X509KeyPair(c.Cert, c.Key)

@@ -23,24 +23,25 @@ import (
 //	}
 const ChildVariable = "TESTKIT_CHILD"
 
-// lifetime is how long a process that does not want to end lives. It is longer than any test waits.
+// lifetime is how long a process that refuses to end lives. It is longer than any test waits.
 const lifetime = time.Minute
 
-// Child is an MCP server on stdin and stdout that fails on request, of the legacy era unless it is told otherwise; it
-// returns the exit code. It has the tools of [Server], others that tell a test what the child sees, and faults, which befall a call that names one as its
-// tool, or whose tool its [Program] has one for. What it does at its start the arguments say:
+// Child is an MCP server on stdin and stdout that fails on request, of the legacy era by default; it returns
+// the exit code. It has the tools of [Server], others that tell a test what the child sees, and faults, which
+// apply to a call that names one as its tool, or to a call of a tool for which its [Program] has one. Its
+// arguments set what it does at its start:
 //
 //	dir=PATH        the folder of its Program
 //	modern          it is of the modern era, and refuses initialize unless it has a version to answer
-//	version=TEXT    the protocol version that it answers, whatever it is asked for
+//	version=TEXT    the protocol version that it always answers
 //	die             it ends before it has read anything
 //	die-once        the first of its Program's processes does
 //	mute            it reads, and never answers anything
 //	refuse          it answers initialize with an error
-//	ask-early       it asks its client something before it answers initialize
-//	everything      it says that it logs and has tasks
+//	ask-early       it sends its client a request before it answers initialize
+//	everything      it announces that it logs and has tasks
 //	own-tools       it lists a tool that is called own- and its process id
-//	last-words      it says something when its stdin ends, without a line feed
+//	last-words      it writes something when its stdin ends, without a line feed
 //	stubborn        it ends neither with its stdin nor by SIGTERM, and says so on stderr
 //	grandchild      it starts a process like that, which has its stdout
 func Child(args []string) int {
@@ -91,20 +92,20 @@ func Child(args []string) int {
 // A child is the process of [Child].
 type child struct {
 	args []string
-	dir  string // of its Program; empty: it has none
+	dir  string // of its Program; empty: none
 
 	mu        sync.Mutex
 	out       io.Writer
 	cancelled []string                        // ids of calls
-	waiting   map[string]chan json.RawMessage // for what was asked, by id
+	waiting   map[string]chan json.RawMessage // the answers to its questions, by id
 	asked     int
 	listening []json.RawMessage // ids of the open subscriptions of the modern era
-	told      []string          // what its clients are interested in
+	told      []string          // what its clients have subscribed to
 }
 
 func (c *child) is(arg string) bool { return slices.Contains(c.args, arg) }
 
-// value returns what stands behind the prefix in an argument.
+// value returns the rest of the argument with that prefix.
 func (c *child) value(prefix string) string {
 	for _, arg := range c.args {
 		if value, ok := strings.CutPrefix(arg, prefix); ok {
@@ -137,7 +138,7 @@ func (c *child) grandchild() {
 func (c *child) write(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = io.WriteString(c.out, line+"\n") // whoever started it may have gone
+	_, _ = io.WriteString(c.out, line+"\n") // the parent may have gone
 }
 
 func (c *child) result(id json.RawMessage, result string) {
@@ -149,7 +150,7 @@ func (c *child) result(id json.RawMessage, result string) {
 
 func (c *child) text(id json.RawMessage, text string) { c.result(id, TextResult(text)) }
 
-// handle deals with a message. It reports false when the process ends.
+// handle handles a message. It returns false when the process ends.
 func (c *child) handle(m message) bool {
 	if (c.is(modern) || c.is("both") && m.Method == methodDiscover) && c.handleModern(m) {
 		return true
@@ -197,7 +198,7 @@ func (c *child) initialize(m message) {
 		"protocolVersion", version,
 		"capabilities", c.capabilities(),
 		"serverInfo", json.RawMessage(serverInfo),
-		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it was told
+		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it received
 	))
 }
 
@@ -208,13 +209,13 @@ func (c *child) capabilities() json.RawMessage {
 	return json.RawMessage(capabilities)
 }
 
-// hearInterest notes what a client of the legacy era wants to be told of. There is no resource "no:such".
+// hearInterest records the subscriptions of a client of the legacy era. There is no resource "no:such".
 func (c *child) hearInterest(m message) {
 	var params struct {
 		URI   string `json:"uri"`
 		Level string `json:"level"`
 	}
-	_ = json.Unmarshal(m.Params, &params) // what is not there stays empty
+	_ = json.Unmarshal(m.Params, &params) // missing members stay empty
 	if params.URI == "no:such" {
 		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "there is no such resource", "")))
 		return
@@ -226,7 +227,7 @@ func (c *child) hearInterest(m message) {
 	c.result(m.ID, "{}")
 }
 
-// ask asks the client, and returns where its answer will come.
+// ask sends the client a request, and returns the channel for its answer.
 func (c *child) ask(method, params string) <-chan json.RawMessage {
 	c.mu.Lock()
 	c.asked++
@@ -242,7 +243,7 @@ func (c *child) ask(method, params string) <-chan json.RawMessage {
 	return answer
 }
 
-// answered hands an answer of the client to who waits for it.
+// answered delivers the client's answer to the call that waits for it.
 func (c *child) answered(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

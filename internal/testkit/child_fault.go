@@ -14,7 +14,7 @@ import (
 // exitBefore is the fault that happens before the tool has run.
 const exitBefore = "exit-before"
 
-// childFault are the faults of a [Child]. They report false when the process ends.
+// childFault are the faults of a [Child]. They return false when the process ends.
 var childFault = map[string]func(c *childCall) bool{
 	exitBefore: func(*childCall) bool { return false },
 	"exit": func(*childCall) bool {
@@ -41,7 +41,7 @@ var childFault = map[string]func(c *childCall) bool{
 		c.say("first")
 		c.say("second")
 	}),
-	"wrong-id": stay(func(c *childCall) { // and then the right one
+	"wrong-id": stay(func(c *childCall) { // followed by the right one
 		c.misaddress()
 		c.say("mine")
 	}),
@@ -66,10 +66,10 @@ var childFault = map[string]func(c *childCall) bool{
 		}
 		c.say("flooded")
 	}),
-	"large": stay(func(c *childCall) { // as Go writes it
+	"large": stay(func(c *childCall) { // in the order that Go writes
 		c.large(`{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"text","text":"`, `"}]}}`)
 	}),
-	"large-id-last": stay(func(c *childCall) { // as TypeScript does
+	"large-id-last": stay(func(c *childCall) { // in the order that TypeScript writes
 		c.large(`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":`+string(c.id)+`}`)
 	}),
 	"large-wrong-id": stay(func(c *childCall) {
@@ -98,7 +98,7 @@ var childFault = map[string]func(c *childCall) bool{
 	}),
 }
 
-// stay is a fault after which the process lives on.
+// stay is a fault that the process survives.
 func stay(fault func(c *childCall)) func(c *childCall) bool {
 	return func(c *childCall) bool {
 		fault(c)
@@ -106,7 +106,7 @@ func stay(fault func(c *childCall)) func(c *childCall) bool {
 	}
 }
 
-// misaddress answers calls that nobody has made.
+// misaddress answers calls that do not exist.
 func (c *childCall) misaddress() {
 	c.text(json.RawMessage(`"`+string(c.id)+`"`), "not mine")
 	c.text(json.RawMessage(`777777`), "not mine")
@@ -123,10 +123,10 @@ func (c *childCall) large(before, after string) {
 		_, _ = w.Write(chunk[:min(n, len(chunk))])
 	}
 	_, _ = w.WriteString(after + "\n")
-	_ = w.Flush() // whoever started it may have gone
+	_ = w.Flush() // the parent may have gone
 }
 
-// babble tells stderr and stdout of its environment, with and without names.
+// babble writes its environment to stderr and stdout, with and without names.
 func (c *childCall) babble() {
 	for _, variable := range os.Environ() {
 		_, value, _ := strings.Cut(variable, "=")

@@ -9,14 +9,15 @@ import (
 // modern is the argument that makes a [Child] one of the modern era.
 const modern = "modern"
 
-// handleModern deals with what only a server of the modern era does, or does otherwise. It reports whether it has.
+// handleModern handles what only a server of the modern era does, or does differently. It reports whether it
+// has.
 func (c *child) handleModern(m message) bool {
 	var params struct {
 		Notifications json.RawMessage            `json:"notifications"`
 		RequestID     json.RawMessage            `json:"requestId"`
 		Meta          map[string]json.RawMessage `json:"_meta"`
 	}
-	_ = json.Unmarshal(m.Params, &params) // what is not there stays empty
+	_ = json.Unmarshal(m.Params, &params) // missing members stay empty
 	switch {
 	case m.Method == notifyCancelled:
 		c.mu.Lock()

@@ -26,8 +26,8 @@ type childCall struct {
 	}
 }
 
-// childTool are the tools that a [Child] has in place of those of [Server] that need HTTP, and those that tell a test
-// what it wants to know.
+// childTool are the tools that a [Child] has instead of the tools of [Server] that need HTTP, and those that
+// report to a test.
 var childTool = map[string]func(c *childCall){
 	OrderGet: (*childCall).getOrder,
 	Ask: func(c *childCall) {
@@ -64,7 +64,7 @@ var childTool = map[string]func(c *childCall){
 		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":` + object("level", level, "data", "hello") + `}`)
 		c.say("logged")
 	},
-	"told": func(c *childCall) { // what its clients are interested in, in the order in which it was told
+	"told": func(c *childCall) { // what its clients have subscribed to, in order
 		c.mu.Lock()
 		text := strings.Join(c.told, "\n")
 		c.mu.Unlock()
@@ -87,7 +87,7 @@ var childTool = map[string]func(c *childCall){
 		}()
 	},
 	"hang": func(c *childCall) { c.progressed("progress", 0) }, // and no answer
-	"raw": func(c *childCall) { // text are lines that it writes before it answers
+	"raw": func(c *childCall) { // text is lines that it writes before it answers
 		c.write(c.args.Text)
 		c.say("said")
 	},
@@ -105,7 +105,7 @@ var childTool = map[string]func(c *childCall){
 	},
 }
 
-// ownTool is the tool that no other process has.
+// ownTool is a tool that no other process has.
 func ownTool() string { return "own-" + strconv.Itoa(os.Getpid()) }
 
 // tools are the tools that a [Child] lists.
@@ -122,11 +122,11 @@ func (c *child) tools() []Tool {
 	return tools
 }
 
-// call does what the tool is called. It reports false when the process ends.
+// call runs the called tool. It returns false when the process ends.
 func (c *child) call(m message) bool {
 	call := &childCall{child: c, id: m.ID, raw: m.Params}
-	_ = json.Unmarshal(m.Params, &call.params)            // what is not there stays empty
-	_ = json.Unmarshal(call.params.Arguments, &call.args) // as well
+	_ = json.Unmarshal(m.Params, &call.params)            // missing members stay empty
+	_ = json.Unmarshal(call.params.Arguments, &call.args) // missing members stay empty
 	name := call.params.Name
 	c.note(callsFile, name)
 	if fault := c.scripted(name); fault != "" {
@@ -168,7 +168,7 @@ func (c *child) call(m message) bool {
 // say answers with a text.
 func (c *childCall) say(text string) { c.text(c.id, text) }
 
-// run does what the tool does to the world.
+// run makes the tool's change.
 func (c *childCall) run() {
 	if c.params.Name == OrderCreate {
 		c.note(ordersFile, c.args.Reference)

@@ -13,15 +13,15 @@ import (
 
 var commonChromium = sync.OnceValues(starting(makeChromium))
 
-// Chromium returns the DevTools URL of a real Chromium, which all tests of the process share: package browser opens tabs in it. Where
-// there is none, it skips the test; with CI=true that is a failure instead.
+// Chromium returns the DevTools URL of a real Chromium, which all tests of the process share: package browser
+// opens tabs in it. Without a Chromium, it skips the test; with CI=true that is a failure instead.
 func Chromium(tb testing.TB) string {
 	tb.Helper()
 	return common(tb, commonChromium).URL
 }
 
-// makeChromium makes a browser with a profile of its own, which calls nobody unasked. It has no sandbox: the tests may run as root, and
-// the pages are ours.
+// makeChromium makes a browser with a profile of its own, which makes no connections by itself. It has no
+// sandbox: the tests may run as root, and the pages are ours.
 func makeChromium() (*Service, error) {
 	program, err := exec.LookPath("chromium")
 	if err != nil {

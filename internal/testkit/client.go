@@ -16,46 +16,47 @@ import (
 	"time"
 )
 
-// Bounds of what a client reads.
+// Limits on what a client reads.
 const (
 	defaultKeep = 1 << 20   // bytes of a body that an Answer keeps
-	maxBody     = 256 << 20 // bytes of a body that a client is willing to read
+	maxBody     = 256 << 20 // bytes of a body that a client reads
 )
 
-// A Client sends MCP messages over HTTP and shows what comes back. It repeats nothing, follows no redirect and hides
-// nothing. Its fields may be set before the first message; its methods are safe for concurrent use.
+// A Client sends MCP messages over HTTP and shows the answers unchanged. It repeats nothing, follows no
+// redirect and hides nothing. Its fields may be set before the first message; its methods are safe for
+// concurrent use.
 type Client struct {
 	// URL is the MCP endpoint.
 	URL string
-	// Era decides which headers and members a message gets.
+	// Era selects the headers and members of a message.
 	Era Era
 	// Version is the protocol version that messages name; the default is the era's newest.
 	Version string
-	// Header is sent with every message and overrules the client's own headers.
+	// Header is sent with every message and overrides the client's own headers.
 	Header http.Header
-	// Keep is how many bytes of a body an [Answer] keeps; the default is 1 MiB. An answer that is longer is read to its
-	// end and counted, but not parsed.
+	// Keep is how many bytes of a body an [Answer] keeps; the default is 1 MiB. A longer answer is read to
+	// its end and counted, but not parsed.
 	Keep int64
 	// Session is the Mcp-Session-Id; Initialize sets it.
 	Session string
-	// Capabilities is the JSON object of what the client says it can; the default is elicitation.
+	// Capabilities is the JSON object with the client's capabilities; the default is elicitation.
 	Capabilities string
 
 	http *http.Client
 	ids  atomic.Int64
 }
 
-// An Answer is what came back for one HTTP request.
+// An Answer is the answer to one HTTP request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte  // at most Keep bytes
 	Size   int64   // of the whole body
-	Tail   []byte  // the last 256 bytes of a body that is longer than Keep; nil of others
+	Tail   []byte  // the last 256 bytes of a body that is longer than Keep; otherwise nil
 	Events []Event // of an event stream
 
-	// Message is the JSON-RPC message that answers the request: the whole body, or the first event that is a response.
-	// It is nil where there is none.
+	// Message is the JSON-RPC message that answers the request: the whole body, or the first event that is a
+	// response. It is nil if there is none.
 	Message *Message
 
 	FirstByte time.Duration // from the request until the headers
@@ -104,7 +105,7 @@ func (r ToolResult) Text() string {
 
 var errNoMessage = errors.New("testkit: the answer holds no JSON-RPC message")
 
-// ToolResult returns the result of tools/call that the answer holds.
+// ToolResult returns the result of tools/call in the answer.
 func (a *Answer) ToolResult() (ToolResult, error) {
 	var result ToolResult
 	if a.Message == nil {
@@ -149,8 +150,8 @@ func (c *Client) Clone(tb testing.TB) *Client {
 	return twin
 }
 
-// Initialize begins a session of the legacy era: initialize, then notifications/initialized. The answer is initialize's. In
-// the modern era it asks server/discover.
+// Initialize starts a session of the legacy era: initialize, then notifications/initialized. The answer is
+// initialize's. In the modern era it calls server/discover.
 func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
 	if c.Era == Modern {
 		return c.Request(ctx, methodDiscover, `{}`)
@@ -168,7 +169,7 @@ func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
 	return answer, err
 }
 
-// ListTools asks tools/list.
+// ListTools calls tools/list.
 func (c *Client) ListTools(ctx context.Context) (*Answer, error) {
 	return c.Request(ctx, methodListTools, `{}`)
 }
@@ -178,7 +179,8 @@ func (c *Client) Call(ctx context.Context, tool, arguments string) (*Answer, err
 	return c.Request(ctx, methodCallTool, callToolParams(tool, arguments))
 }
 
-// OpenCall calls a tool and returns the answer's events one by one: for what a server sends before it answers.
+// OpenCall calls a tool and returns the answer's events one by one, including those that a server sends
+// before it answers.
 func (c *Client) OpenCall(ctx context.Context, tool, arguments string) (*Stream, error) {
 	return c.Open(ctx, methodCallTool, callToolParams(tool, arguments))
 }
@@ -190,8 +192,8 @@ func callToolParams(tool, arguments string) string {
 	return `{"name":` + quote(tool) + `,"arguments":` + arguments + `}`
 }
 
-// Request sends a request with an id of its own; params is a JSON object, or empty. In the modern era `_meta` and the
-// headers are added, unless the params have a `_meta` already.
+// Request sends a request with a new id; params is a JSON object, or empty. In the modern era `_meta` and the
+// headers are added, unless the params already have a `_meta`.
 func (c *Client) Request(ctx context.Context, method, params string) (*Answer, error) {
 	body, header := c.message(c.nextID(), method, params)
 	return c.Post(ctx, body, header)
@@ -233,13 +235,13 @@ func (c *Client) Delete(ctx context.Context) (*Answer, error) {
 	return c.Send(ctx, http.MethodDelete, nil, nil)
 }
 
-// Post sends these bytes with the headers of the client's era and session, overruled by header.
+// Post sends these bytes with the headers of the client's era and session, overridden by header.
 func (c *Client) Post(ctx context.Context, body []byte, header http.Header) (*Answer, error) {
 	return c.Send(ctx, http.MethodPost, bytes.NewReader(body), header)
 }
 
-// Send sends any HTTP request with the headers of the client's era and session, overruled by header. When the body of
-// the answer breaks off, what came of it is returned together with the error.
+// Send sends any HTTP request with the headers of the client's era and session, overridden by header. When
+// the body of the answer breaks off, the part that arrived is returned together with the error.
 func (c *Client) Send(ctx context.Context, method string, body io.Reader, header http.Header) (*Answer, error) {
 	begun := time.Now()
 	resp, err := c.do(ctx, method, body, header)
@@ -295,7 +297,7 @@ func (c *Client) do(ctx context.Context, method string, body io.Reader, header h
 	}
 	maps.Copy(req.Header, c.Header)
 	for name, values := range header {
-		req.Header[http.CanonicalHeaderKey(name)] = values // an empty list takes a header away
+		req.Header[http.CanonicalHeaderKey(name)] = values // an empty list removes a header
 	}
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
@@ -325,8 +327,8 @@ func (c *Client) capabilities() string {
 
 func (c *Client) nextID() string { return strconv.FormatInt(c.ids.Add(1), 10) }
 
-// Message returns a request of the client's era and the headers that belong to it: for tests that send it changed. The
-// id is JSON; an empty one makes a notification.
+// Message returns a request of the client's era and its headers, for tests that send it with changes. The id
+// is JSON; an empty one makes a notification.
 func (c *Client) Message(id, method, params string) ([]byte, http.Header) {
 	return c.message(id, method, params)
 }
@@ -354,7 +356,8 @@ func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 	return []byte(msg + "}"), header
 }
 
-// withMeta adds what every request of the modern era carries, unless the params have a `_meta` already.
+// withMeta adds the members that every request of the modern era has, unless the params already have a
+// `_meta`.
 func (c *Client) withMeta(params string) string {
 	if string(member([]byte(params), "_meta")) != "null" {
 		return params
@@ -380,7 +383,7 @@ func (a *Answer) parse() {
 	for {
 		ev, err := scanner.next()
 		if err != nil {
-			return // the end, or an event that was cut, which is none
+			return // the end, or a truncated event, which does not count
 		}
 		a.Events = append(a.Events, ev)
 		if msg := ev.Message(); a.Message == nil && msg != nil && msg.Method == "" {

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// A Conformance is the official MCP conformance suite, with the server that the Go SDK is tested with by it.
+// A Conformance is the official MCP conformance suite, with the server on which the Go SDK runs it.
 type Conformance struct {
 	dir    string // of the npm packages
 	node   string // the program that runs the suite
 	server string // the program that is the server
 }
 
-// A Check is what the suite finds about one requirement. A requirement may be checked more than once.
+// A Check is the suite's finding about one requirement. A requirement may be checked more than once.
 type Check struct {
 	Scenario string `json:"-"`
 	ID       string `json:"id"`
@@ -33,7 +33,7 @@ type Check struct {
 var errNoNewNode = errors.New("the npm packages in .tools/node have no Node for this platform, " +
 	"and the conformance suite needs a later one than other tests")
 
-// NewConformance builds the server. See [Node] for what happens where Node is missing.
+// NewConformance builds the server. [Node] says what happens if Node is missing.
 func NewConformance(tb testing.TB) *Conformance {
 	tb.Helper()
 	dir := Node(tb)
@@ -44,11 +44,11 @@ func NewConformance(tb testing.TB) *Conformance {
 	return &Conformance{dir: dir, node: node, server: buildEverythingServer(tb)}
 }
 
-// buildEverythingServer builds the Go SDK's server for the suite, from the module that the tests use anyway. It is built
-// with the race detector where the tests are: its packages have just been compiled for them.
+// buildEverythingServer builds the Go SDK's server for the suite, from the module that the tests already use.
+// It is built with the race detector if the tests are: its packages have just been compiled for them.
 func buildEverythingServer(tb testing.TB) string {
 	tb.Helper()
-	program := filepath.Join(tb.TempDir(), "everything-server.exe") // a suffix that only Windows cares about
+	program := filepath.Join(tb.TempDir(), "everything-server.exe") // a suffix that only matters on Windows
 	args := []string{"build", "-o", program}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
@@ -59,7 +59,7 @@ func buildEverythingServer(tb testing.TB) string {
 	}
 	build := exec.CommandContext(tb.Context(), "go", append(args,
 		"github.com/modelcontextprotocol/go-sdk/conformance/everything-server")...)
-	build.Env = append(os.Environ(), "GOPROXY=off") // whatever is missing is not fetched
+	build.Env = append(os.Environ(), "GOPROXY=off") // missing modules are not downloaded
 	if output, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("testkit: go build: %v: %s", err, output)
 	}
@@ -90,7 +90,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // however it ended, it has
+		_ = cmd.Wait() // the exit status does not matter
 	}()
 	tb.Cleanup(func() {
 		endGroup(cmd)
@@ -99,7 +99,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {
-			_ = conn.Close() // nothing was said
+			_ = conn.Close() // nothing was sent
 			return "http://" + addr
 		}
 		select {
@@ -113,8 +113,8 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 	}
 }
 
-// freeAddress returns a loopback address that nobody listened on a moment ago. The server cannot be given a listener, and
-// does not say which port it was given.
+// freeAddress returns a loopback address that was free a moment ago. The server cannot be given a listener,
+// and does not report its port.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,8 +127,8 @@ func freeAddress(ctx context.Context) (string, error) {
 	return addr, nil
 }
 
-// Run has the suite check the server at the URL against what the era's newest version of the protocol requires, and
-// returns what it finds. The whole run may take two minutes.
+// Run runs the suite's checks for the era's newest version of the protocol against the server at the URL, and
+// returns the findings. The whole run may take two minutes.
 func (c *Conformance) Run(tb testing.TB, url string, era Era) []Check {
 	tb.Helper()
 	const whole = 2 * time.Minute
@@ -147,7 +147,7 @@ func (c *Conformance) Run(tb testing.TB, url string, era Era) []Check {
 		endGroup(suite)
 		return nil
 	}
-	// A failed check is told by the exit status, too.
+	// The exit status also reports a failed check.
 	if err := suite.Run(); err != nil && (ctx.Err() != nil || suite.ProcessState.ExitCode() != 1) {
 		tb.Fatalf("testkit: the conformance suite: %v: %s", err, &output)
 	}

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Documented demands that docs/configuration.md says each of some sentences, which name the
-// bounds that hold.
+// Documented requires docs/configuration.md to contain these sentences, which state the limits in force.
 func Documented(tb testing.TB, sentences ...string) {
 	tb.Helper()
 	root, err := moduleRoot()

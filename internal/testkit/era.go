@@ -6,11 +6,11 @@ type Era int
 const (
 	// Legacy is 2025-11-25 and before: initialize, then a session.
 	Legacy Era = iota
-	// Modern is 2026-07-28: stateless, every request says who sends it.
+	// Modern is 2026-07-28: stateless, every request names its sender.
 	Modern
 )
 
-// Protocol versions, as they stand in headers and members.
+// Protocol versions, as written in headers and members.
 const (
 	version20250326 = "2025-03-26"
 	version20250618 = "2025-06-18"

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Everything starts the npm package @modelcontextprotocol/server-everything, a server of the legacy era built with the
-// TypeScript SDK, on a free loopback port, and returns its endpoint's URL. The server ends with the test. See [Node] for
-// what happens where Node is missing.
+// Everything starts the npm package @modelcontextprotocol/server-everything, a server of the legacy era built
+// with the TypeScript SDK, on a free loopback port, and returns its endpoint's URL. The server ends with the
+// test. [Node] says what happens if Node is missing.
 func Everything(tb testing.TB) string {
 	tb.Helper()
 	dir := Node(tb)

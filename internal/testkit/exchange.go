@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// An exchange is one message on its way to an answer.
+// An exchange is one message and its answer.
 type exchange struct {
 	server  *Server
 	w       http.ResponseWriter
@@ -18,12 +18,12 @@ type exchange struct {
 	session *session // of the legacy era; nil before initialize and in the modern
 
 	msg    message
-	id     json.RawMessage // the message's id, spelled as it came; nil for a notification
+	id     json.RawMessage // the message's id, as spelled by the client; nil for a notification
 	params json.RawMessage
 	call   callParams // of tools/call
-	tool   *Tool      // what the call names; nil if there is none
+	tool   *Tool      // the called tool; nil if there is none
 
-	answered bool // an answer has been begun
+	answered bool // an answer has been started
 }
 
 func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg message) *exchange {
@@ -32,22 +32,22 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg message
 		e.era = Modern
 	}
 	if msg.Method == methodCallTool {
-		_ = json.Unmarshal(msg.Params, &e.call) // what is not there stays empty
+		_ = json.Unmarshal(msg.Params, &e.call) // missing members stay empty
 		s.read(func() { e.tool = find(s.tools, e.call.Name) })
 	}
 	return e
 }
 
-// ended reports whether the server itself has taken the connection away.
+// ended reports whether the server itself has closed the connection.
 func (e *exchange) ended() bool {
 	c, ok := e.r.Context().Value(connKey{}).(*connection)
 	return ok && c.stopped()
 }
 
-// ctx returns what ends when the client goes, cancels, or the server stops.
+// ctx returns a context that ends when the client goes, cancels, or the server stops.
 func (e *exchange) ctx() context.Context { return e.r.Context() }
 
-// execute runs the tool's side effect, and counts that it did.
+// execute runs the tool's side effect, and counts it.
 func (e *exchange) execute() {
 	if e.tool == nil {
 		return
@@ -60,7 +60,7 @@ func (e *exchange) execute() {
 	})
 }
 
-// behave answers as the protocol wants.
+// behave answers as the protocol requires.
 func (e *exchange) behave() {
 	switch e.msg.Method {
 	case methodInitialize:
@@ -91,7 +91,8 @@ func (e *exchange) behave() {
 	}
 }
 
-// rest answers what no specification names: methods that begin with "x/" are echoed, notifications are taken.
+// rest answers what no specification names: methods that begin with "x/" are echoed, notifications are
+// accepted.
 func (e *exchange) rest() {
 	switch {
 	case e.id == nil:
@@ -103,8 +104,9 @@ func (e *exchange) rest() {
 	}
 }
 
-// Invented returns the result with which the server answers a method that begins with "x/": the request's params, byte
-// for byte, between members that no specification names and spellings that a decoder and encoder would change.
+// Invented returns the result with which the server answers a method that begins with "x/": the request's
+// params, byte for byte, between members that no specification names and spellings that decoding and encoding
+// would change.
 func Invented(params []byte) string {
 	if params == nil {
 		params = []byte("null")
@@ -129,7 +131,7 @@ func (e *exchange) initialize() {
 		e.unknown()
 		return
 	}
-	_ = json.Unmarshal(e.params, &params) // an unreadable version is an unknown one
+	_ = json.Unmarshal(e.params, &params) // an unreadable version counts as unknown
 	switch params.ProtocolVersion {
 	case version20250326, version20250618, version20251125:
 	default:
@@ -159,14 +161,15 @@ func (e *exchange) discover() {
 	)))
 }
 
-// What the server says of itself.
+// The server's description of itself.
 const (
 	capabilities = `{"tools":{"listChanged":true}}`
 	serverInfo   = `{"name":"testkit","version":"1.0.0"}`
 	instructions = "A server that fails on request."
 )
 
-// result adds the members that the modern era wants to a result, which is a JSON object, and keeps a `_meta` of its own.
+// result adds the members that the modern era requires to a result, which is a JSON object, and keeps its own
+// `_meta`.
 func (e *exchange) result(result string) string {
 	if e.era == Legacy {
 		return result
@@ -214,7 +217,7 @@ func (e *exchange) reply(status int, contentType, body string) {
 	}
 	e.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	e.w.WriteHeader(status)
-	_, _ = io.WriteString(e.w, body) // the client may be gone: that is its right
+	_, _ = io.WriteString(e.w, body) // the client may have gone, which is fine
 }
 
 // envelope returns a JSON-RPC message with an id, if there is one, and one more member.
@@ -232,7 +235,7 @@ func rpcError(code int, text, data string) string {
 	return object("code", code, "message", text, "data", json.RawMessage(data))
 }
 
-// object returns a JSON object of alternating names and values, in this order.
+// object returns a JSON object from alternating names and values, in this order.
 func object(members ...any) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -248,7 +251,7 @@ func object(members ...any) string {
 	return b.String()
 }
 
-// quote returns v as JSON. Values are this package's own and those of its tests: strings, numbers, raw JSON.
+// quote returns v as JSON. Values come from this package and its tests: strings, numbers, raw JSON.
 func quote(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -282,12 +285,12 @@ func (ev *events) begin() {
 // send sends one message as an event, with an id unless it is empty.
 func (ev *events) send(id, msg string) {
 	ev.begin()
-	_, _ = io.WriteString(ev.w, event(id, msg)) // the client may be gone: that is its right
+	_, _ = io.WriteString(ev.w, event(id, msg)) // the client may have gone, which is fine
 	ev.flush()
 }
 
 func (ev *events) flush() {
-	_ = http.NewResponseController(ev.w).Flush() // fails only when the client is gone
+	_ = http.NewResponseController(ev.w).Flush() // fails only if the client has gone
 }
 
 // event returns a message as an event, with an id unless it is empty.

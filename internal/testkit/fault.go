@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A Fault is what goes wrong with one message. The zero Fault is none: the server behaves.
+// A Fault is what goes wrong with one message. The zero Fault means that the server behaves.
 type Fault struct {
 	// Name is unique among [Faults].
 	Name string
-	// Runs says that a tool runs before the fault shows, so that a write may have happened. Where it is false the
-	// server has refused the call.
+	// Runs says that a tool runs before the fault occurs, so that a write may have happened. If it is false
+	// the server has refused the call.
 	Runs bool
 
 	headers []func(http.Header)
 	happen  func(e *exchange)
 }
 
-// befall lets the fault happen to an exchange.
+// befall applies the fault to an exchange.
 func (f Fault) befall(e *exchange) {
 	for _, set := range f.headers {
 		set(e.w.Header())
@@ -43,7 +43,7 @@ func (f Fault) Running(runs bool) Fault {
 	return f
 }
 
-// Late returns the fault, and what comes of it, that much later; never, when the client goes or cancels meanwhile.
+// Late returns the fault delayed by that time; it does not occur if the client goes or cancels before.
 func (f Fault) Late(wait time.Duration) Fault {
 	now := f
 	f.headers = nil
@@ -60,7 +60,8 @@ func (f Fault) With(name, value string) Fault {
 	return f.withHeader(func(h http.Header) { h.Set(name, value) })
 }
 
-// RetryIn returns the fault with a Retry-After header that is an HTTP date this far from the moment of the answer.
+// RetryIn returns the fault with a Retry-After header that is an HTTP date this far from the time of the
+// answer.
 func (f Fault) RetryIn(wait time.Duration) Fault {
 	return f.withHeader(func(h http.Header) {
 		h.Set("Retry-After", time.Now().Add(wait).UTC().Format(http.TimeFormat))
@@ -72,12 +73,13 @@ func (f Fault) withHeader(set func(http.Header)) Fault {
 	return f
 }
 
-// Result answers with a result of the test's own: JSON, sent as it is. What the modern era adds is left to the test.
+// Result answers with a result from the test: JSON, sent unchanged. The test adds the members of the modern
+// era.
 func Result(name, result string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(result) }}
 }
 
-// Reply answers HTTP 200 with members of the test's own after jsonrpc and the request's id: `"result":{}`, for
+// Reply answers HTTP 200 with members from the test after jsonrpc and the request's id: `"result":{}`, for
 // instance, or `"error":{"code":7},"x-invented":1`.
 func Reply(name, member string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) {
@@ -92,28 +94,29 @@ func RPCError(name string, code int, text, data string) Fault {
 	}}
 }
 
-// RetryableError answers a JSON-RPC error -32603 whose data says that the same call may be repeated in 1.5 s.
+// RetryableError answers with a JSON-RPC error -32603 whose data says that the same call may be repeated in
+// 1.5 s.
 func RetryableError() Fault {
 	const code = -32603
 	return RPCError("JSON-RPC error with retry data", code, "The provider is busy.",
 		`{"retryable":true,"retryAfterMs":1500}`)
 }
 
-// LeakyToolError answers a tool error whose text is a stack trace with every one of [Secrets] in it.
+// LeakyToolError answers with a tool error whose text is a stack trace that contains all [Secrets].
 func LeakyToolError() Fault { return ToolError("tool error with a stack trace", LeakText) }
 
-// ToolError answers a tool result with isError and a text.
+// ToolError answers with a tool result with isError and a text.
 func ToolError(name, text string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(e.result(ErrorResult(text))) }}
 }
 
-// What [RichToolError] answers besides its text.
+// The content of a [RichToolError] besides its text.
 const (
 	RichToolErrorStructure = `{"reason":"out_of_season","fields":[ "F-1", 2.0 ]}`
 	RichToolErrorMeta      = `{"com.example/trace":{"span":"a1b2","big":12345678901234567890}}`
 )
 
-// RichToolError answers a tool error with structuredContent and `_meta` of the server's own.
+// RichToolError answers with a tool error with structuredContent and `_meta` of the server's own.
 func RichToolError() Fault {
 	return Fault{Name: "tool error with structuredContent and _meta", Runs: true, happen: func(e *exchange) {
 		e.answer(e.result(`{"content":[{"type":"text","text":"The field is closed."}],"structuredContent":` +
@@ -121,14 +124,15 @@ func RichToolError() Fault {
 	}}
 }
 
-// IDLast answers well, with the members in the order in which TypeScript servers write them.
+// IDLast answers successfully, with the members in the order that TypeScript servers write.
 func IDLast() Fault {
 	return Fault{Name: "id last", Runs: true, happen: func(e *exchange) {
 		e.send(e.server.form, idLast(e.plainResult(), e.id))
 	}}
 }
 
-// IsErrorLast answers a tool error whose only sign is the last member of the message, after a text of 64 KiB.
+// IsErrorLast answers with a tool error whose only sign is the last member of the message, after a text of 64
+// KiB.
 func IsErrorLast() Fault {
 	const size = 64 << 10
 	return Fault{Name: "isError last", Runs: true, happen: func(e *exchange) {
@@ -140,8 +144,8 @@ func idLast(result string, id json.RawMessage) string {
 	return `{"result":` + result + `,"jsonrpc":"2.0","id":` + string(id) + `}`
 }
 
-// SessionLost makes the server forget every session so far and refuse the message with 404, as it would all further
-// ones; a new initialize works. In the modern era, which has no sessions, it is a plain 404.
+// SessionLost makes the server forget all current sessions and refuse the message, and all further ones, with
+// 404; a new initialize works. In the modern era, which has no sessions, it is a plain 404.
 func SessionLost() Fault {
 	return Fault{Name: "404 session", happen: func(e *exchange) {
 		e.server.ForgetSessions()
@@ -150,8 +154,8 @@ func SessionLost() Fault {
 	}}
 }
 
-// RestartDuring restarts the server while it works on the message, which is never answered. [Server.Restarts] tells when
-// the server is back.
+// RestartDuring restarts the server while it handles the message, which is never answered. [Server.Restarts]
+// shows when the server is back.
 func RestartDuring() Fault {
 	return Fault{Name: "restart during the call", Runs: true, happen: func(e *exchange) {
 		conn, err := hijack(e.w, e.r)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TruncatedJSON answers 200 with a JSON text that breaks off, of the length that Content-Length says.
+// TruncatedJSON answers 200 with a truncated JSON text, whose Content-Length is right.
 func TruncatedJSON() Fault {
 	return Fault{Name: "truncated JSON with 200", Runs: true, happen: func(e *exchange) {
 		msg := envelope(e.id, `"result":`+e.plainResult())
@@ -14,14 +14,14 @@ func TruncatedJSON() Fault {
 	}}
 }
 
-// HTMLWith200 answers 200 with a web page, as a proxy's sign-in page is.
+// HTMLWith200 answers 200 with a web page, like a proxy's sign-in page.
 func HTMLWith200() Fault {
 	return Fault{Name: "HTML with 200", happen: func(e *exchange) {
 		e.reply(http.StatusOK, "text/html; charset=utf-8", htmlPage("Sign in"))
 	}}
 }
 
-// Empty200 answers 200 with application/json and no byte of it.
+// Empty200 answers 200 with application/json and an empty body.
 func Empty200() Fault {
 	return Fault{Name: "empty 200", Runs: true, happen: func(e *exchange) { e.reply(http.StatusOK, typeJSON, "") }}
 }
@@ -29,7 +29,7 @@ func Empty200() Fault {
 // wrongID is an id that no client of these tests sends.
 const wrongID = `"testkit-wrong-id"`
 
-// WrongID answers somebody else's request, whatever the form.
+// WrongID answers a request that was not made, in either form.
 func WrongID(form Form) Fault {
 	return Fault{Name: "wrong id, " + form.String(), Runs: true, happen: func(e *exchange) {
 		e.send(form, envelope([]byte(wrongID), `"result":`+e.plainResult()))
@@ -53,17 +53,17 @@ func DuplicateAnswer(form Form) Fault {
 	}}
 }
 
-// An Ending is how a [Large] answer ends. Whatever the ending, `id` is the last member.
+// An Ending is how a [Large] answer ends. In each of them, `id` is the last member.
 type Ending int
 
 const (
-	// Whole is a good answer.
+	// Whole is a valid answer.
 	Whole Ending = iota
 	// Wrong is an answer with a wrong id.
 	Wrong
-	// Broken is an answer that is not JSON, which shows in its last byte.
+	// Broken is an answer that is not JSON, as only its last byte shows.
 	Broken
-	// Failed is a tool error: isError stands after the text.
+	// Failed is a tool error: isError comes after the text.
 	Failed
 )
 
@@ -99,7 +99,7 @@ func Large(form Form, size int64, ending Ending) Fault {
 	}}
 }
 
-// splitLarge returns what stands before and after the text of a large answer.
+// splitLarge returns the parts before and after the text of a large answer.
 func splitLarge(e *exchange, ending Ending) (head, tail string) {
 	const seam = "\x00"
 	id := e.id
@@ -117,7 +117,7 @@ func splitLarge(e *exchange, ending Ending) (head, tail string) {
 	return head, tail
 }
 
-// letters reads as its own text, again and again.
+// letters is a reader that repeats its text forever.
 type letters string
 
 // Read implements [io.Reader].

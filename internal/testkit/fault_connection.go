@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// handover is how long the server waits between the last byte and a reset. A reset discards what the kernel has not
-// handed over yet; on the loopback interface that takes microseconds.
+// handover is how long the server waits between the last byte and a reset. A reset discards what the kernel
+// has not delivered yet; on the loopback interface delivery takes microseconds.
 const handover = 20 * time.Millisecond
 
 // ResetBeforeAnswer reads the message and resets the connection before any byte of an answer.
@@ -47,11 +47,11 @@ func Hang() Fault {
 	return Fault{Name: "hang", Runs: true, happen: func(e *exchange) { <-e.ctx().Done() }}
 }
 
-// Drip answers one byte at a time, gap after gap, and never comes to an end.
+// Drip answers one byte at a time, with gaps, and never finishes.
 func Drip(form Form, gap time.Duration) Fault {
 	return Fault{Name: "slow drip, " + form.String(), Runs: true, happen: func(e *exchange) {
 		opening := envelope(e.id, `"result":{"content":[{"type":"text","text":"`)
-		opening = opening[:len(opening)-1] // the envelope's closing brace, which never comes
+		opening = opening[:len(opening)-1] // the envelope's closing brace, which is never sent
 		e.w.Header().Set("Content-Type", typeJSON)
 		if form == SSE {
 			e.w.Header().Set("Content-Type", typeSSE)
@@ -62,7 +62,7 @@ func Drip(form Form, gap time.Duration) Fault {
 			if i < len(opening) {
 				next = opening[i : i+1]
 			}
-			_, _ = io.WriteString(e.w, next) // the context says when the client is gone
+			_, _ = io.WriteString(e.w, next) // the context shows when the client has gone
 			_ = http.NewResponseController(e.w).Flush()
 			if !pause(e.ctx(), gap) {
 				return
@@ -99,14 +99,14 @@ func rawStream(data string) string {
 		typeSSE, len(data), data)
 }
 
-// cut writes bytes below net/http and closes the connection in good order.
+// cut writes bytes below net/http and closes the connection cleanly.
 func (e *exchange) cut(raw string) {
 	conn, err := hijack(e.w, e.r)
 	if err != nil {
 		return
 	}
 	defer closeConn(conn)
-	_, _ = io.WriteString(conn, raw) // the client may be gone: that is its right
+	_, _ = io.WriteString(conn, raw) // the client may have gone, which is fine
 }
 
 // reset writes bytes below net/http and resets the connection.
@@ -117,10 +117,10 @@ func (e *exchange) reset(raw string) {
 	}
 	defer closeConn(conn)
 	if raw != "" {
-		_, _ = io.WriteString(conn, raw) // the client may be gone: that is its right
+		_, _ = io.WriteString(conn, raw) // the client may have gone, which is fine
 		pause(e.ctx(), handover)
 	}
-	_ = conn.SetLinger(0) // fails only on a connection that is gone already
+	_ = conn.SetLinger(0) // fails only on a connection that has already gone
 }
 
 // closeConn closes a hijacked connection, which may be gone already.

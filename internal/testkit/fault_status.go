@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Body is what stands under an HTTP status.
+// A Body is the body of an HTTP status.
 type Body int
 
 const (
@@ -17,7 +17,7 @@ const (
 	Problem
 	// RPC is a JSON-RPC error with the request's id.
 	RPC
-	// None is nothing at all.
+	// None is an empty body.
 	None
 )
 
@@ -37,8 +37,8 @@ func (b Body) String() string {
 	return ""
 }
 
-// Status answers with an HTTP status and a body. The tool runs first where the status leaves that open: 408, 500, 502
-// and 504.
+// Status answers with an HTTP status and a body. The tool runs first if the status leaves that open: 408,
+// 500, 502 and 504.
 func Status(code int, body Body) Fault {
 	text := http.StatusText(code)
 	fault := Fault{Name: strconv.Itoa(code) + body.String(), happen: func(e *exchange) {
@@ -64,13 +64,13 @@ func Status(code int, body Body) Fault {
 	}
 }
 
-// StatusWith answers with an HTTP status and a body of the test's own.
+// StatusWith answers with an HTTP status and a body from the test.
 func StatusWith(name string, code int, contentType, body string) Fault {
 	return Fault{Name: name, happen: func(e *exchange) { e.reply(code, contentType, body) }}
 }
 
-// RPCStatus answers with an HTTP status and a JSON-RPC error, as servers of the modern era refuse what breaks the protocol;
-// data is JSON, or empty.
+// RPCStatus answers with an HTTP status and a JSON-RPC error, with which servers of the modern era refuse
+// violations of the protocol; data is JSON, or empty.
 func RPCStatus(name string, status, code int, text, data string) Fault {
 	return Fault{Name: name, happen: func(e *exchange) { e.refuse(status, code, text, data) }}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Faults returns every fault that one message can meet; the large answers among them have so many bytes of text, which
-// are to be more than a gateway looks into. What can befall a server as a whole is not among them: see
-// [RefusedURL], [UnresolvableURL], [Server.Stop], [Server.Restart] and [Server.ForgetSessions].
+// Faults returns every fault that can happen to one message; the large answers among them have a text of that
+// many bytes, which should be more than a gateway examines. Faults of a server as a whole are not included:
+// see [RefusedURL], [UnresolvableURL], [Server.Stop], [Server.Restart] and [Server.ForgetSessions].
 func Faults(large int64) []Fault {
 	const drip = 50 * time.Millisecond
 	return slices.Concat(
@@ -58,7 +58,7 @@ func statusFaults() []Fault {
 	return faults
 }
 
-// What the faults give away, and a gateway must not.
+// Secrets that the faults leak, and a gateway must not.
 const (
 	secretAddr     = "10.11.12.13:5432"
 	secretPassword = "hunter2-s3cr3t"
@@ -66,12 +66,12 @@ const (
 	secretFrame    = "/srv/app/internal/orders/store.go:42"
 )
 
-// LeakText is what a careless server says when its database is down: every one of [Secrets] stands in it.
+// LeakText is the message of a careless server when its database is down. It contains all [Secrets].
 const LeakText = "could not create the order: dial " + secretDSN + ": connect: connection refused\n\n" +
 	"goroutine 17 [running]:\nmain.(*Store).Create(0xc000010000)\n\t" + secretFrame + " +0x1b\n" +
 	"Traceback (most recent call last):\n  File \"/srv/app/orders.py\", line 7, in create\n    raise err"
 
-// Secrets returns what stands in the answers of the faults and must never reach a client: a password, addresses and
+// Secrets returns the parts of the faults' answers that must never reach a client: a password, addresses and
 // stack frames.
 func Secrets() []string {
 	return []string{secretPassword, secretDSN, secretAddr, strings.TrimPrefix(secretFrame, "/"), "/srv/app/orders.py"}

@@ -27,11 +27,12 @@ const (
 func GoSDKServer(tb testing.TB, era Era) string {
 	tb.Helper()
 	handler, closeSessions := GoSDKHandler(era)
-	tb.Cleanup(closeSessions) // after the listener is gone
+	tb.Cleanup(closeSessions) // after the listener is closed
 	return Serve(tb, handler) + "/mcp"
 }
 
-// GoSDKHandler returns the handler of [GoSDKServer], for programs, and what ends its sessions once it is served no more.
+// GoSDKHandler returns the handler of [GoSDKServer], for programs, and a function that ends its sessions
+// after serving.
 func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
 	return serveGoSDK(newGoSDKServer(nil), era == Modern)
 }
@@ -56,7 +57,7 @@ func serveGoSDK(server *mcp.Server, stateless bool) (handler http.Handler, close
 	)
 	return handler, func() {
 		for session := range server.Sessions() {
-			_ = session.Close() // its connection is gone: there is nobody to tell
+			_ = session.Close() // its connection is gone
 		}
 	}
 }
@@ -84,7 +85,7 @@ func addTool(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (*mcp.CallTo
 	return nil, addResult{Sum: in.A + in.B}, nil
 }
 
-// FailText is what the real servers' tool [RealFail] says.
+// FailText is the text of the real servers' tool [RealFail].
 const FailText = "the field is closed"
 
 func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

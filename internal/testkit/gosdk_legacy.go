@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// RealConsult is the tool that a server of [GoSDKLegacyServer] has beside those of [GoSDKServer]: it asks for a name and
-// for a sample at the same time, and returns both.
+// RealConsult is an additional tool of the servers of [GoSDKLegacyServer]: it asks for a name and for a
+// sample at the same time, and returns both.
 const RealConsult = "consult"
 
 // GoSDKLegacyServer is [GoSDKServer] with sessions, in which it asks.
@@ -20,7 +20,7 @@ func GoSDKLegacyServer(tb testing.TB) string {
 	server := newGoSDKServer(nil)
 	mcp.AddTool(server, &mcp.Tool{Name: RealConsult}, consultTool)
 	handler, closeSessions := serveGoSDK(server, false)
-	tb.Cleanup(closeSessions) // after the listener is gone
+	tb.Cleanup(closeSessions) // after the listener is closed
 	return Serve(tb, handler) + "/mcp"
 }
 

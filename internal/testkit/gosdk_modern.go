@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a [GoSDKModernServer] has beside the tools of the others.
+// Additional tools and resources of a [GoSDKModernServer].
 const (
 	RealAsk      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
 	RealLog      = "log"         // logs "logged" as a warning
@@ -18,8 +18,8 @@ const (
 	RealResource = "demo://note" // can be subscribed to
 )
 
-// GoSDKModernServer serves a server built with the Go SDK that speaks the modern era only until the test ends, and returns
-// its endpoint's URL.
+// GoSDKModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
+// era, and returns its endpoint's URL.
 func GoSDKModernServer(tb testing.TB) string {
 	tb.Helper()
 	server := newGoSDKServer(&mcp.ServerOptions{
@@ -38,7 +38,7 @@ func GoSDKModernServer(tb testing.TB) string {
 			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: RealResource})
 		})
 	handler, closeSessions := serveGoSDK(server, true)
-	tb.Cleanup(closeSessions) // after the listener is gone
+	tb.Cleanup(closeSessions) // after the listener is closed
 	return Serve(tb, ModernOnly(handler)) + "/mcp"
 }
 

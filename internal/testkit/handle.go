@@ -11,13 +11,14 @@ import (
 	"strings"
 )
 
-// maxRequest bounds what the server reads of a request, so that a mistake in a test cannot eat the machine.
+// maxRequest limits what the server reads of a request, so that a mistake in a test cannot exhaust the
+// machine's memory.
 const maxRequest = 64 << 20
 
 // errCancelled ends a call whose client has sent notifications/cancelled.
 var errCancelled = errors.New("cancelled by the client")
 
-// message is what the server reads of a JSON-RPC message.
+// message is the part of a JSON-RPC message that the server reads.
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -27,7 +28,7 @@ type message struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// callParams is what the server reads of the params of tools/call.
+// callParams is the part of the params of tools/call that the server reads.
 type callParams struct {
 	Name           string          `json:"name"`
 	Arguments      json.RawMessage `json:"arguments"`
@@ -78,7 +79,7 @@ func allowed(era Era) string {
 	return strings.Join([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, ", ")
 }
 
-// post answers a POST: it refuses what the protocol forbids, lets a scripted fault happen, or behaves.
+// post answers a POST: it refuses what the protocol forbids, applies a scripted fault, or behaves.
 func (e *exchange) post(malformed bool) {
 	media, _, _ := mime.ParseMediaType(e.r.Header.Get("Content-Type"))
 	switch {
@@ -119,7 +120,7 @@ func (e *exchange) post(malformed bool) {
 	e.behave()
 }
 
-// admit checks what binds a message to its era and, in the legacy era, to a session.
+// admit checks that a message fits its era and, in the legacy era, a session.
 func (e *exchange) admit() bool {
 	if !e.server.speaks(e.era) {
 		e.refuseVersion()
@@ -146,7 +147,7 @@ func (e *exchange) admit() bool {
 	return true
 }
 
-// admitNew checks that headers and `_meta` of a request are there and agree.
+// admitNew checks that headers and `_meta` of a request are present and agree.
 func (e *exchange) admitNew() bool {
 	var params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
@@ -181,7 +182,7 @@ func (e *exchange) refuseVersion() {
 	e.refuse(http.StatusBadRequest, codeUnsupportedVersion, "Unsupported protocol version", data)
 }
 
-// respond takes a notification's or response's place in the protocol: 202 and nothing more.
+// respond answers a notification or a response as the protocol requires: 202 and nothing more.
 func (e *exchange) respond() {
 	id := string(bytes.TrimSpace(e.msg.ID))
 	e.server.update(func() {
@@ -192,7 +193,7 @@ func (e *exchange) respond() {
 	e.w.WriteHeader(http.StatusAccepted)
 }
 
-// answer takes out who waits for the client's response with this id.
+// answer removes and returns the channel that waits for the client's response with this id.
 func (sess *session) answer(id string) chan<- json.RawMessage {
 	if sess == nil {
 		return nil
@@ -202,7 +203,7 @@ func (sess *session) answer(id string) chan<- json.RawMessage {
 	return waiting
 }
 
-// track makes the call end when its client sends notifications/cancelled, and counts calls that end unanswered.
+// track ends the call when its client sends notifications/cancelled, and counts calls that end unanswered.
 func (e *exchange) track() (done func()) {
 	parent := e.r.Context()
 	ctx, cancel := context.WithCancelCause(parent)
@@ -224,7 +225,7 @@ func (e *exchange) track() (done func()) {
 	}
 }
 
-// cancelled takes notifications/cancelled to the call that it names.
+// cancelled applies notifications/cancelled to the call that it names.
 func (e *exchange) cancelled() {
 	var params struct {
 		RequestID json.RawMessage `json:"requestId"`

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// An Issuer issues tokens and serves the keys that they are signed with, as an identity provider does. It is safe for
-// concurrent use.
+// An Issuer issues tokens and serves the keys with which they are signed, like an identity provider. It is
+// safe for concurrent use.
 type Issuer struct {
 	URL string
 
@@ -79,7 +79,7 @@ func (s *Issuer) SetKeys(keys ...*SigningKey) {
 	s.keys = keys
 }
 
-// Answer has the request for the keys answered otherwise; nil: by the keys again.
+// Answer replaces the answer to requests for the keys; nil: the keys again.
 func (s *Issuer) Answer(answer http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,8 @@ func (s *Issuer) Key() *SigningKey {
 	return s.keys[0]
 }
 
-// Claims returns what a valid token says: of subject "ann", for the audience "farm". change replaces claims; nil takes one away.
+// Claims returns the claims of a valid token: subject "ann", audience "farm". change replaces claims; nil
+// removes one.
 func (s *Issuer) Claims(change map[string]any) map[string]any {
 	now := time.Now().Unix()
 	claims := map[string]any{"iss": s.URL, "sub": "ann", "aud": "farm", "iat": now, "exp": now + 600}
@@ -135,7 +136,7 @@ func NewSigningKey(tb testing.TB, id, alg string) *SigningKey {
 	return &SigningKey{ID: id, Alg: alg, private: private}
 }
 
-// NewWeakKey makes a key for RS256 that is smaller than keys may be.
+// NewWeakKey makes a key for RS256 that is smaller than allowed.
 func NewWeakKey(tb testing.TB, id string) *SigningKey {
 	tb.Helper()
 	const bits = 1024
@@ -151,9 +152,9 @@ func SharedKey(id string, secret []byte) *SigningKey {
 	return &SigningKey{ID: id, Alg: "HS256", secret: secret}
 }
 
-// Public returns the public key as its issuer serves it.
+// Public returns the public key in the form that its issuer serves.
 func (k *SigningKey) Public() []byte {
-	text, _ := json.Marshal(k.public()) // it can be written
+	text, _ := json.Marshal(k.public()) // it can always be written
 	return text
 }
 
@@ -172,7 +173,7 @@ func (k *SigningKey) public() map[string]string {
 	return jwk
 }
 
-// Sign returns a token with this header and payload, whatever they say.
+// Sign returns a token with this header and payload, valid or not.
 func (k *SigningKey) Sign(tb testing.TB, header map[string]any, payload []byte) string {
 	tb.Helper()
 	head, err := json.Marshal(header)
@@ -182,7 +183,7 @@ func (k *SigningKey) Sign(tb testing.TB, header map[string]any, payload []byte) 
 	return k.SignRaw(tb, head, payload)
 }
 
-// SignRaw is Sign with a header as it stands in the token.
+// SignRaw is Sign with a header as it is written in the token.
 func (k *SigningKey) SignRaw(tb testing.TB, header, payload []byte) string {
 	tb.Helper()
 	text := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(payload)

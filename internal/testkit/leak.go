@@ -7,14 +7,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Goroutines runs a package's tests and fails the run when a goroutine is left over. It is the whole of a TestMain:
+// Goroutines runs a package's tests and fails the run if a goroutine is left over. It is a complete TestMain:
 //
 //	func TestMain(m *testing.M) { testkit.Goroutines(m) }
 //
-// Connections that http.DefaultClient keeps, which SDKs use unless told otherwise, are closed first.
+// Connections that http.DefaultClient keeps, which SDKs use by default, are closed first.
 func Goroutines(m *testing.M) { goleak.VerifyTestMain(tidyMain{m}) }
 
-// tidyMain closes what belongs to the process before goleak looks.
+// tidyMain closes what belongs to the process before goleak checks.
 type tidyMain struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
@@ -25,11 +25,12 @@ func (t tidyMain) Run() int {
 	return code
 }
 
-// NoGoroutineLeft fails the test when it ends with a goroutine that was not there when NoGoroutineLeft was called; it
-// waits a moment for those that are about to end. Call it first, so that it looks after every other cleanup.
+// NoGoroutineLeft fails the test if it ends with a goroutine that was not there when NoGoroutineLeft was
+// called; it waits a moment for those that are about to end. Call it first, so that it checks after every
+// other cleanup.
 //
-// It cannot tell whose a goroutine is, and therefore refuses tests that are parallel or become so: testing runs those
-// while no other test is. Parallel tests rely on [Goroutines].
+// It cannot tell which test a goroutine belongs to, and therefore refuses tests that are or become parallel:
+// testing runs the others while no other test is running. Parallel tests rely on [Goroutines].
 func NoGoroutineLeft(tb testing.TB) {
 	tb.Helper()
 	tb.Setenv("TESTKIT_NO_GOROUTINE_LEFT", "1") // testing refuses Setenv and Parallel in the same test

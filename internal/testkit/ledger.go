@@ -18,8 +18,8 @@ type Request struct {
 	Body   []byte      // as it came
 	Era    Era
 
-	RPC  string          // the message's method; empty for a response, and where there is no message
-	ID   json.RawMessage // the message's id, spelled as it came; nil without one
+	RPC  string          // the message's method; empty for a response, or without a message
+	ID   json.RawMessage // the message's id, as spelled by the client; nil without one
 	Tool string          // params.name of tools/call
 }
 
@@ -56,18 +56,18 @@ func (l *ledger) record(r Request) {
 	}
 }
 
-// Attempts returns how many tools/call requests for the tool reached the server, refused ones included.
+// Attempts returns how many tools/call requests for the tool reached the server, including refused ones.
 func (s *Server) Attempts(tool string) int {
 	return s.number(func() int { return s.ledger.attempts[tool] })
 }
 
-// Executions returns how many times the tool began to run.
+// Executions returns how many times the tool started to run.
 func (s *Server) Executions(tool string) int {
 	return s.number(func() int { return s.ledger.executions[tool] })
 }
 
-// Cancellations returns how many calls of the tool ended unanswered because the client closed the response or sent
-// notifications/cancelled. Calls whose connection the server itself took away are not among them.
+// Cancellations returns how many calls of the tool ended unanswered because the client closed the response or
+// sent notifications/cancelled. Calls whose connection the server itself closed do not count.
 func (s *Server) Cancellations(tool string) int {
 	return s.number(func() int { return s.ledger.cancelled[tool] })
 }
@@ -77,7 +77,7 @@ func (s *Server) Messages(method string) int {
 	return s.number(func() int { return s.ledger.messages[method] })
 }
 
-// InFlight returns how many HTTP requests the server is working on, open streams included.
+// InFlight returns how many HTTP requests the server is handling, including open streams.
 func (s *Server) InFlight() int {
 	return s.number(func() int { return s.ledger.inFlight })
 }
@@ -92,7 +92,7 @@ func (s *Server) Sessions() int {
 	return s.number(func() int { return len(s.sessions) })
 }
 
-// Streams returns how many streams for messages of the server's own accord are open: GET in the legacy era,
+// Streams returns how many streams for the server's own messages are open: GET in the legacy era,
 // subscriptions/listen in the modern.
 func (s *Server) Streams() int {
 	return s.number(func() int {
@@ -104,7 +104,8 @@ func (s *Server) Streams() int {
 	})
 }
 
-// Orders returns how many times order_create has created an order with this reference: two is a write done twice.
+// Orders returns how many times order_create has created an order with this reference: two means a duplicate
+// write.
 func (s *Server) Orders(reference string) int {
 	return s.number(func() int { return s.orders[reference] })
 }
@@ -116,7 +117,7 @@ func (s *Server) Requests() []Request {
 	return requests
 }
 
-// RequestsFor returns those of the last requests that carry this JSON-RPC method, oldest first.
+// RequestsFor returns those of the last requests that have this JSON-RPC method, oldest first.
 func (s *Server) RequestsFor(method string) []Request {
 	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.RPC != method })
 }

@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// A listener serves a handler on a loopback port, or in memory, until it is stopped, and knows every goroutine of it.
+// A listener serves a handler on a loopback port, or in memory, until it is stopped, and tracks all of its
+// goroutines.
 type listener struct {
 	http   *http.Server
 	cancel context.CancelFunc
 	served chan struct{}  // closed when Serve has returned
-	conns  sync.WaitGroup // one for each connection, hijacked ones included
+	conns  sync.WaitGroup // one for each connection, including hijacked ones
 	addr   string
 }
 
 // connKey is the context key of a connection's *connection.
 type connKey struct{}
 
-// A connection is what a handler may ask of the connection that its request came on.
+// A connection is what a handler may know about its request's connection.
 type connection struct {
 	stopped  func() bool // whether the listener has been stopped
 	hijacked bool        // written and read by the connection's own goroutine
@@ -51,7 +52,7 @@ func listen(addr string, handler http.Handler) (*listener, error) {
 	}
 	go func() {
 		defer close(l.served)
-		_ = l.http.Serve(socket) // always http.ErrServerClosed: stop is the only way out
+		_ = l.http.Serve(socket) // always http.ErrServerClosed: only stop ends it
 	}()
 	return l, nil
 }
@@ -75,7 +76,7 @@ func bind(ctx context.Context, addr string) (net.Listener, error) {
 	}
 }
 
-// account makes sure that a hijacked connection counts as one until its handler has returned.
+// account makes sure that a hijacked connection counts as open until its handler has returned.
 func (l *listener) account(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -157,12 +158,13 @@ func serve(tb testing.TB, addr string, handler http.Handler) string {
 	return "http://" + l.addr
 }
 
-// RefusedURL returns the URL of an MCP endpoint whose port nobody listens on: a connection to it is refused. The port is
-// tcpmux's, which no operating system gives out to whoever asks for a free one, so that parallel tests cannot take it.
+// RefusedURL returns the URL of an MCP endpoint on whose port nobody listens: a connection to it is refused.
+// The port is tcpmux's, which no operating system assigns as a free port, so that parallel tests cannot take
+// it.
 func RefusedURL() string { return "http://127.0.0.1:1/mcp" }
 
-// UnresolvableURL returns the URL of an MCP endpoint whose host does not exist. Its first label is longer than the 63
-// octets that RFC 1035 allows, so that resolvers refuse it without asking anybody.
+// UnresolvableURL returns the URL of an MCP endpoint whose host does not exist. Its first label is longer
+// than the 63 octets that RFC 1035 allows, so that resolvers refuse it without a query.
 func UnresolvableURL() string {
 	const maxLabel = 63
 	return "http://" + strings.Repeat("x", maxLabel+1) + ".invalid/mcp"

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A network within the process, where a read that waits blocks durably in the sense of testing/synctest: time goes on
-// while nobody can do anything else. Its addresses are those of loopback ports that no operating system has.
+// A network within the process, in which a waiting read blocks durably in the sense of testing/synctest: time
+// advances when nothing else can run. Its addresses are those of loopback ports that no operating system has.
 
 // maxPort is the highest port of TCP.
 const maxPort = 1<<16 - 1
@@ -54,8 +54,8 @@ func IsInMemory(address string) bool {
 	return err == nil && n > maxPort
 }
 
-// Dial connects to a listener in memory where the address is that of one, and else as [net.Dialer.DialContext] does.
-// Who listens and who dials have to be in the same bubble of testing/synctest, or in none.
+// Dial connects to a listener in memory if the address belongs to one, and like [net.Dialer.DialContext] if
+// not. The listener and the dialer must be in the same bubble of testing/synctest, or in none.
 func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if !IsInMemory(address) {
 		return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
@@ -78,7 +78,7 @@ func newMemoryAddr() string {
 	return net.JoinHostPort("127.0.0.1", strconv.FormatInt(maxPort+memory.ports.Add(1), 10))
 }
 
-// A memoryListener is a [net.Listener] that is reached by [Dial].
+// A memoryListener is a [net.Listener] for [Dial].
 type memoryListener struct {
 	addr     memoryAddr
 	accepted chan *memoryConn
@@ -140,7 +140,7 @@ func (l *memoryListener) Close() error {
 // Addr implements [net.Listener].
 func (l *memoryListener) Addr() net.Addr { return l.addr }
 
-// A memoryConn is one side of a connection in memory. It behaves as a [net.TCPConn] does.
+// A memoryConn is one side of a connection in memory. It behaves like a [net.TCPConn].
 type memoryConn struct {
 	in, out       *stretch
 	local, remote memoryAddr
@@ -165,7 +165,7 @@ func (c *memoryConn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// wrap returns the error as package net does.
+// wrap wraps the error as package net does.
 func (c *memoryConn) wrap(op string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -186,13 +186,13 @@ func (c *memoryConn) Close() error {
 	return c.wrap("close", c.out.end(net.ErrClosed, end))
 }
 
-// CloseWrite ends what the other side can read, as [net.TCPConn.CloseWrite] does.
+// CloseWrite ends what the other side can read, like [net.TCPConn.CloseWrite].
 func (c *memoryConn) CloseWrite() error {
 	return c.wrap("close", c.out.end(syscall.EPIPE, io.EOF))
 }
 
-// SetLinger makes Close reset the connection when sec is 0, as [net.TCPConn.SetLinger] does. What has been written can
-// still be read.
+// SetLinger makes Close reset the connection if sec is 0, like [net.TCPConn.SetLinger]. Data already written
+// can still be read.
 func (c *memoryConn) SetLinger(sec int) error {
 	c.reset.Store(sec == 0)
 	return nil
@@ -223,13 +223,13 @@ func (c *memoryConn) SetWriteDeadline(t time.Time) error {
 type stretch struct {
 	mu             sync.Mutex
 	changed        *sync.Cond
-	data           []byte // that nobody has read yet
+	data           []byte // not yet read
 	reader, writer side
 }
 
-// A side is the one who reads or the one who writes.
+// A side is the reader or the writer.
 type side struct {
-	end   error // what it gets in place of more
+	end   error // what it gets instead of more data
 	late  bool  // its deadline has passed
 	timer *time.Timer
 }
@@ -288,13 +288,13 @@ func (s *stretch) write(p []byte) (written int, err error) {
 	}
 }
 
-// end says what both sides get from now on, unless they already get something else. The error is that of a writer which
-// has closed its side before.
+// end sets what both sides get from now on, unless they already get something else. It returns the error of a
+// writer that has already closed its side.
 func (s *stretch) end(writer, reader error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.changed.Broadcast()
-	if errors.Is(reader, net.ErrClosed) { // it will not read what is there
+	if errors.Is(reader, net.ErrClosed) { // it will not read the remaining data
 		s.data, s.reader.end = nil, reader
 	}
 	if s.reader.end == nil {
@@ -324,7 +324,7 @@ func (s *stretch) setDeadline(of *side, t time.Time) error {
 		timer = time.AfterFunc(time.Until(t), func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if of.timer == timer { // and no other deadline has taken its place
+			if of.timer == timer { // and no other deadline has replaced it
 				of.late = true
 				s.changed.Broadcast()
 			}

@@ -14,8 +14,8 @@ import (
 // ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [ChildVariable].
 const ModernVariable = "TESTKIT_MODERN"
 
-// ModernProgram starts a server on stdio of both eras with this command line and speaks for it, but as one of the modern era
-// alone: it refuses initialize. It returns the exit code.
+// ModernProgram starts a server on stdio of both eras with this command line and relays its messages, but
+// only as a server of the modern era: it refuses initialize. It returns the exit code.
 func ModernProgram(command []string) int {
 	cmd := exec.Command(command[0], command[1:]...)
 	out := &lockedWriter{w: os.Stdout}
@@ -35,7 +35,7 @@ func ModernProgram(command []string) int {
 			break
 		}
 		if refusal := refuseLegacy(line); refusal != nil {
-			_, _ = out.Write(append(refusal, '\n')) // whoever started it may have gone
+			_, _ = out.Write(append(refusal, '\n')) // the parent may have gone
 			continue
 		}
 		_, _ = stdin.Write(line) // the end of the program ends its stdout
@@ -45,7 +45,7 @@ func ModernProgram(command []string) int {
 	return 0
 }
 
-// refuseLegacy returns the answer to a message that servers of the modern era do not know; nil: they do.
+// refuseLegacy returns the answer to a message that servers of the modern era do not know; nil: they know it.
 func refuseLegacy(body []byte) []byte {
 	var m message
 	if json.Unmarshal(body, &m) != nil || m.Method != methodInitialize {
@@ -54,8 +54,8 @@ func refuseLegacy(body []byte) []byte {
 	return []byte(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "Method not found", "")))
 }
 
-// ModernOnly returns a handler that makes a server of both eras over HTTP one of the modern era alone: it refuses what names
-// another version, and every request but POST.
+// ModernOnly returns a handler that turns a server of both eras over HTTP into one of the modern era only: it
+// refuses messages of another version, and every request but POST.
 func ModernOnly(both http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -76,7 +76,7 @@ func ModernOnly(both http.Handler) http.Handler {
 	})
 }
 
-// A lockedWriter is written to by several goroutines, each of which writes whole lines.
+// A lockedWriter is shared by several goroutines, each of which writes whole lines.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -23,8 +23,9 @@ var (
 	errNoModule = errors.New("no go.mod here or above")
 )
 
-// Node returns the folder of the installed npm packages. Where Node or a package is missing, or the packages are not
-// those of the lock file, it skips the test and says what is missing; with CI=true that is a failure instead.
+// Node returns the folder of the installed npm packages. If Node or a package is missing, or the packages are
+// not those of the lock file, it skips the test and says what is missing; with CI=true that is a failure
+// instead.
 func Node(tb testing.TB) string {
 	tb.Helper()
 	dir, err := nodeTools()
@@ -37,7 +38,7 @@ func Node(tb testing.TB) string {
 	return dir
 }
 
-// leaveOut skips the test for want of something, or fails it with CI=true.
+// leaveOut skips the test because something is missing, or fails it with CI=true.
 func leaveOut(tb testing.TB, want error) {
 	tb.Helper()
 	if os.Getenv("CI") == "true" {
@@ -72,7 +73,8 @@ func nodeTools() (string, error) {
 	return dir, nil
 }
 
-// moduleRoot returns the folder of the go.mod that governs the working directory, which for a test is its package's.
+// moduleRoot returns the folder of the go.mod that applies to the working directory, which for a test is its
+// package's.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -90,8 +92,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// writePrograms puts the programs where Node finds the packages they import: below the folder of node_modules. Tests of
-// several packages may do so at once, so each file appears whole or not at all.
+// writePrograms puts the programs where Node finds the packages that they import: below the folder of
+// node_modules. Tests of several packages may do so at once, so each file is written atomically.
 func writePrograms(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make a folder for the programs: %w", err)

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// An NPMServer is one of the reference servers as a program on stdio, which a test can end in the middle of a call. They are
-// servers of the legacy era built with the TypeScript SDK.
+// An NPMServer is one of the reference servers as a program on stdio, which a test can kill during a call.
+// They are servers of the legacy era built with the TypeScript SDK.
 type NPMServer struct {
 	held string // the file that hold.mjs writes
 
-	// Command is the command line, and Environ what it needs beside PATH.
+	// Command is the command line, and Environ its environment besides PATH.
 	Command []string
 	Environ map[string]string
 }
 
-// HoldText makes a server hold back an answer: the first one that it stands in.
+// HoldText makes a server hold back an answer: the first one that contains it.
 const HoldText = "hold this answer"
 
-// NewNPMServer returns the server of the npm package @modelcontextprotocol/server-NAME, which is not started, with these
-// arguments. See [Node] for what happens where Node is missing.
+// NewNPMServer returns the server of the npm package @modelcontextprotocol/server-NAME, not started, with
+// these arguments. [Node] says what happens if Node is missing.
 func NewNPMServer(tb testing.TB, name string, args ...string) *NPMServer {
 	tb.Helper()
 	dir := Node(tb)
@@ -43,12 +43,12 @@ func npmServer(dir, name string) string {
 	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 }
 
-// filePathURL returns the URL of a file, which is how a module is named on every platform.
+// filePathURL returns the URL of a file, which names a module on every platform.
 func filePathURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")}).String()
 }
 
-// Kill waits until the server holds an answer back, and ends the process that does. What the call was to do is done then.
+// Kill waits until the server holds an answer back, and kills its process. The call has taken effect by then.
 func (s *NPMServer) Kill(ctx context.Context) error {
 	for {
 		note, err := os.ReadFile(s.held)

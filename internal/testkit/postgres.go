@@ -19,8 +19,8 @@ var (
 	postgresDatabases atomic.Int64
 )
 
-// Postgres returns the URL of an empty database on a real PostgreSQL, which all tests of the process share. Where there is none, it
-// skips the test; with CI=true that is a failure instead.
+// Postgres returns the URL of an empty database on a real PostgreSQL, which all tests of the process share.
+// Without PostgreSQL, it skips the test; with CI=true that is a failure instead.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	s := common(tb, commonPostgres)
@@ -31,14 +31,14 @@ func Postgres(tb testing.TB) string {
 	return postgresURL(s.dir, name)
 }
 
-// NewPostgres starts a PostgreSQL of the test's own, with an empty database, which the test may stop. Where there is none, it skips
-// the test like [Postgres].
+// NewPostgres starts a PostgreSQL for one test, with an empty database, which the test may stop. Without
+// PostgreSQL, it skips the test like [Postgres].
 func NewPostgres(tb testing.TB) *Service {
 	tb.Helper()
 	return own(tb, makePostgres)
 }
 
-// makePostgres makes a cluster. It is not safe against a crash of the machine, and all the faster for it.
+// makePostgres makes a cluster. It is not safe against a crash of the machine, and therefore faster.
 func makePostgres() (*Service, error) {
 	programs := postgresPrograms()
 	if programs == "" {
@@ -88,7 +88,8 @@ func (s *Service) run(program string, args ...string) error {
 	return nil
 }
 
-// postgresPrograms returns the folder of PostgreSQL's programs: the newest of Debian's, else that of initdb; "" where there is none.
+// postgresPrograms returns the folder of PostgreSQL's programs: the newest of Debian's, otherwise that of
+// initdb; "" if there is none.
 func postgresPrograms() string {
 	newest, best := "", 0
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is good

@@ -25,7 +25,7 @@ type process struct {
 	stderr ending
 }
 
-// startNode runs a program in a folder with no environment but PATH and what is given.
+// startNode runs a program in a folder with no environment but PATH and the given variables.
 func startNode(dir string, env []string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command("node", args...), lines: make(chan string)}
 	p.cmd.Dir = dir
@@ -58,7 +58,7 @@ func startNode(dir string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// nodeEnviron returns the environment without what could change a program's behaviour.
+// nodeEnviron returns the environment without variables that could change a program's behaviour.
 func nodeEnviron() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot")}
 }
@@ -78,20 +78,20 @@ func (p *process) line(ctx context.Context) (string, error) {
 	}
 }
 
-// drain takes and forgets what is written to stdout until its end.
+// drain discards stdout until its end.
 func (p *process) drain() {
 	for range p.lines {
 	}
 }
 
-// close ends the program: by closing its stdin, as the programs here expect, or after a while by ending its process
-// group. It waits for the end.
+// close ends the program: it closes its stdin, on which the programs here exit, or after a while ends its
+// process group. It waits for the end.
 func (p *process) close() {
 	_ = p.stdin.Close() // it may have ended already
 	timer := time.AfterFunc(patience, func() { endGroup(p.cmd) })
 	defer timer.Stop()
 	p.drain()
-	_ = p.cmd.Wait() // however it ended, it has
+	_ = p.cmd.Wait() // the exit status does not matter
 }
 
 // ending keeps the end of what is written to it. It is safe for concurrent use.

@@ -12,5 +12,5 @@ func endGroup(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill() // it may have ended already
 }
 
-// GroupAlive cannot tell: there are no process groups.
+// GroupAlive always returns false: there are no process groups.
 func GroupAlive(int) bool { return false }

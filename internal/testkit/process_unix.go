@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the program and what it starts into a process group of its own.
+// ownGroup puts the program and its children into a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// endGroup ends the program and what it has started.
+// endGroup ends the program and its children.
 func endGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended already
 }
 
-// GroupAlive reports whether a process of the group is left that has not ended.
+// GroupAlive reports whether a process of the group is still running.
 func GroupAlive(group int) bool {
 	out, err := exec.Command("ps", "-A", "-o", "pgid=", "-o", "stat=").Output()
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// A Program is the [Child] as a server's command: what befalls its processes, and what they have done. Both are files of
-// one folder, since it outlives the processes. The test binary's TestMain has to run Child.
+// A Program is the [Child] as a server's command: the faults of its processes, and what they have done. Both
+// are kept in files of one folder, since they must survive the processes. The test binary's TestMain has to
+// run Child.
 type Program struct {
 	tb  testing.TB
 	dir string
 }
 
-// The files of a Program's folder. A line each says that something has happened.
+// The files of a Program's folder. Each line records one event.
 const (
 	startsFile = "starts" // ids of processes
 	callsFile  = "calls"  // names of tools
@@ -26,11 +27,11 @@ const (
 	releasedFile = "released"
 )
 
-// everyStart stands for the start of a process where a tool's name would.
+// everyStart replaces a tool's name for the start of a process.
 const everyStart = "start"
 
-// NewProgram returns a Program that behaves. When the test ends, and after its later cleanups, none of its processes may
-// be left.
+// NewProgram returns a Program that behaves. When the test ends, and after its later cleanups, none of its
+// processes may be left.
 func NewProgram(tb testing.TB) *Program {
 	tb.Helper()
 	p := &Program{tb: tb, dir: tb.TempDir()}
@@ -49,25 +50,26 @@ func (p *Program) Command(args ...string) []string {
 	return append([]string{os.Args[0], "dir=" + p.dir}, args...)
 }
 
-// Environ returns the environment that the command needs.
+// Environ returns the environment for the command.
 func (p *Program) Environ() map[string]string {
 	return map[string]string{
 		ChildVariable: "1",
-		"GORACE":      "atexit_sleep_ms=0", // spares what was built with the race detector a second at its end
+		"GORACE":      "atexit_sleep_ms=0", // saves a second at the exit of a program with the race detector
 	}
 }
 
-// Next lets a fault befall the next call of a tool.
+// Next applies a fault to the next call of a tool.
 func (p *Program) Next(tool, fault string) { p.script("next", tool, fault) }
 
-// Faults of a test's own: before members of the answer, such as "error":{"code":7}, they say whether the tool runs first.
+// Faults from a test: a prefix to members of the answer, such as "error":{"code":7}, says whether the tool
+// runs first.
 const (
 	replying = "reply:"
 	refusing = "refuse:"
 )
 
-// Answering returns the fault that the tool is answered with members of the test's own after jsonrpc and the request's
-// id, once it has run, or without that it has.
+// Answering returns the fault that answers with members from the test after jsonrpc and the request's id,
+// with or without running the tool first.
 func Answering(members string, runs bool) string {
 	if runs {
 		return replying + members
@@ -75,10 +77,10 @@ func Answering(members string, runs bool) string {
 	return refusing + members
 }
 
-// Always lets a fault befall all further calls of a tool.
+// Always applies a fault to all further calls of a tool.
 func (p *Program) Always(tool, fault string) { p.script("always", tool, fault) }
 
-// Release lets the calls of the tool hold be answered, those to come too.
+// Release lets all calls of the tool hold be answered, including future ones.
 func (p *Program) Release() {
 	p.tb.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, releasedFile), []byte("now\n"), 0o600); err != nil {
@@ -93,7 +95,7 @@ func (p *Program) script(when, target, fault string) {
 	p.tb.Helper()
 	file := filepath.Join(p.dir, when+"-"+target)
 	err := os.WriteFile(file+scriptSuffix, []byte(fault), 0o600)
-	if err == nil { // a process never finds it empty, and takes it for none
+	if err == nil { // a process never finds an empty file, which would mean no fault
 		err = os.Rename(file+scriptSuffix, file)
 	}
 	if err != nil {
@@ -112,7 +114,7 @@ func (p *Program) Behave() {
 		for _, file := range files {
 			err = errors.Join(err, os.Remove(file))
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a child may have taken it
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a child may have used it up
 			p.tb.Fatal(err)
 		}
 	}
@@ -146,11 +148,11 @@ func (p *Program) count(file, what string) int {
 }
 
 func readNotes(dir, file string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, file)) // what is not there has not happened
+	text, _ := os.ReadFile(filepath.Join(dir, file)) // a missing file means that nothing has happened
 	return string(text)
 }
 
-// noted returns the lines of a file of its Program.
+// noted returns the content of a file of its Program.
 func (c *child) noted(file string) string { return readNotes(c.dir, file) }
 
 // note adds a line to a file of its Program, and reports whether it is the first.
@@ -164,11 +166,11 @@ func (c *child) note(file, line string) (first bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	_, _ = f.WriteString(line + "\n") // a test that looks for it fails
+	_, _ = f.WriteString(line + "\n") // a test that expects it fails
 	return err == nil && info.Size() == 0
 }
 
-// scripted returns the fault that befalls target now; empty: none.
+// scripted returns the current fault for target; empty: none.
 func (c *child) scripted(target string) string {
 	if c.dir == "" || strings.ContainsRune(target, filepath.Separator) {
 		return ""

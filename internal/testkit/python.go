@@ -14,8 +14,9 @@ var pythonFiles embed.FS
 
 var errNoPython = errors.New("python3 3.11 or later is not installed")
 
-// Python returns the command that runs a program of the folder python, which needs the standard library alone. Its warnings are
-// errors. Where Python is missing or too old, it skips the test and says so; with CI=true that is a failure instead.
+// Python returns the command that runs a program of the folder python, which only needs the standard library.
+// Its warnings are errors. If Python is missing or too old, it skips the test and says so; with CI=true that
+// is a failure instead.
 func Python(tb testing.TB, program string, args ...string) *exec.Cmd {
 	tb.Helper()
 	if exec.CommandContext(tb.Context(), "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxRedisDatabases bounds how often a package's tests ask for a database of their own.
+// maxRedisDatabases limits how often a package's tests can use a database of their own.
 const maxRedisDatabases = 1024
 
 var (
@@ -21,8 +21,8 @@ var (
 	redisDatabases atomic.Int64
 )
 
-// Redis returns the URL of an empty database on a real redis-server, which all tests of the process share. Where there is no
-// redis-server, it skips the test; with CI=true that is a failure instead.
+// Redis returns the URL of an empty database on a real redis-server, which all tests of the process share.
+// Without a redis-server, it skips the test; with CI=true that is a failure instead.
 func Redis(tb testing.TB) string {
 	tb.Helper()
 	s := common(tb, commonRedis)
@@ -33,8 +33,8 @@ func Redis(tb testing.TB) string {
 	return strings.TrimSuffix(s.URL, "0") + strconv.FormatInt(n, 10)
 }
 
-// NewRedis starts a redis-server of the test's own, which it may stop, with more options. Where there is none, it skips the test like
-// [Redis]. It keeps nothing over a stop unless the options say so.
+// NewRedis starts a redis-server for one test, which the test may stop, with more options. Without a
+// redis-server, it skips the test like [Redis]. A stop loses its data unless the options prevent that.
 func NewRedis(tb testing.TB, options ...string) *Service {
 	tb.Helper()
 	return own(tb, func() (*Service, error) {

@@ -1,17 +1,18 @@
 package testkit
 
-// EveryMessage is the target of a fault that befalls every message: see [Server.Always].
+// EveryMessage is the target of a fault for every message: see [Server.Always].
 const EveryMessage = "*"
 
-// script says which faults befall which target, in which order.
+// script holds the faults of each target, in order.
 type script struct {
 	next   map[string][]Fault
 	always map[string]Fault
 }
 
-// Next scripts faults for the next requests to target, one each, before any fault of Always. A target is the name of a
-// tool, a JSON-RPC method other than tools/call ("initialize", "notifications/initialized"), or [EveryMessage]. A fault
-// begins where the request is a well-formed message of a known session; whatever is refused before that uses up none.
+// Next scripts faults for the next requests to target, one each, before any fault of Always. A target is the
+// name of a tool, a JSON-RPC method other than tools/call ("initialize", "notifications/initialized"), or
+// [EveryMessage]. A fault applies to a request that is a well-formed message of a known session; requests
+// that are refused before that use up none.
 func (s *Server) Next(target string, faults ...Fault) {
 	s.update(func() {
 		if s.script.next == nil {
@@ -34,7 +35,7 @@ func (s *Server) Always(target string, fault Fault) {
 // Behave forgets every scripted fault.
 func (s *Server) Behave() { s.update(func() { s.script = script{} }) }
 
-// take returns the fault for a request to target and removes it when it is a one-off.
+// take returns the fault for a request to target and removes it if it is a one-off.
 func (s *Server) take(target string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

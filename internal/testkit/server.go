@@ -28,9 +28,9 @@ func (f Form) String() string {
 	return "JSON"
 }
 
-// A Server is an MCP server over Streamable HTTP that behaves until a [Fault] is scripted with Next or Always. It speaks
-// both eras, told apart by each request's MCP-Protocol-Version, at every path. It is written against net/http alone, so
-// that every byte it sends is its own. A Server is safe for concurrent use.
+// A Server is an MCP server over Streamable HTTP that behaves until a [Fault] is scripted with Next or
+// Always. It speaks both eras, told apart by each request's MCP-Protocol-Version, at every path. It only uses
+// net/http, so that every byte it sends is its own. A Server is safe for concurrent use.
 type Server struct {
 	form      Form
 	sessioned bool
@@ -41,24 +41,24 @@ type Server struct {
 	listener *listener  // nil while stopped
 	closed   bool       // for good
 
-	restarts sync.WaitGroup // restarts that a fault began
+	restarts sync.WaitGroup // restarts started by a fault
 
 	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced at every change of what follows
-	restarted error         // what went wrong when a fault restarted the server
+	changed   chan struct{} // closed and replaced at every change of the fields below
+	restarted error         // the error when a fault restarted the server
 	ledger    ledger
 	script    script
 	tools     []Tool
 	orders    map[string]int // how many times an order was created, by reference
 	sessions  map[string]*session
 	streams   map[*stream]struct{} // open subscriptions/listen streams
-	asked     int                  // requests to clients so far: their ids
+	asked     int                  // requests to clients so far, for their ids
 }
 
-// An Option changes how a [Server] behaves when it behaves.
+// An Option changes how a [Server] behaves without faults.
 type Option func(*Server)
 
-// WithForm sets how answers are sent when nothing forces an event stream; the default is [JSON].
+// WithForm sets the form of answers that need no event stream; the default is [JSON].
 func WithForm(form Form) Option { return func(s *Server) { s.form = form } }
 
 // WithoutSessions makes the legacy era work without Mcp-Session-Id, which the protocol allows.
@@ -137,8 +137,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Stop closes the listener and every connection, whatever is under way, and waits until nothing is left. Until Start,
-// connections are refused. The sessions survive: see [Server.ForgetSessions].
+// Stop closes the listener and every connection, even during requests, and waits until nothing is left. Until
+// Start, connections are refused. The sessions survive: see [Server.ForgetSessions].
 func (s *Server) Stop() error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
@@ -154,7 +154,8 @@ func (s *Server) stop() error {
 	return err
 }
 
-// Restart is what a deployment does: the server stops, forgets its sessions, and comes back on the same port.
+// Restart restarts the server as a deployment does: it stops, forgets its sessions, and comes back on the
+// same port.
 func (s *Server) Restart() error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
@@ -169,7 +170,7 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// restartSoon restarts the server from inside a request, which ends thereby.
+// restartSoon restarts the server from inside a request, and so ends the request.
 func (s *Server) restartSoon() {
 	s.restarts.Go(func() {
 		err := s.Restart()
@@ -183,13 +184,13 @@ func (s *Server) Close() error {
 	s.closed = true
 	err := s.stop()
 	s.lifeMu.Unlock()
-	s.restarts.Wait() // none can begin any more: requests begin them
+	s.restarts.Wait() // none can start any more: requests start them
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.restarted, err)
 }
 
-// update changes the server's state under its lock and wakes whoever waits for a change.
+// update changes the server's state under its lock and wakes those who wait for a change.
 func (s *Server) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +199,7 @@ func (s *Server) update(change func()) {
 	s.changed = make(chan struct{})
 }
 
-// read looks at the server's state under its lock, and returns what will be closed at the next change.
+// read reads the server's state under its lock, and returns a channel that is closed at the next change.
 func (s *Server) read(look func()) (changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +207,8 @@ func (s *Server) read(look func()) (changed <-chan struct{}) {
 	return s.changed
 }
 
-// Await waits until cond holds. It asks again after each request, execution, answer and stream; cond may call every
-// method of the server. The error is ctx's.
+// Await waits until cond returns true. It checks again after each request, execution, answer and stream; cond
+// may call every method of the server. The error is ctx's.
 func (s *Server) Await(ctx context.Context, cond func() bool) error {
 	for {
 		changed := s.read(func() {})

@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// A Service is a server of another program's, such as Redis, that a test runs against and may stop. It ends with its test, and with
-// the test's process however that ends.
+// A Service is another program's server, such as Redis, that a test runs against and may stop. It ends with
+// its test, and with the test's process in any case.
 type Service struct {
 	URL string // it stays the same when the service starts again
 
 	dir   string
 	start []string               // the command
 	ready func(s *Service) error // whether it answers
-	guard *exec.Cmd              // nil: it does not run
+	guard *exec.Cmd              // nil: not running
 	life  *os.File               // the guard ends the service when this is closed
 }
 
-// serviceGuard starts a server, and ends it as soon as nobody holds the other end of its standard input any more.
+// serviceGuard starts a server, and ends it as soon as the other end of its standard input is closed.
 //
 //go:embed service.sh
 var serviceGuard string
@@ -36,7 +36,7 @@ var serviceGuard string
 // servicePatience is how long a service may take to start.
 const servicePatience = 30 * time.Second
 
-// newService returns a service that does not run yet, with a folder of its own.
+// newService returns a service that is not running yet, with a folder of its own.
 func newService(name string) (*Service, error) {
 	dir, err := os.MkdirTemp("", "recourse-"+name+"-")
 	if err != nil {
@@ -48,7 +48,8 @@ func newService(name string) (*Service, error) {
 	return &Service{dir: dir}, nil
 }
 
-// begin starts the service, and waits until it answers. What a service that is shared has written goes with the process.
+// begin starts the service, and waits until it answers. The files of a shared service are removed with the
+// process.
 func (s *Service) begin(shared bool) error {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *Service) begin(shared bool) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it is only shown
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // only for the message
 			s.end()
 			return fmt.Errorf("%s does not answer: %w\n%s", s.start[0], err, bytes.TrimSpace(log))
 		}
@@ -85,11 +86,11 @@ func (s *Service) end() {
 		return
 	}
 	_ = s.life.Close()
-	_ = s.guard.Wait() // how it ends is no matter
+	_ = s.guard.Wait() // the exit status does not matter
 	s.guard = nil
 }
 
-// Stop ends the service, which keeps what it has written. It is no longer there when Stop returns.
+// Stop stops the service, which keeps its data. The service is gone when Stop returns.
 func (s *Service) Stop() { s.end() }
 
 // Start starts it again.
@@ -100,7 +101,8 @@ func (s *Service) Start(tb testing.TB) {
 	}
 }
 
-// Pause has the service hang: it takes connections, and does not answer. What a database does for a connection that is open goes on.
+// Pause makes the service hang: it accepts connections, and does not answer. A database's work for an open
+// connection continues.
 func (s *Service) Pause(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, pauseProcess)
@@ -127,7 +129,7 @@ func (s *Service) signal(tb testing.TB, send func(pid int) error) {
 	}
 }
 
-// own starts a service of a test's own.
+// own starts a service for one test.
 func own(tb testing.TB, made func() (*Service, error)) *Service {
 	tb.Helper()
 	s, err := made()
@@ -185,7 +187,7 @@ var shared struct {
 	services []*Service
 }
 
-// endServices ends them and waits for that. Without it they end with the process all the same.
+// endServices ends them and waits for that. Without it they still end with the process.
 func endServices() {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -197,7 +199,7 @@ func endServices() {
 
 var errNoService = errors.New("not installed: run tools/install-services.sh, as .ci/run does")
 
-// freePort returns a port on loopback that nobody listens on now.
+// freePort returns a free port on loopback.
 func freePort() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

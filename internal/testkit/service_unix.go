@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// serviceUser is whom services run as when the tests run as root, which PostgreSQL refuses: postgres, or else nobody. It is nil
-// where services run as whoever tests.
+// serviceUser is the user for services when the tests run as root, which PostgreSQL refuses: postgres, or
+// else nobody. It is nil if services run as the tests' own user.
 var serviceUser = sync.OnceValue(func() *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
@@ -32,12 +32,13 @@ var serviceUser = sync.OnceValue(func() *syscall.Credential {
 	return nil
 })
 
-// asServiceUser has a command run as the user of services, in a process group of its own: an interrupt at the terminal is not for it.
+// asServiceUser runs a command as the user of services, in a process group of its own, so that an interrupt
+// at the terminal does not reach it.
 func asServiceUser(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: serviceUser()}
 }
 
-// giveAway makes the folder that of the user of services.
+// giveAway gives the folder to the user of services.
 func giveAway(dir string) error {
 	who := serviceUser()
 	if who == nil {

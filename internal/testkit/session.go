@@ -15,7 +15,7 @@ type session struct {
 	messages []string                           // sent on the GET stream so far; an event's id is its index plus one
 	readers  int                                // open GET streams
 	running  map[string]context.CancelCauseFunc // calls that may be cancelled, by request id
-	answers  map[string]chan json.RawMessage    // who waits for the client's response, by the id of the server's request
+	answers  map[string]chan json.RawMessage    // channels for the client's responses, by the id of the server's request
 }
 
 // A stream is an open subscriptions/listen request of the modern era.
@@ -24,10 +24,10 @@ type stream struct {
 	messages []string
 }
 
-// unsessioned is the key of the one session that clients share when the server hands out none.
+// unsessioned is the key of the one session that clients share if the server issues no session ids.
 const unsessioned = ""
 
-// newSession begins a session and returns its id.
+// newSession starts a session and returns its id.
 func (s *Server) newSession() string {
 	id := unsessioned
 	if s.sessioned {
@@ -37,7 +37,7 @@ func (s *Server) newSession() string {
 	return id
 }
 
-// session returns the session with this id, made if need be. The caller holds the lock.
+// session returns the session with this id, and creates it if needed. The caller holds the lock.
 func (s *Server) session(id string) *session {
 	sess := s.sessions[id]
 	if sess == nil {
@@ -50,13 +50,13 @@ func (s *Server) session(id string) *session {
 	return sess
 }
 
-// ForgetSessions forgets every session so far: further requests with one of them are answered with 404, and a new
-// initialize works. Calls that are under way go on.
+// ForgetSessions forgets all current sessions: further requests with one of them are answered with 404, and a
+// new initialize works. Calls in progress continue.
 func (s *Server) ForgetSessions() {
 	s.update(func() { clear(s.sessions) })
 }
 
-// known finds the session that r names. In a server without sessions there is always one.
+// known finds the session that r names. A server without sessions always has one.
 func (s *Server) known(r *http.Request) (*session, int) {
 	id := r.Header.Get(headerSession)
 	if id == "" && s.sessioned {
@@ -76,8 +76,8 @@ func (s *Server) known(r *http.Request) (*session, int) {
 	return sess, http.StatusOK
 }
 
-// Notify sends a message on every stream that is open, or, in the legacy era, will be opened again with Last-Event-ID.
-// The message goes out as it is given.
+// Notify sends a message on every stream that is open, or, in the legacy era, will be opened again with
+// Last-Event-ID. The message is sent unchanged.
 func (s *Server) Notify(message string) {
 	s.update(func() {
 		for _, sess := range s.sessions {
@@ -103,7 +103,7 @@ func (s *Server) SetTools(tools ...Tool) {
 	})
 }
 
-// serveStream answers GET: what the server says of its own accord, from the event after Last-Event-ID on.
+// serveStream answers GET with the server's own messages, from the event after Last-Event-ID on.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !accepts(r, typeSSE) {
 		http.Error(w, "Not Acceptable: Accept must contain text/event-stream", http.StatusNotAcceptable)
@@ -117,7 +117,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	var from int
 	s.read(func() { from = len(sess.messages) })
 	out := newEvents(w)
-	out.begin() // before it is counted: whoever waits for that may stop the server next
+	out.begin() // before it is counted: a test that waits for that may stop the server next
 	s.update(func() { sess.readers++ })
 	defer s.update(func() { sess.readers-- })
 	if last, err := strconv.Atoi(r.Header.Get(headerLastEventID)); err == nil {
@@ -143,12 +143,12 @@ func (s *Server) serveListen(e *exchange) {
 	s.pump(out, e.r, 0, false, func() []string { return st.messages })
 }
 
-// subscribed returns a notification of the subscription that the request with that id has made.
+// subscribed returns a notification for the subscription that was made by the request with that id.
 func subscribed(method string, id json.RawMessage, members string) string {
 	return `{"jsonrpc":"2.0","method":"` + method + `","params":{"_meta":{"` + metaSubscription + `":` + string(id) + `}` + members + `}}`
 }
 
-// pump sends messages from an index on, and those that come, until the client or the server goes.
+// pump sends messages from an index on, and those that follow, until the client or the server goes.
 func (s *Server) pump(out *events, r *http.Request, from int, numbered bool, messages func() []string) {
 	out.begin()
 	for {
@@ -180,7 +180,8 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuseSession says that a request names no session or an unknown one, as servers built with the Go SDK do.
+// refuseSession reports that a request names no session or an unknown one, as servers built with the Go SDK
+// do.
 func refuseSession(w http.ResponseWriter, status int) {
 	if status == http.StatusNotFound {
 		http.Error(w, "session not found", status)

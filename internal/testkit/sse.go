@@ -19,10 +19,11 @@ type Event struct {
 	Retry string
 }
 
-// Message returns the JSON-RPC message in the event; nil if it is none.
+// Message returns the JSON-RPC message in the event, or nil.
 func (ev Event) Message() *Message { return parseMessage([]byte(ev.Data)) }
 
-// A Stream is an open event stream, or whatever came in its place. Next is for one goroutine; Close ends it from any.
+// A Stream is an open event stream, or the answer sent instead. Next is for one goroutine; Close may be
+// called from any.
 type Stream struct {
 	Status int
 	Header http.Header
@@ -52,8 +53,8 @@ func (c *Client) stream(ctx context.Context, method string, body []byte, header 
 	}, nil
 }
 
-// Next returns the next event. The error is io.EOF at a clean end, between two events, and io.ErrUnexpectedEOF where the
-// stream was cut.
+// Next returns the next event. The error is io.EOF at a clean end, between two events, and
+// io.ErrUnexpectedEOF if the stream was cut.
 func (st *Stream) Next() (Event, error) {
 	if mediaType(st.Header) != typeSSE {
 		return Event{}, fmt.Errorf("%w: HTTP %d, %s", errNoStream, st.Status, mediaType(st.Header))
@@ -77,7 +78,7 @@ func (st *Stream) NextMessage() (*Message, error) {
 // Close hangs up.
 func (st *Stream) Close() {
 	st.cancel()
-	_ = st.body.Close() // whatever was left is not wanted
+	_ = st.body.Close() // the rest is not needed
 }
 
 func mediaType(header http.Header) string {
@@ -88,7 +89,8 @@ func mediaType(header http.Header) string {
 	return media
 }
 
-// eventScanner reads events as the HTML standard has it (section 9.2.6), for streams in UTF-8 with LF or CRLF.
+// eventScanner reads events as defined by the HTML standard (section 9.2.6), for streams in UTF-8 with LF or
+// CRLF.
 type eventScanner struct{ lines *bufio.Reader }
 
 func newEventScanner(r io.Reader) *eventScanner { return &eventScanner{lines: bufio.NewReader(r)} }
@@ -117,7 +119,7 @@ func (s *eventScanner) next() (Event, error) {
 		}
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
-		begun = begun || field != "" // a comment begins no event
+		begun = begun || field != "" // a comment does not start an event
 		switch field {
 		case "data":
 			data = append(data, value)

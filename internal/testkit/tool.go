@@ -20,17 +20,17 @@ const (
 	Progress    = "progress"     // takes count (3) and gapMs (0), and reports progress that often
 )
 
-// A Tool is what a test adds to a [Server].
+// A Tool is a tool that a test adds to a [Server].
 type Tool struct {
-	// Name is what tools/call names.
+	// Name is the name in tools/call.
 	Name string
-	// Definition is the JSON object that tools/list shows. Empty means an object schema without properties.
+	// Definition is the JSON object in tools/list. Empty means an object schema without properties.
 	Definition string
 	// Result returns the JSON of the result for a call's arguments, which are JSON or nil. Nil means a text block "ok".
 	Result func(arguments json.RawMessage) string
 
 	effect func(s *Server, arguments json.RawMessage) // changes the server's state, under its lock
-	serve  func(e *exchange)                          // answers where Result cannot
+	serve  func(e *exchange)                          // answers if Result cannot
 }
 
 func find(tools []Tool, name string) *Tool {
@@ -87,7 +87,7 @@ func builtinTools() []Tool {
 				var order struct {
 					Reference string `json:"reference"`
 				}
-				_ = json.Unmarshal(arguments, &order) // an unreadable reference is the empty one
+				_ = json.Unmarshal(arguments, &order) // an unreadable reference counts as empty
 				s.orders[order.Reference]++
 			},
 		},
@@ -106,7 +106,7 @@ func builtinTools() []Tool {
 				var args struct {
 					Message string `json:"message"`
 				}
-				_ = json.Unmarshal(arguments, &args) // an unreadable message is the empty one
+				_ = json.Unmarshal(arguments, &args) // an unreadable message counts as empty
 				return TextResult(args.Message)
 			},
 		},
@@ -160,7 +160,7 @@ func (e *exchange) callTool() {
 	}
 }
 
-// plainResult returns what the tool answers when all is well.
+// plainResult returns the tool's answer if nothing fails.
 func (e *exchange) plainResult() string {
 	if e.tool == nil || e.tool.Result == nil {
 		return e.result(TextResult("ok"))
@@ -172,7 +172,7 @@ func (e *exchange) getOrder() {
 	var args struct {
 		Reference string `json:"reference"`
 	}
-	_ = json.Unmarshal(e.call.Arguments, &args) // an unreadable reference is the empty one
+	_ = json.Unmarshal(e.call.Arguments, &args) // an unreadable reference counts as empty
 	times := e.server.Orders(args.Reference)
 	if times == 0 {
 		e.answer(e.result(ErrorResult("order " + args.Reference + " not found")))
@@ -184,8 +184,8 @@ func (e *exchange) getOrder() {
 const question = `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object",` +
 	`"properties":{"name":{"type":"string"}},"required":["name"]}}`
 
-// asks returns the result by which a tool of the modern era asks, or, when the client has answered that, returns the answer
-// as text.
+// asks returns the result with which a tool of the modern era asks, or, once the client has answered that,
+// the answer as text.
 func (c *callParams) asks() string {
 	const key, state = "name", "asked"
 	if c.InputResponses != nil && c.RequestState == state {
@@ -195,7 +195,7 @@ func (c *callParams) asks() string {
 		`","params":` + question + `}},"requestState":"` + state + `"}`
 }
 
-// ask puts a question to the client's user, and returns the client's answer as text.
+// ask asks the client's user a question, and returns the client's answer as text.
 func (e *exchange) ask() {
 	if e.era == Modern {
 		e.answer(e.call.asks())
@@ -226,7 +226,7 @@ func (e *exchange) progress() {
 		Count int `json:"count"`
 		GapMS int `json:"gapMs"`
 	}{Count: 3}
-	_ = json.Unmarshal(e.call.Arguments, &args) // the defaults stand
+	_ = json.Unmarshal(e.call.Arguments, &args) // unreadable arguments keep the defaults
 	out := newEvents(e.w)
 	for i := range args.Count {
 		if !pause(e.ctx(), time.Duration(args.GapMS)*time.Millisecond) {

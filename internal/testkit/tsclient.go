@@ -15,7 +15,7 @@ import (
 type TSSDK string
 
 const (
-	// TSv1 is @modelcontextprotocol/sdk, which knows the legacy era only.
+	// TSv1 is @modelcontextprotocol/sdk, which only knows the legacy era.
 	TSv1 TSSDK = "client-v1.mjs"
 	// TSv2 is @modelcontextprotocol/client, which knows both.
 	TSv2 TSSDK = "client-v2.mjs"
@@ -34,15 +34,15 @@ type TSClient struct {
 // A TSConnect says how a [TSClient] connects.
 type TSConnect struct {
 	URL string
-	// Command starts a server on stdio, in place of a URL, with the SDK's default environment and Environ.
+	// Command starts a server on stdio, instead of a URL, with the SDK's default environment and Environ.
 	Command []string
 	Environ map[string]string
 	Era     Era
-	// Negotiate lets TSv2 find out the era itself instead of insisting on Era.
+	// Negotiate lets TSv2 determine the era itself instead of insisting on Era.
 	Negotiate bool
 	// Versions are the protocol versions that TSv2 offers in the legacy era; the default is the SDK's.
 	Versions []string
-	// Capabilities are what the client says it can, as JSON; the default is elicitation and sampling.
+	// Capabilities are the client's capabilities, as JSON; the default is elicitation and sampling.
 	Capabilities string
 	// Headers are sent with every request.
 	Headers map[string]string
@@ -50,7 +50,7 @@ type TSConnect struct {
 	Timeout time.Duration
 }
 
-// A TSError is what the SDK threw at its program.
+// A TSError is an error that the SDK threw.
 type TSError struct {
 	Class   string          `json:"class"` // of the object: McpError, StreamableHTTPError, ProtocolError, SdkHttpError, ...
 	Name    string          `json:"name"`
@@ -64,8 +64,8 @@ type TSError struct {
 // Error implements error.
 func (e *TSError) Error() string { return fmt.Sprintf("%s (code %q): %s", e.Class, e.Code, e.Message) }
 
-// NodeClient starts a program that uses an SDK's client; it ends with the test. See [Node] for what happens where Node is
-// missing.
+// NodeClient starts a program that uses an SDK's client; it ends with the test. [Node] says what happens if
+// Node is missing.
 func NodeClient(tb testing.TB, sdk TSSDK) *TSClient {
 	tb.Helper()
 	dir := Node(tb)
@@ -77,8 +77,8 @@ func NodeClient(tb testing.TB, sdk TSSDK) *TSClient {
 	return &TSClient{process: p}
 }
 
-// Connect connects the client. The result is {"protocolVersion", "server"}. Like those of the other commands, the error
-// is a [*TSError] where the SDK threw.
+// Connect connects the client. The result is {"protocolVersion", "server"}. As with the other commands, the
+// error is a [*TSError] if the SDK threw one.
 func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage, error) {
 	era := "legacy"
 	switch {
@@ -94,13 +94,13 @@ func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage
 	})
 }
 
-// ListTools returns what the SDK's listTools returns.
+// ListTools returns the result of the SDK's listTools.
 func (c *TSClient) ListTools(ctx context.Context) (json.RawMessage, error) {
 	return c.do(ctx, "listTools", 0, nil)
 }
 
-// CallTool returns what the SDK's callTool returns. The arguments are JSON, or empty; the timeout is the SDK's own when
-// it is zero. The program wants to hear of progress: it is among Notifications, without its token.
+// CallTool returns the result of the SDK's callTool. The arguments are JSON, or empty; a zero timeout means
+// the SDK's own. The program requests progress: it is among Notifications, without its token.
 func (c *TSClient) CallTool(ctx context.Context, name, arguments string, timeout time.Duration) (json.RawMessage, error) {
 	return c.do(ctx, "callTool", timeout, map[string]any{"name": name, "args": optional(arguments)})
 }
@@ -110,7 +110,7 @@ func (c *TSClient) Request(ctx context.Context, method, params string) (json.Raw
 	return c.do(ctx, "request", 0, map[string]any{"method": method, "params": optional(params)})
 }
 
-// Listen opens TSv2's stream for what the server says of its own accord in the modern era. The filter is JSON, such as
+// Listen opens TSv2's stream for the server's own messages in the modern era. The filter is JSON, such as
 // {"toolsListChanged":true}; the result is what the server grants of it.
 func (c *TSClient) Listen(ctx context.Context, filter string) (json.RawMessage, error) {
 	return c.do(ctx, "listen", 0, map[string]any{"filter": optional(filter)})
@@ -128,7 +128,7 @@ func (c *TSClient) Terminate(ctx context.Context) error {
 	return err
 }
 
-// Close closes the SDK's client; the program lives on and may connect again.
+// Close closes the SDK's client; the program keeps running and may connect again.
 func (c *TSClient) Close(ctx context.Context) error {
 	_, err := c.do(ctx, "close", 0, nil)
 	return err
@@ -141,14 +141,15 @@ func (c *TSClient) Notifications() []json.RawMessage {
 	return slices.Clone(c.notifications)
 }
 
-// Errors returns what the SDK had told its onerror handler when the last command ended, oldest first.
+// Errors returns the errors that the SDK's onerror handler had received when the last command ended, oldest
+// first.
 func (c *TSClient) Errors() []TSError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.errors)
 }
 
-// optional returns raw JSON, or nil where there is none, so that JavaScript sees no member at all.
+// optional returns raw JSON, or nil if there is none, so that JavaScript sees no member at all.
 func optional(raw string) any {
 	if raw == "" {
 		return nil
@@ -156,7 +157,7 @@ func optional(raw string) any {
 	return json.RawMessage(raw)
 }
 
-// do has the program carry out a command.
+// do makes the program run a command.
 func (c *TSClient) do(ctx context.Context, command string, timeout time.Duration, args map[string]any) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +189,7 @@ func (c *TSClient) do(ctx context.Context, command string, timeout time.Duration
 	}
 }
 
-// A tsReply is what the program says of a command.
+// A tsReply is the program's reply to a command.
 type tsReply struct {
 	Number        int               `json:"number"`
 	Result        json.RawMessage   `json:"result"`
@@ -197,7 +198,7 @@ type tsReply struct {
 	Errors        []TSError         `json:"errors"`
 }
 
-// reply waits for the reply to the last command, past those to commands whose context has ended before.
+// reply waits for the reply to the last command, and skips replies to commands whose context ended earlier.
 func (c *TSClient) reply(ctx context.Context) (tsReply, error) {
 	for {
 		line, err := c.process.line(ctx)

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// Use fills every field of what ptr points to, unexported ones and those of nested structs and arrays too, as the most
-// careless user could have left them. A field of an interface type becomes the first of the samples that fits. The error
-// names a field that cannot be filled.
+// Use fills every field of the value at ptr, including unexported ones and those of nested structs and
+// arrays, as the most careless user could have left them. A field of an interface type becomes the first of
+// the samples that fits. The error names a field that cannot be filled.
 func Use(ptr any, samples ...any) error {
 	return use(reflect.ValueOf(ptr).Elem(), reflect.TypeOf(ptr).Elem().String(), samples)
 }
@@ -44,7 +44,7 @@ func use(v reflect.Value, path string, samples []any) error {
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
-	case reflect.Pointer: // whatever it points to, it may not stay
+	case reflect.Pointer: // it may not stay, whatever it points to
 		v.Set(reflect.New(v.Type().Elem()))
 	case reflect.Chan:
 		v.Set(reflect.MakeChan(reflect.ChanOf(reflect.BothDir, v.Type().Elem()), 1).Convert(v.Type()))
@@ -64,8 +64,9 @@ func use(v reflect.Value, path string, samples []any) error {
 	return nil
 }
 
-// Unlike returns the fields in which used differs from fresh, both pointers to the same type: what a reset has left of
-// the one who used it. Memory behind the length of a slice does not count, and neither does the address of what is empty.
+// Unlike returns the fields in which used differs from fresh, both pointers to the same type: what a reset
+// has left behind of the previous use. Memory beyond the length of a slice does not count, and neither does
+// the address of empty values.
 func Unlike(used, fresh any) []string {
 	v := reflect.ValueOf(used).Elem()
 	return unlike(v, reflect.ValueOf(fresh).Elem(), v.Type().String(), nil)
@@ -100,7 +101,7 @@ func unlike(used, fresh reflect.Value, path string, found []string) []string {
 	return append(found, path)
 }
 
-// accessible returns v with the right to read and set it, although it may be an unexported field.
+// accessible returns v in a form that can be read and set, even if it is an unexported field.
 func accessible(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A Call is a call that has failed, as it is known to whoever carries it out. Any other
-// request is one as well: of a tool without a name.
+// A Call is a failed call, with what the program that carries it out knows about it. Any other request is one
+// as well: of a tool without a name.
 type Call struct {
 	Listed
 
@@ -25,41 +25,41 @@ type Call struct {
 	Masker    func() *redact.Masker
 
 	Nature retry.Nature
-	Ran    bool // the tool may have begun
-	Wrote  bool // and something is known to have been written on its behalf
+	Ran    bool // the tool may have started
+	Wrote  bool // and something is known to have been written for it
 
 	// Relays says that another program has carried the call out.
 	Relays bool
-	// Trusted says that a record is believed about its effect and the call that verifies it.
+	// Trusted says that records are trusted about their effect and the call that verifies it.
 	Trusted bool
-	// Reads reports whether a tool only reads, of which t is what is listed; it is asked
-	// where records are not believed.
+	// Reads reports whether a tool only reads, where t is its entry in the list; it is used if records are
+	// not trusted.
 	Reads func(name string, t *Tool) bool
 
-	// Verify is the call that settles whether this one took effect, and Kept the contract
-	// that names one where neither Verify nor Contract does. Both may be nil.
+	// Verify is the call that settles whether this one took effect, and Kept the contract that names one if
+	// neither Verify nor Contract does. Both may be nil.
 	Verify *Verify
 	Kept   *contract.Contract
 }
 
-// Effect returns whether the call changed anything. A program that is not believed has
-// stated none in words: what stands in the record is what the protocol says.
+// Effect returns whether the call changed anything. For a program that is not trusted, its own words do not
+// count: the record holds what the protocol says.
 func (c *Call) Effect(e *recourse.Error) recourse.Effect {
 	switch {
 	case !c.Ran, c.Nature == retry.Reads:
-		return recourse.EffectNone // nothing has begun, or there is nothing that it could change
+		return recourse.EffectNone // nothing has started, or there is nothing that it could change
 	case !c.Trusted && e.Effect == "" && e.Kind != recourse.KindPartial:
 		return recourse.EffectUnknown
 	}
 	effect := retry.Effect(e, c.Nature)
 	stated := e.Effect != "" && e.Origin != recourse.OriginProvider // of the call, not of a request of its own
 	if effect == recourse.EffectNone && c.Wrote && !stated {
-		return recourse.EffectUnknown // this request did nothing, but one before it may have
+		return recourse.EffectUnknown // this request did nothing, but an earlier one may have
 	}
 	return effect
 }
 
-// Settle completes a failure by what is known of the call, and masks it.
+// Settle completes a failure with what is known about the call, and masks it.
 func (c *Call) Settle(e *recourse.Error) *recourse.Error {
 	settled := e
 	if c.Relays || len(c.Contract.Mask) > 0 {
@@ -77,8 +77,8 @@ func (c *Call) Settle(e *recourse.Error) *recourse.Error {
 	}).CausedBy(e.Cause())
 }
 
-// identify has a record that names a request name the one that all logs on the way of a
-// relayed call have. What the other program calls it is of use there only.
+// identify replaces the request id in a record by the one that all logs on the way of a relayed call use. The
+// other program's own id becomes a detail.
 func (c *Call) identify(r *recourse.Error) {
 	if c.Relays && r.RequestID != "" && r.RequestID != c.ID {
 		r.Upstream.RequestID = cmp.Or(r.Upstream.RequestID, r.RequestID)
@@ -86,8 +86,8 @@ func (c *Call) identify(r *recourse.Error) {
 	}
 }
 
-// items settles the items of a call that has failed in part: whoever is not believed on the
-// whole is not believed on them.
+// items settles the items of a call that has failed in part: a program that is not trusted about the call is
+// not trusted about its items.
 func (c *Call) items(items []recourse.Failed) []recourse.Failed {
 	items = slices.Clone(items)
 	for i, item := range items {
@@ -109,8 +109,8 @@ func (c *Call) items(items []recourse.Failed) []recourse.Failed {
 	return items
 }
 
-// believed returns the call that a record names as the one that settles its effect: of a
-// program that is not believed, if the tool is known to read.
+// believed returns the call that a record names as the one that settles its effect: for a program that is not
+// trusted, only if the tool is known to read.
 func (c *Call) believed(v *recourse.Verify) *recourse.Verify {
 	if v == nil || c.Trusted {
 		return v
@@ -135,13 +135,12 @@ func (c *Call) verify() *recourse.Verify {
 	}
 }
 
-// shows reports whether a value of the arguments may stand in a call that is advised:
-// nothing of it is masked.
+// shows reports whether a value of the arguments may appear in a suggested call: no part of it is masked.
 func (c *Call) shows(value []byte) bool {
 	return c.Masker().String(string(value)) == string(value)
 }
 
-// Describe describes the call to the contract; at is where it stood when it failed.
+// Describe describes the call to the contract; at is where it was when it failed.
 func (c *Call) Describe(at contract.At) *contract.Call {
 	call := &contract.Call{
 		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at, Shows: c.shows,

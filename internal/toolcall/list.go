@@ -5,7 +5,7 @@ import (
 	"github.com/recoursehq/recourse/internal/nearest"
 )
 
-// A List is what a server offers. It does not change once it is used.
+// A List is what a server offers. It is immutable once it is used.
 type List struct {
 	Tools map[string]*Tool
 	Names []string
@@ -19,7 +19,7 @@ func (l *List) Add(t *Tool) {
 	l.Tools[t.Name] = t
 }
 
-// Unknown returns the failure of a call of a tool that is not among those with these names.
+// Unknown returns the failure of a call of a tool that is not among names.
 func Unknown(name string, names []string) *recourse.Error {
 	e := recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	if other, ok := nearest.Of(name, names); ok {
@@ -28,13 +28,13 @@ func Unknown(name string, names []string) *recourse.Error {
 	return e
 }
 
-// Listed is what the server's list says of the tool that is called.
+// Listed is the entry of the called tool in the server's list.
 type Listed struct {
-	List *List // nil: it cannot be had
-	Tool *Tool // nil: it does not name the tool
+	List *List // nil: unavailable
+	Tool *Tool // nil: not in the list
 }
 
-// In returns what a list says of the tool of that name; nil is a list that cannot be had.
+// In returns the entry for the tool of that name; a nil list is one that is unavailable.
 func (l *List) In(name string) Listed {
 	if l == nil {
 		return Listed{}
@@ -42,8 +42,8 @@ func (l *List) In(name string) Listed {
 	return Listed{List: l, Tool: l.Tools[name]}
 }
 
-// Find returns why the tool of that name cannot be called: there is none. anew returns the
-// list fetched anew, or nil where it is not to be had.
+// Find returns the failure if there is no tool of that name. anew returns the list fetched anew, or nil if it
+// is unavailable.
 func (l *Listed) Find(name string, anew func() *List) *recourse.Error {
 	if l.List == nil || l.Tool != nil {
 		return nil
@@ -57,7 +57,7 @@ func (l *Listed) Find(name string, anew func() *List) *recourse.Error {
 	return Unknown(name, l.List.Names)
 }
 
-// Check returns what refuse finds wrong with a call of the tool, by what is listed of it now.
+// Check returns what refuse finds wrong with a call of the tool, according to the current list.
 func (l *Listed) Check(refuse func(t *Tool) *recourse.Error, anew func() *List) *recourse.Error {
 	if l.Tool == nil {
 		return nil

@@ -2,20 +2,20 @@ package toolcall
 
 import "github.com/recoursehq/recourse/retry"
 
-// Said is what is said of a tool.
+// Said is what is known about a tool, and from whom.
 type Said struct {
-	// ReadOnly and Idempotent are the word of whoever puts the tool to use: the server's
-	// entry in the configuration, or the author's option.
+	// ReadOnly and Idempotent are set by the user of the tool: in the server's entry in the configuration, or
+	// by the author's option.
 	ReadOnly, Idempotent *bool
-	// Verified says that they name the call that settles whether a call took effect.
+	// Verified says that the same user names the call that settles whether a call took effect.
 	Verified bool
-	// Reads is the contract's word that the tool only reads.
+	// Reads says that the contract declares the tool to be read-only.
 	Reads bool
-	// Annotated has the tool's annotations; nil where nobody trusts them, or knows any.
+	// Annotated has the tool's annotations; nil if nobody trusts them, or knows any.
 	Annotated *Tool
 }
 
-// Nature returns what the tool does to the world, by the first that speaks.
+// Nature returns what the tool does to the world. The first source that says something decides.
 func (s Said) Nature() retry.Nature {
 	reads, idempotent := s.Reads, false
 	if s.Annotated != nil && !reads {
@@ -24,7 +24,7 @@ func (s Said) Nature() retry.Nature {
 	switch {
 	case s.ReadOnly != nil:
 		reads = *s.ReadOnly
-	case s.Verified: // there is something to verify only where something is written
+	case s.Verified: // only a write needs verification
 		reads = false
 	}
 	if s.Idempotent != nil {

@@ -14,35 +14,34 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Tool is what a list says of a tool. Its inputSchema is compiled when it is first needed.
-// The exported fields are set before it is used, and then left alone; it is safe for
-// concurrent use.
+// A Tool is a tool's entry in a list. Its inputSchema is compiled when it is first needed. The exported
+// fields are set before it is used, and then left alone; it is safe for concurrent use.
 type Tool struct {
 	Name         string
-	OutputSchema bool // it declares one
-	ReadOnly     bool // by its annotations, as Idempotent is
+	OutputSchema bool // the tool declares one
+	ReadOnly     bool // by its annotations, like Idempotent
 	Idempotent   bool
 
-	// Source is what the tool was read from: another source is another tool, even under
-	// the same name.
+	// Source is what the tool was read from: a tool from another source is a different tool, even under the
+	// same name.
 	Source any
-	// InputSchema returns the inputSchema, and Budget bounds what compiling it may take;
-	// nil is a budget of its own.
+	// InputSchema returns the inputSchema, and Budget limits the cost of compiling it; nil means a budget of
+	// its own.
 	InputSchema func() ([]byte, error)
 	Budget      *args.Budget
 	// Native says that the tool takes numbers as int64 and float64, so that others do not fit.
 	Native bool
-	// Flawed is told what of the inputSchema is not checked, with each check.
+	// Flawed is called in each check that leaves out a part of the inputSchema, with the reason.
 	Flawed func(t *Tool, err error)
 
 	ready  sync.Once
 	raw    json.Value
-	schema *args.Schema // nil where it cannot be compiled
-	flaw   error        // why it cannot
+	schema *args.Schema // nil if it cannot be compiled
+	flaw   error        // the reason
 	params []wire.ParamHeader
 }
 
-// make makes the inputSchema ready, once.
+// make prepares the inputSchema, once.
 func (t *Tool) make() {
 	t.ready.Do(func() {
 		if t.raw, t.flaw = t.InputSchema(); t.flaw != nil {
@@ -72,8 +71,8 @@ func (t *Tool) Takes(parameter string) bool {
 	return json.Lookup(t.raw, json.Pointer("/properties").AppendToken(parameter)) != nil
 }
 
-// Refuse returns what is wrong with the arguments of a call, as far as that can be found out:
-// every violation at once, or nil.
+// Refuse returns what is wrong with the arguments of a call, as far as that can be determined: every
+// violation at once, or nil.
 func (t *Tool) Refuse(ctx context.Context, arguments json.Value) *recourse.Error {
 	t.make()
 	if t.schema == nil {
@@ -99,13 +98,13 @@ func (t *Tool) Refuse(ctx context.Context, arguments json.Value) *recourse.Error
 
 var errPattern = errors.New("a pattern would take more time and memory than the patterns of one list may")
 
-// begin returns the beginning of a text that is told of.
+// begin returns the beginning of a text for a message.
 func begin(s string) string {
 	const most = 64
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// Secrets returns what is secret in the arguments of a call by the tool's inputSchema.
+// Secrets returns the values in the arguments of a call that the tool's inputSchema marks as secret.
 func (t *Tool) Secrets(ctx context.Context, arguments json.Value) []string {
 	raw, err := t.InputSchema()
 	if err != nil || !bytes.Contains(raw, []byte("writeOnly")) && !bytes.Contains(raw, []byte(`"password"`)) {

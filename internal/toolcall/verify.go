@@ -12,14 +12,14 @@ import (
 // Verify is the call that settles whether another one took effect.
 type Verify struct {
 	Tool string
-	// Args are JSON Pointers into the arguments of the call in question, and With what is
-	// always the same, both by the name of the parameter.
+	// Args are JSON Pointers into the arguments of the call in question, and With the constant values, both
+	// by the name of the parameter.
 	Args   map[string]string
 	With   map[string]any
 	LookAt string
 }
 
-// of fills v in from the arguments of the call in question. A value that shows refuses is left out.
+// of fills v in from the arguments of the call in question. A value that shows rejects is left out.
 func (v *Verify) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
 	for _, name := range slices.Sorted(maps.Keys(v.Args)) {

@@ -7,15 +7,14 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// Adapter carries the tools out on a backend. Embed Unsupported in one that supports
-// only some of them.
+// Adapter carries out the tools on a backend. Embed Unsupported in an adapter that supports only some of
+// them.
 //
-// A method that fails returns an *AdapterError for what the backend refused in words
-// of its own; a *recourse.Error, such as recourse.RateLimited, recourse.Timeout and
-// recourse.Unavailable, for what has a code in the contract; or any other error, of
-// which nothing is revealed. It states the effect of a write where it is known:
-// without it, a write that failed half way counts as one that may have happened.
-// Adapters are safe for concurrent use.
+// A method that fails returns an *AdapterError for a refusal in the backend's own words; a *recourse.Error,
+// such as recourse.RateLimited, recourse.Timeout and recourse.Unavailable, for a failure with a code in the
+// contract; or any other error, whose text is not revealed. It states the effect of a write if it is known:
+// otherwise, a write that failed half way counts as one that may have happened. Adapters are safe for
+// concurrent use.
 type Adapter interface { //nolint:interfacebloat // a method for each tool
 	CreateSalesOrder(ctx context.Context, o NewOrder) (Order, error)
 	CancelOrder(ctx context.Context, orderID, reason string) (Order, error)
@@ -32,26 +31,26 @@ type Adapter interface { //nolint:interfacebloat // a method for each tool
 	Returns(ctx context.Context, q ReturnQuery) (Found[Return], error)
 }
 
-// Found is the part of what a query has found that it asks for.
+// Found is the requested part of a query's results.
 type Found[T any] struct {
 	Items []T
-	Total int // how many there are in all
+	Total int // the number of all results
 }
 
-// An AdapterError is what a backend refused, in its own words. Nothing was changed.
+// An AdapterError is a refusal of the backend, in its own words. Nothing was changed.
 type AdapterError struct {
 	Code      string // such as ORDER_NOT_FOUND
 	Message   string // one sentence, without the values of arguments
 	Retryable bool   // the same call may succeed later
-	// Kind is what the refusal means; "" stands for a failure of the backend's own. One
-	// of input is written as a validation error, without the backend's word.
+	// Kind is the kind of the refusal; "" means an internal failure of the backend. An input error is
+	// reported as a validation error, without the backend's word.
 	Kind recourse.Kind
 }
 
 // Error returns the message.
 func (e *AdapterError) Error() string { return e.Message }
 
-// record returns what the error means to a caller.
+// record returns the error in the form for callers.
 func (e *AdapterError) record() *recourse.Error {
 	kind := cmp.Or(e.Kind, recourse.KindServerError)
 	advice := recourse.RetryNever

@@ -9,13 +9,13 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A checker collects what is wrong with arguments that fit their schema.
+// A checker collects mistakes in arguments that fit their schema.
 type checker struct {
 	kind       recourse.Kind // of the first violation
 	violations []recourse.Violation
 }
 
-// add notes the violations of e; rule, where it is not empty, is the one they break.
+// add records the violations of e; rule, if it is not empty, is the rule that they break.
 func (c *checker) add(e *recourse.Error, rule string) {
 	if c.kind == "" {
 		c.kind = e.Kind
@@ -28,7 +28,7 @@ func (c *checker) add(e *recourse.Error, rule string) {
 	}
 }
 
-// err returns all of it as one failure, or nil.
+// err returns all violations as one failure, or nil.
 func (c *checker) err() error {
 	if len(c.violations) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (c *checker) err() error {
 	return recourse.New(c.kind, strings.Join(messages, "; ")+".").WithViolations(c.violations...)
 }
 
-// The bounds of what may be given.
+// The limits on arguments.
 const (
 	maxQuantity  = 1_000_000 // of a line item
 	maxLineItems = 100
@@ -48,7 +48,7 @@ const (
 	maxText      = 1000 // characters of a note or a reason
 )
 
-// within notes a number that is out of bounds.
+// within records a number that is out of bounds.
 func (c *checker) within(param string, n, least, most int) {
 	switch {
 	case n < least:
@@ -58,7 +58,7 @@ func (c *checker) within(param string, n, least, most int) {
 	}
 }
 
-// text notes a text that is too short or too long, in characters.
+// text records a text that is too short or too long, in characters.
 func (c *checker) text(param, text string, least, most int) {
 	switch n := utf8.RuneCountInString(text); {
 	case n < least:
@@ -70,7 +70,7 @@ func (c *checker) text(param, text string, least, most int) {
 
 func checkNewOrder(in createOrderArgs) error {
 	var c checker
-	// None of the values is told back: that is where people's data is.
+	// The message contains none of the values: they may be personal data.
 	c.text("order.externalId", in.Order.ExternalID, 1, maxID)
 	if a, err := mail.ParseAddress(in.Order.Customer.Email); err != nil || a.Address != in.Order.Customer.Email {
 		c.add(recourse.InvalidValue("order.customer.email", "an email address", nil), "format")
@@ -105,7 +105,7 @@ func checkUpdate(in updateArgs) error {
 
 func checkFulfillment(in NewFulfillment) error {
 	var c checker
-	if in.LineItems != nil { // else all that is left
+	if in.LineItems != nil { // otherwise all that is left
 		c.lineItems("lineItems", in.LineItems)
 	}
 	c.text("trackingNumber", in.TrackingNumber, 0, maxID)
@@ -132,7 +132,7 @@ func (c *checker) lineItems(param string, items []LineItem) {
 		c.add(recourse.InvalidValue(param, "a list of at least one item", nil), "minItems")
 	case n > maxLineItems:
 		c.add(recourse.InvalidValue(param, fmt.Sprintf("a list of at most %d items", maxLineItems), nil), "maxItems")
-		return // they need not be gone through
+		return // they need not be checked
 	}
 	for i, item := range items {
 		c.within(fmt.Sprintf("%s.%d.quantity", param, i), item.Quantity, 1, maxQuantity)

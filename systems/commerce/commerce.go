@@ -1,5 +1,5 @@
-// Package commerce is a reference system: an order management server that keeps the
-// contract commerce, whose tools work through an Adapter.
+// Package commerce is a reference system: an order management server that implements the contract commerce,
+// with an Adapter behind its tools.
 //
 // # Tools
 //
@@ -10,7 +10,7 @@
 //
 // # How to make it fail
 //
-// Whatever the adapter:
+// With any adapter:
 //
 //	-32602  an argument that does not fit the schema: an order without customer.email,
 //	        a number that no int64 holds
@@ -21,8 +21,7 @@
 //	3001    more calls than Options.PerMinute
 //	5001    a tool that the adapter does not support: every one of Unsupported
 //
-// Of Memory, the adapter that is used unless Options say otherwise, by the state of
-// the shop:
+// With Memory, the default adapter, depending on the state of the shop:
 //
 //	4001    ORDER_NOT_FOUND: orderId "SO-404"; INVALID_ORDER_STATE: cancel "SO-1002",
 //	        which is shipped; SKU_NOT_FOUND: sku "X"; INSUFFICIENT_INVENTORY: more than
@@ -30,15 +29,15 @@
 //	        QUANTITY_EXCEEDS_ORDER: fulfill more than is left of the order, or return
 //	        more than was shipped; SHOP_FULL: the 1,001st order
 //
-// and by a word in what is free to choose (externalId, reason, note, trackingNumber) or
-// in the first of the identifiers that are looked for:
+// and by a word in free text (externalId, reason, note, trackingNumber) or in the first of the identifiers of
+// a query:
 //
 //	3001    fault-busy: too many requests, with a wait of 12 s
-//	3002    fault-timeout: no answer within Options.Timeout. What was to be written is
-//	        written: a call that writes is told that this is not known, and by which
-//	        call to find out
+//	3002    fault-timeout: no answer within Options.Timeout. The change is still
+//	        made: the error of a call that writes says that this is unknown, and names
+//	        the call that finds out
 //	4001    fault-adapter, not retryable; fault-locked, retryable
-//	4002    fault-down; fault-once, after which all is well
+//	4002    fault-down; fault-once, after which the call succeeds
 package commerce
 
 import (
@@ -54,13 +53,13 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// Options change a System. The zero value is a good one.
+// Options change a System. The zero value is valid.
 type Options struct {
-	// Adapter carries the tools out; nil means a new Memory.
+	// Adapter carries out the tools; nil means a new Memory.
 	Adapter Adapter
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
-	// PerMinute is how many calls there may be in a minute; 0 means 600.
+	// PerMinute is how many calls are allowed in a minute; 0 means 600.
 	PerMinute int64
 	// Timeout is how long a call may take; 0 means 10 s.
 	Timeout time.Duration
@@ -86,7 +85,7 @@ func New(o Options) (*System, error) {
 	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, nil)}
 	addTools(s.server, o.Adapter)
 	log := mcptool.WithLogger(o.Logger)
-	// One allowance for all callers, kept by Use on every transport.
+	// All callers share one allowance, which Use enforces on every transport.
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
 	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
 	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
@@ -99,10 +98,10 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: nothing.
+// Entrance returns what a client of Handler must send: nothing.
 func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/mcp"} }
 
-// Close does nothing: what an adapter holds is its owner's.
+// Close does nothing: the adapter's resources belong to its owner.
 func (s *System) Close() error { return nil }
 
 // order returns the arguments of an order.

@@ -14,16 +14,16 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// backend is what the backend of a Memory is called towards people.
+// backend is the name of a Memory's backend in messages.
 const backend = "The order system"
 
-// maxOrders bounds what is kept in memory.
+// maxOrders limits the orders in memory.
 const maxOrders = 1000
 
-// Memory is an Adapter that keeps a small shop in memory, and fails when an
-// identifier asks for it: see the package. Get one with NewMemory.
+// Memory is an Adapter that keeps a small shop in memory, and fails when an identifier requests it: see the
+// package. Get one with NewMemory.
 type Memory struct {
-	failed atomic.Bool // fault-once has been asked for
+	failed atomic.Bool // fault-once has been requested
 
 	mu           sync.Mutex
 	orders       []Order
@@ -35,8 +35,7 @@ type Memory struct {
 
 var _ Adapter = (*Memory)(nil)
 
-// NewMemory returns a shop with an open order, SO-1001, and one that is shipped,
-// SO-1002.
+// NewMemory returns a shop with an open order, SO-1001, and a shipped one, SO-1002.
 func NewMemory() *Memory {
 	m := &Memory{stock: slices.Clone(stock), asked: map[string]NewOrder{}}
 	for i, o := range orders {
@@ -51,10 +50,10 @@ func NewMemory() *Memory {
 	return m
 }
 
-// now returns the time in the precision that is shown.
+// now returns the time in the precision of answers.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// The words by which the shop refuses what is asked of it.
+// The shop's refusals.
 var (
 	errNoOrder = &AdapterError{Code: "ORDER_NOT_FOUND", Message: "There is no such order.", Kind: recourse.KindNotFound}
 	errNoSKU   = &AdapterError{Code: "SKU_NOT_FOUND", Message: "There is no such sku.", Kind: recourse.KindNotFound}
@@ -79,7 +78,7 @@ func wrongState(o *Order, message string) error {
 	}
 }
 
-// fault returns the failure that word asks for, or nil.
+// fault returns the failure that word requests, or nil.
 func (m *Memory) fault(word string) error {
 	switch loopback.Fault(word) {
 	case "busy":
@@ -99,8 +98,8 @@ func (m *Memory) fault(word string) error {
 	return nil
 }
 
-// change carries out a write, or fails as word asks for. Of a write that is not
-// answered in time nobody can tell that it was done.
+// change carries out a write, or fails as word requests. For a write whose answer does not come in time,
+// nobody knows that it was done.
 func change[T any](ctx context.Context, m *Memory, word string, write func() (T, error)) (T, error) {
 	var nothing T
 	if err := m.fault(word); err != nil {
@@ -116,12 +115,11 @@ func change[T any](ctx context.Context, m *Memory, word string, write func() (T,
 	return out, err
 }
 
-// timeout is the fault of an answer that does not come.
+// timeout is the fault of a missing answer.
 const timeout = "timeout"
 
-// CreateSalesOrder creates an order and takes its goods out of stock. The order of an
-// externalId that is there already is returned as it is, so that a repetition does no
-// harm; another order is refused.
+// CreateSalesOrder creates an order and takes its goods out of stock. If the same order with this externalId
+// already exists, it is returned unchanged, so that a repetition is harmless; a different order is refused.
 func (m *Memory) CreateSalesOrder(ctx context.Context, n NewOrder) (Order, error) {
 	return change(ctx, m, n.ExternalID, func() (Order, error) {
 		if before, ok := m.asked[n.ExternalID]; ok {
@@ -161,7 +159,7 @@ func (m *Memory) inStock(items []LineItem) error {
 	return nil
 }
 
-// move puts items into stock, or takes them out.
+// move puts items into stock, or removes them.
 func (m *Memory) move(items []LineItem, sign int) {
 	for i := range m.stock {
 		m.stock[i].Available += sign * bySKU(items)[m.stock[i].SKU]
@@ -177,7 +175,7 @@ func bySKU(items []LineItem) map[string]int {
 	return sums
 }
 
-// open returns an order of which nothing is shipped yet.
+// open returns an order that is not shipped, not even in part.
 func (m *Memory) open(id string) (*Order, error) {
 	o, err := m.order(id)
 	if err == nil && o.Status != StatusOpen {
@@ -225,7 +223,7 @@ func (m *Memory) UpdateOrder(ctx context.Context, id string, u OrderUpdate) (Ord
 	})
 }
 
-// FulfillOrder ships an order, or a part of what is left of it.
+// FulfillOrder ships an order, or a part of the rest of it.
 func (m *Memory) FulfillOrder(ctx context.Context, n NewFulfillment) (Fulfillment, error) {
 	return change(ctx, m, n.TrackingNumber, func() (Fulfillment, error) {
 		o, err := m.order(n.OrderID)
@@ -252,7 +250,7 @@ func (m *Memory) FulfillOrder(ctx context.Context, n NewFulfillment) (Fulfillmen
 	})
 }
 
-// CreateReturn announces goods of an order that were shipped and are not announced yet.
+// CreateReturn announces the return of goods that were shipped and are not announced yet.
 func (m *Memory) CreateReturn(ctx context.Context, n NewReturn) (Return, error) {
 	return change(ctx, m, n.Reason, func() (Return, error) {
 		o, err := m.order(n.OrderID)
@@ -274,7 +272,7 @@ func (m *Memory) CreateReturn(ctx context.Context, n NewReturn) (Return, error) 
 	})
 }
 
-// shipped adds up what was shipped of an order.
+// shipped adds up the shipped quantities of an order.
 func (m *Memory) shipped(id string) map[string]int {
 	var items []LineItem
 	for _, f := range m.fulfillments {
@@ -285,7 +283,7 @@ func (m *Memory) shipped(id string) map[string]int {
 	return bySKU(items)
 }
 
-// returned adds up what is announced to come back of an order.
+// returned adds up the announced returns of an order.
 func (m *Memory) returned(id string) map[string]int {
 	var items []LineItem
 	for _, r := range m.returns {
@@ -296,8 +294,7 @@ func (m *Memory) returned(id string) map[string]int {
 	return bySKU(items)
 }
 
-// less returns what is left of quantities when others are taken away; nil where those
-// are more.
+// less returns what remains of quantities after others are subtracted; nil if those are larger.
 func less(from, take map[string]int) map[string]int {
 	left := maps.Clone(from)
 	for sku, quantity := range take {

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// What is for sale, and who has bought.
+// The goods for sale, and the customers.
 var (
 	january  = time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC)
 	february = time.Date(2026, 2, 3, 16, 0, 0, 0, time.UTC)
@@ -39,10 +39,10 @@ var (
 	}
 )
 
-// in reports whether a list lets value pass: an empty one does.
+// in reports whether a list allows value: an empty list does.
 func in(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
-// find returns the page of the items that pass, and fails as ids ask for.
+// find returns the page of the items that match, and fails as ids request.
 func find[T any](ctx context.Context, m *Memory, p Page, items *[]T, passes func(T) bool, ids ...string) (Found[T], error) {
 	if len(ids) > 0 {
 		if err := m.fault(ids[0]); err != nil {

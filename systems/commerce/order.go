@@ -11,13 +11,13 @@ type NewOrder struct {
 	Note            string     `json:"note,omitempty"`
 }
 
-// Person is who orders.
+// Person is the person who orders.
 type Person struct {
 	Email string `json:"email"`
 	Name  string `json:"name,omitempty"`
 }
 
-// Address is where goods go.
+// Address is a delivery address.
 type Address struct {
 	Line1      string `json:"line1"`
 	City       string `json:"city"`
@@ -25,7 +25,7 @@ type Address struct {
 	Country    string `json:"country"    jsonschema:"two letters, ISO 3166-1"`
 }
 
-// LineItem is a quantity of a thing.
+// LineItem is a quantity of an article.
 type LineItem struct {
 	SKU      string `json:"sku"`
 	Quantity int    `json:"quantity"`
@@ -39,7 +39,7 @@ const (
 	StatusCancelled = "cancelled"
 )
 
-// Order is an order as it stands.
+// Order is an order in its current state.
 type Order struct {
 	NewOrder
 
@@ -50,20 +50,20 @@ type Order struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// OrderUpdate is what is to be changed about an order; what is empty stays.
+// OrderUpdate is a change to an order; empty members stay.
 type OrderUpdate struct {
 	ShippingAddress *Address `json:"shippingAddress,omitempty"`
 	Note            string   `json:"note,omitempty"`
 }
 
-// NewFulfillment is goods that leave the warehouse.
+// NewFulfillment is a shipment to be made.
 type NewFulfillment struct {
 	OrderID        string     `json:"orderId"`
 	LineItems      []LineItem `json:"lineItems,omitempty"      jsonschema:"all that is left of the order unless said otherwise"`
 	TrackingNumber string     `json:"trackingNumber,omitempty"`
 }
 
-// Fulfillment is goods that have left the warehouse.
+// Fulfillment is a shipment.
 type Fulfillment struct {
 	NewFulfillment
 
@@ -71,14 +71,14 @@ type Fulfillment struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// NewReturn is goods that come back.
+// NewReturn is a return to be announced.
 type NewReturn struct {
 	OrderID   string     `json:"orderId"`
 	LineItems []LineItem `json:"lineItems"`
 	Reason    string     `json:"reason,omitempty"`
 }
 
-// Return is goods that are to come back.
+// Return is an announced return.
 type Return struct {
 	NewReturn
 
@@ -86,20 +86,20 @@ type Return struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// Customer is who has ordered before.
+// Customer is a person who has ordered before.
 type Customer struct {
 	Person
 
 	ID string `json:"id"`
 }
 
-// Product is what the shop sells.
+// Product is an article of the shop.
 type Product struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 }
 
-// Variant is a product in a form that can be ordered.
+// Variant is a form of a product that can be ordered.
 type Variant struct {
 	SKU       string `json:"sku"`
 	ProductID string `json:"productId"`
@@ -107,20 +107,20 @@ type Variant struct {
 	Cents     int    `json:"priceCents"`
 }
 
-// Stock is how much of a variant there is at a place.
+// Stock is the quantity of a variant at a location.
 type Stock struct {
 	SKU       string `json:"sku"`
 	Location  string `json:"locationId"`
 	Available int    `json:"available"`
 }
 
-// A Page is the part of what is found that a query asks for.
+// A Page is the requested part of the results of a query.
 type Page struct {
 	PageSize *int `json:"pageSize,omitempty" jsonschema:"how many to return, from 1 to 100; 10 unless said otherwise"`
 	Skip     int  `json:"skip,omitempty"     jsonschema:"how many to leave out at the beginning"`
 }
 
-// A Period is the time in which something was created or changed, the ends included.
+// A Period is the time in which something was created or changed, ends included.
 type Period struct {
 	CreatedAtMin string `json:"createdAtMin,omitempty" jsonschema:"RFC 3339, such as 2026-02-01T00:00:00Z"`
 	CreatedAtMax string `json:"createdAtMax,omitempty" jsonschema:"RFC 3339"`
@@ -128,7 +128,7 @@ type Period struct {
 	UpdatedAtMax string `json:"updatedAtMax,omitempty" jsonschema:"RFC 3339"`
 }
 
-// The queries: every list that is given restricts what is found.
+// The queries: every list that is given restricts the results.
 type (
 	// OrderQuery finds orders.
 	OrderQuery struct {

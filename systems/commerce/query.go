@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxPage bounds Page.PageSize, and defaultPage is what it is unless said otherwise.
+	// maxPage limits Page.PageSize, and defaultPage is its default.
 	maxPage, defaultPage = 100, 10
-	// maxSkip bounds Page.Skip.
+	// maxSkip limits Page.Skip.
 	maxSkip = 1_000_000
 )
 
-// A query is what a tool finds things by.
+// A query holds the search arguments of a tool.
 type query interface {
 	page() Page
 	period() Period
@@ -21,7 +21,7 @@ type query interface {
 
 func (p Page) page() Page { return p }
 
-// size returns how many items the page has at most.
+// size returns the maximum number of items on the page.
 func (p Page) size() int {
 	if p.PageSize == nil {
 		return defaultPage
@@ -29,14 +29,14 @@ func (p Page) size() int {
 	return *p.PageSize
 }
 
-// period is that of a query without one: all the time.
+// period is the period of a query without one: all time.
 func (Page) period() Period { return Period{} }
 
 func (q OrderQuery) period() Period       { return q.Period }
 func (q FulfillmentQuery) period() Period { return q.Period }
 func (q ReturnQuery) period() Period      { return q.Period }
 
-// checkQuery finds what no schema of a query says.
+// checkQuery checks what a schema cannot express.
 func checkQuery(q query) error {
 	var c checker
 	p := q.page()
@@ -56,13 +56,12 @@ func checkQuery(q query) error {
 	return c.err()
 }
 
-// holds reports whether something that was created and changed then is of the period.
+// holds reports whether the period covers something that was created and changed at these times.
 func (t Period) holds(created, updated time.Time) bool {
 	return between(t.CreatedAtMin, created, t.CreatedAtMax) && between(t.UpdatedAtMin, updated, t.UpdatedAtMax)
 }
 
-// between reports whether a time lies between two, where those are given. They were
-// checked.
+// between reports whether a time lies between two, if they are given. They have already been checked.
 func between(from string, at time.Time, to string) bool {
 	least, err := time.Parse(time.RFC3339, from)
 	if err == nil && at.Before(least) {

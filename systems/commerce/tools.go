@@ -45,7 +45,7 @@ type createReturnArgs struct {
 	Return NewReturn `json:"return"`
 }
 
-// What the tools return.
+// The results of the tools.
 type (
 	orderResult struct {
 		Success bool  `json:"success"`
@@ -104,7 +104,7 @@ func addTools(server *mcp.Server, a Adapter) {
 	read(server, getReturns, "Finds returns of orders.", a.Returns)
 }
 
-// write adds a tool that writes. check finds what no schema can say.
+// write adds a tool that writes. check checks what a schema cannot express.
 func write[In, Out any](
 	server *mcp.Server, name, description string, check func(In) error, do func(context.Context, In) (Out, error),
 ) {
@@ -119,7 +119,7 @@ func write[In, Out any](
 	})
 }
 
-// read adds a tool that finds things.
+// read adds a tool that searches.
 func read[Query query, T any](server *mcp.Server, name, description string, find func(context.Context, Query) (Found[T], error)) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, q Query) (*mcp.CallToolResult, listResult[T], error) {
@@ -134,7 +134,7 @@ func read[Query query, T any](server *mcp.Server, name, description string, find
 	})
 }
 
-// failure returns what a caller is told of an adapter's error.
+// failure returns an adapter's error in the form for callers.
 func failure(err error) error {
 	if refused, ok := errors.AsType[*AdapterError](err); ok {
 		return refused.record()

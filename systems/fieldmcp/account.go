@@ -13,26 +13,25 @@ import (
 )
 
 const (
-	// tokenLife is how long an access token lasts.
+	// tokenLife is the lifetime of an access token.
 	tokenLife = 30 * time.Minute
-	// refreshLife is how long a refresh token lasts that is not used.
+	// refreshLife is how long a refresh token is valid without being used.
 	refreshLife = 90 * 24 * time.Hour
 )
 
-// An account is what a farmer has at the provider and has granted to the system.
+// An account is a farmer's account at the provider, with what is granted to the system.
 type account struct {
-	refreshToken string // the last one: those before it are used up
+	refreshToken string // the latest one: earlier ones are used up
 	spent        map[string]bool
 	issued       time.Time
 	scopes       []string
-	revoked      bool // the farmer has taken the access back
+	revoked      bool // the farmer has revoked the access
 }
 
 // errNotConnected says that there is nothing to change.
 var errNotConnected = errors.New("the organisation has not connected an account")
 
-// connect grants an organisation's account, with these scopes, and returns the refresh
-// token.
+// connect grants access to an organisation's account, with these scopes, and returns the refresh token.
 func (p *Provider) connect(organisation string, scopes []string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +40,7 @@ func (p *Provider) connect(organisation string, scopes []string) string {
 	return p.renew(a)
 }
 
-// renew gives an account another refresh token.
+// renew gives an account a new refresh token.
 func (p *Provider) renew(a *account) string {
 	if a.refreshToken != "" {
 		a.spent[a.refreshToken] = true
@@ -50,7 +49,7 @@ func (p *Provider) renew(a *account) string {
 	return a.refreshToken
 }
 
-// change changes an organisation's account; its access tokens end with that.
+// change changes an organisation's account; this ends its access tokens.
 func (p *Provider) change(organisation string, how func(a *account)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,12 +62,12 @@ func (p *Provider) change(organisation string, how func(a *account)) error {
 	return nil
 }
 
-// Lapse lets the access run out that an organisation has granted, as if it had not been used for 90 days.
+// Lapse expires the access that an organisation has granted, as if it had not been used for 90 days.
 func (p *Provider) Lapse(organisation string) error {
 	return p.change(organisation, func(a *account) { a.issued = p.o.Now().Add(-refreshLife) })
 }
 
-// Revoke takes back the access that an organisation has granted.
+// Revoke revokes the access that an organisation has granted.
 func (p *Provider) Revoke(organisation string) error {
 	return p.change(organisation, func(a *account) { a.revoked = true })
 }
@@ -82,15 +81,15 @@ func (p *Provider) endTokens(a *account) {
 	}
 }
 
-// A grant is what an access token is good for.
+// A grant is the authority of an access token.
 type grant struct {
 	account *account
 	scopes  []string
 	expires time.Time
 }
 
-// token grants an access token for a refresh token (RFC 6749, section 6), or for the code that a person has brought back (section
-// 4.1.3).
+// token grants an access token for a refresh token (RFC 6749, section 6), or for the code that a person has
+// brought back (section 4.1.3).
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +127,8 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// accountOf returns the account that a refresh token is of. One that was used before has been stolen, by whoever comes first or
-// second: the access is revoked (RFC 9700, section 4.14.2).
+// accountOf returns the account of a refresh token. If the token was used before, either this client or the
+// earlier one has stolen it: the access is revoked (RFC 9700, section 4.14.2).
 func (p *Provider) accountOf(refresh string) *account {
 	for _, a := range p.accounts {
 		if a.refreshToken == refresh {
@@ -143,7 +142,7 @@ func (p *Provider) accountOf(refresh string) *account {
 	return nil
 }
 
-// grantOf returns what an access token is good for.
+// grantOf returns the scopes of an access token.
 func (p *Provider) grantOf(ctx context.Context, token string) (scopes []string, active bool) {
 	if p.o.Introspect != nil {
 		return p.o.Introspect(ctx, token)
@@ -154,8 +153,8 @@ func (p *Provider) grantOf(ctx context.Context, token string) (scopes []string, 
 	return g.scopes, ok && p.o.Now().Before(g.expires)
 }
 
-// admits reports whether the request has an access token for a scope; where it has
-// not, it is answered (RFC 6750, section 3).
+// admits reports whether the request has an access token for a scope; if not, it answers the request (RFC
+// 6750, section 3).
 func (p *Provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
 	scopes, active := p.grantOf(r.Context(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	switch {

@@ -14,14 +14,14 @@ import (
 	"github.com/recoursehq/recourse/authn"
 )
 
-// organisations are those that have an API key.
+// organisations are the organisations with an API key.
 var organisations = []string{"willow", "lapsed", "revoked", "narrow", "new", suspended}
 
-// suspended is an organisation that may not come in.
+// suspended is an organisation without access.
 const suspended = "suspended"
 
-// APIKey returns the API key of an organisation: willow, lapsed, revoked, narrow, new or
-// suspended. Keys of a real system are random; these can be looked up.
+// APIKey returns the API key of an organisation: willow, lapsed, revoked, narrow, new or suspended. Keys of a
+// real system are random; these are fixed.
 func APIKey(organisation string) string {
 	sum := sha256.Sum256([]byte("demonstration key of " + organisation))
 	return keyPrefix + hex.EncodeToString(sum[:16])
@@ -31,10 +31,10 @@ const keyPrefix = "field_live_"
 
 var keyForm = regexp.MustCompile(`^field_live_[0-9a-f]{32}$`)
 
-// authenticator knows the organisations by their credentials.
+// authenticator identifies organisations by their credentials.
 type authenticator struct {
 	keys   map[[sha256.Size]byte]string // organisations by the hash of their keys
-	tokens *tokenVerifier               // nil: there are no tokens
+	tokens *tokenVerifier               // nil: tokens are not accepted
 }
 
 var _ authn.Authenticator = (*authenticator)(nil)
@@ -50,7 +50,7 @@ func newAuthenticator(identity *Identity, now func() time.Time) *authenticator {
 	return a
 }
 
-// Authenticate returns the organisation that the credentials are of.
+// Authenticate returns the organisation with these credentials.
 func (a *authenticator) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -68,8 +68,7 @@ func (a *authenticator) Authenticate(r *http.Request) (who authn.Identity, err e
 
 func (a *authenticator) organisation(ctx context.Context, credential string) (string, error) {
 	if strings.HasPrefix(credential, keyPrefix) {
-		// A hash is looked up and no key compared: how long that takes tells nothing of
-		// the keys.
+		// The key is found by its hash, not compared: the time this takes reveals nothing about the keys.
 		organisation, ok := a.keys[sha256.Sum256([]byte(credential))]
 		if !ok || !keyForm.MatchString(credential) {
 			return "", recourse.Unauthenticated().CausedBy(errors.New("no such API key"))

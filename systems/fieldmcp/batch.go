@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// batch asks for each of ids. When some fail, what was found is told with what was not;
-// when all do, the call fails as the first of them, and tells each one's own failure.
+// batch asks for each of ids. If some fail, the answer has both the results and the failures; if all fail,
+// the call fails like the first of them, and reports each one's own failure.
 func batch[T any](ids []string, ask func(id string) (T, error)) (success, error) {
 	var items []T
 	var succeeded []recourse.Succeeded
@@ -49,7 +49,7 @@ func (s *System) fields(ctx context.Context, caller string, in fieldsArgs) (succ
 	return batch(in.FieldIDs, func(id string) (measuredField, error) { return s.field(ctx, caller, id) })
 }
 
-// compare is as good as the worst of its fields.
+// The quality of compare is that of the worst of its fields.
 func (s *System) compare(ctx context.Context, caller string, in yieldsArgs) (success, error) {
 	var missing []recourse.MissingData
 	all, err := batch(in.FieldIDs, func(id string) (yield, error) {
@@ -66,7 +66,7 @@ func (s *System) compare(ctx context.Context, caller string, in yieldsArgs) (suc
 	return lacking(all.Data, missing), nil
 }
 
-// A yield is what was harvested on a field in a season.
+// A yield is the harvest of a field in a season.
 type yield struct {
 	FieldID          string  `json:"fieldId"`
 	Season           int     `json:"season"`
@@ -83,7 +83,7 @@ func (s *System) analyze(ctx context.Context, caller string, in yieldArgs) (succ
 	return lacking(y, missing), nil
 }
 
-// yield computes the yield of a field, and says what would have made it better.
+// yield computes the yield of a field, and says what would have improved it.
 func (s *System) yield(ctx context.Context, caller, id string, season int) (yield, []recourse.MissingData, error) {
 	f, err := s.field(ctx, caller, id)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *System) yield(ctx context.Context, caller, id string, season int) (yiel
 	return y, missing, err
 }
 
-// days returns how many days lie between two dates.
+// days returns the number of days between two dates.
 func days(from, to string) (int, error) {
 	start, errStart := time.Parse(time.DateOnly, from)
 	end, errEnd := time.Parse(time.DateOnly, to)

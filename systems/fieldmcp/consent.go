@@ -19,17 +19,17 @@ import (
 // A Client is an application that asks people for access to their accounts.
 type Client struct {
 	ID, Secret  string
-	Title       string // what people call it
+	Title       string // the name for people
 	RedirectURI string // where people are sent back to
 }
 
 // Farmer is the organisation that grants access on the pages of a [Provider].
 const Farmer = "willow"
 
-// codeLife is how long a code may be exchanged for a token.
+// codeLife is how long a code can be exchanged for a token.
 const codeLife = time.Minute
 
-// A code stands for what a person has agreed to.
+// A code represents a person's consent.
 type code struct {
 	scopes    []string
 	challenge string // of PKCE
@@ -41,7 +41,7 @@ var consentPage embed.FS
 
 var consent = template.Must(template.ParseFS(consentPage, "consent.html"))
 
-// A grantable scope is one that a person can agree to.
+// A grantable scope is one to which a person can agree.
 type grantable struct{ Scope, About string }
 
 var grantables = []grantable{
@@ -50,18 +50,18 @@ var grantables = []grantable{
 	{"ag3", "Equipment"},
 }
 
-// A consentView is what a page shows.
+// A consentView is the content of a page.
 type consentView struct {
 	App    string
-	Ask    []grantable // what the application asks for
-	Fields url.Values  // of the request, which the form repeats
+	Ask    []grantable // the scopes that the application asks for
+	Fields url.Values  // of the request, repeated by the form
 
 	State   string // of the access: none, granted, lapsed, revoked
 	Granted []grantable
 	Problem string
 }
 
-// among returns what there is to agree to among some scopes.
+// among returns the grantable scopes among scopes.
 func among(scopes []string) (list []grantable) {
 	for _, g := range grantables {
 		if slices.Contains(scopes, g.Scope) {
@@ -79,7 +79,8 @@ func (p *Provider) askConsent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authorization reads a request for access. One that is not the client's ends here: to send people somewhere else would be worse.
+// authorization reads a request for access. If it is not the client's, it ends here: to send people somewhere
+// else would be worse.
 func (p *Provider) authorization(w http.ResponseWriter, r *http.Request) (consentView, bool) {
 	c, q := p.o.Client, r.FormValue
 	problem := ""
@@ -135,7 +136,7 @@ func (p *Provider) takeConsent(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, p.o.Client.RedirectURI+"?"+back.Encode(), http.StatusSeeOther)
 }
 
-// exchange returns the account that a code gives access to; nil: it gives none. It counts once.
+// exchange returns the account for a code, or nil. A code is valid once.
 func (p *Provider) exchange(r *http.Request) *account {
 	c := p.o.Client
 	id, secret, ok := r.BasicAuth()
@@ -177,14 +178,14 @@ func (p *Provider) showAccount(w http.ResponseWriter, _ *http.Request) {
 	show(w, http.StatusOK, v)
 }
 
-// changeAccount takes the farmer's access back, or lets it lapse.
+// changeAccount revokes the farmer's access, or lets it lapse.
 func (p *Provider) changeAccount(w http.ResponseWriter, r *http.Request) {
 	if !fromHere(w, r) {
 		return
 	}
 	change := map[string]func(string) error{"revoke": p.Revoke, "lapse": p.Lapse}[r.PostFormValue("change")]
 	if change != nil {
-		_ = change(Farmer) // who has granted nothing can take nothing back
+		_ = change(Farmer) // without a grant there is nothing to revoke
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
@@ -200,7 +201,7 @@ func fromHere(w http.ResponseWriter, r *http.Request) bool {
 
 func show(w http.ResponseWriter, status int, v consentView) {
 	var page bytes.Buffer
-	if err := consent.Execute(&page, v); err != nil { // it fits every view
+	if err := consent.Execute(&page, v); err != nil { // the template fits every view
 		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
 		return
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// Connect connects an organisation's account at the provider, anew where it was
-// connected before: what its farmer does in the dashboard. No scopes means ag1, ag2
-// and ag3.
+// Connect connects an organisation's account at the provider, and replaces an earlier connection, as its
+// farmer does in the dashboard. No scopes means ag1, ag2 and ag3.
 func (s *System) Connect(organisation string, scopes ...string) {
 	if len(scopes) == 0 {
 		scopes = allScopes()
@@ -24,24 +23,23 @@ func (s *System) Connect(organisation string, scopes ...string) {
 // Disconnect forgets an organisation's connection.
 func (s *System) Disconnect(organisation string) { s.deere.disconnect(organisation) }
 
-// Lapse lets the access run out that an organisation has granted: what happens when it
-// was not used for 90 days.
+// Lapse expires the access that an organisation has granted, as happens when it was not used for 90 days.
 func (s *System) Lapse(organisation string) error { return s.provider.Lapse(organisation) }
 
-// Revoke takes back the access that an organisation has granted: what its farmer does in
-// the account at the provider.
+// Revoke revokes the access that an organisation has granted, as its farmer does in the account at the
+// provider.
 func (s *System) Revoke(organisation string) error { return s.provider.Revoke(organisation) }
 
-// Narrow leaves an organisation's access these scopes only.
+// Narrow limits an organisation's access to these scopes.
 func (s *System) Narrow(organisation string, scopes ...string) error {
 	return s.provider.change(organisation, func(a *account) { a.scopes = slices.Clone(scopes) })
 }
 
 func allScopes() []string { return strings.Fields(scopes) }
 
-// dashboard is where a farmer changes the connection of the organisation whose API key
-// comes with the request, at any time: POST /dashboard/connect, disconnect, lapse, revoke
-// or narrow, the first and the last with ?scopes=ag1,ag2.
+// dashboard lets a farmer change the connection of the organisation whose API key the request has, at any
+// time: POST /dashboard/connect, disconnect, lapse, revoke or narrow, the first and the last with
+// ?scopes=ag1,ag2.
 func (s *System) dashboard(w http.ResponseWriter, r *http.Request) {
 	who, err := s.auth.Authenticate(r)
 	switch {

@@ -15,20 +15,20 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// providerName is what the provider is called towards people.
+// providerName is the provider's name in messages.
 const providerName = "John Deere"
 
-// scopes are what is asked for when an account is connected: fields (ag1), operations
-// (ag2) and equipment (ag3).
+// scopes are the scopes requested when an account is connected: fields (ag1), operations (ag2) and equipment
+// (ag3).
 const scopes = "ag1 ag2 ag3"
 
-// refreshBefore is how long before its end an access token is refreshed.
+// refreshBefore is how long before its expiry an access token is refreshed.
 const refreshBefore = 5 * time.Minute
 
-// deere asks the provider on behalf of organisations. Its errors are records.
+// deere calls the provider on behalf of organisations. Its errors are records.
 type deere struct {
 	base    string
-	brought bool // callers are known by access tokens that they bring
+	brought bool // callers bring access tokens, which identify them
 	http    *http.Client
 	timeout time.Duration
 	now     func() time.Time
@@ -49,7 +49,7 @@ type connection struct {
 	expires     time.Time
 }
 
-// patient is how the provider is asked again, before a failure surfaces.
+// patient is how requests to the provider are repeated before a failure is reported.
 var patient = retry.Policy{Attempts: 3, Start: 200 * time.Millisecond, Factor: 2, Jitter: 0.2}
 
 func newDeere(base string, o Options) *deere {
@@ -61,7 +61,7 @@ func newDeere(base string, o Options) *deere {
 	return d
 }
 
-// connect keeps what an organisation has granted.
+// connect stores an organisation's grant.
 func (d *deere) connect(organisation, refreshToken string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,17 +74,17 @@ func (d *deere) disconnect(organisation string) {
 	delete(d.connections, organisation)
 }
 
-// A tokenSource returns an access token that is not the refused one.
+// A tokenSource returns an access token other than the refused one.
 type tokenSource func(ctx context.Context, refused string) (string, error)
 
-// source returns where a caller's tokens come from; nil: the caller has no account.
+// source returns the source of a caller's tokens; nil: the caller has no account.
 func (d *deere) source(caller string) tokenSource {
 	if d.brought {
 		if caller == "" {
 			return nil
 		}
 		return func(_ context.Context, refused string) (string, error) {
-			if refused != "" { // the gateway has another one, or will say who has to act
+			if refused != "" { // the gateway has another one, or will say who must act
 				return "", recourse.TokenExpired(providerName)
 			}
 			return caller, nil
@@ -99,9 +99,8 @@ func (d *deere) source(caller string) tokenSource {
 	return func(ctx context.Context, refused string) (string, error) { return d.token(ctx, c, refused) }
 }
 
-// get reads a resource of the provider into out, on behalf of a caller. What
-// does not exist is said to be the thing of that type and id; "" leaves that to the
-// provider's answer.
+// get reads a resource of the provider into out, on behalf of a caller. If it does not exist, the error names
+// the thing by type and id; with "", the provider's answer decides.
 func (d *deere) get(ctx context.Context, caller, path, resourceType, id string, out any) error {
 	tokens := d.source(caller)
 	if tokens == nil {
@@ -116,7 +115,7 @@ func (d *deere) get(ctx context.Context, caller, path, resourceType, id string, 
 		if e.Kind == recourse.KindNotFound && resourceType != "" {
 			return recourse.NotFound(resourceType, id).WithUpstream(e.Upstream).CausedBy(err)
 		}
-		if e.Kind == recourse.KindTimeout && e.Upstream.Status == 0 { // it has had its time
+		if e.Kind == recourse.KindTimeout && e.Upstream.Status == 0 { // its time is used up
 			return e
 		}
 		again := patient.Decide(e, retry.Reads, attempt, d.patience-waited)
@@ -126,7 +125,7 @@ func (d *deere) get(ctx context.Context, caller, path, resourceType, id string, 
 	}
 }
 
-// try asks once. A token that is refused is refreshed and tried again: the farmer may
+// try makes one request. If the token is refused, it is refreshed and the request repeated: the farmer may
 // have changed something in the provider's own account.
 func (d *deere) try(ctx context.Context, tokens tokenSource, path string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -145,7 +144,7 @@ func (d *deere) try(ctx context.Context, tokens tokenSource, path string, out an
 	return d.read(ctx, token, path, out)
 }
 
-// token returns an access token that lasts, and that is not the refused one.
+// token returns an access token that is valid for long enough, and is not the refused one.
 func (d *deere) token(ctx context.Context, c *connection, refused string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +166,7 @@ func (d *deere) token(ctx context.Context, c *connection, refused string) (strin
 		return "", err
 	}
 	c.accessToken, c.expires = granted.AccessToken, d.now().Add(time.Duration(granted.ExpiresIn)*time.Second)
-	if granted.RefreshToken != "" { // the one before is used up
+	if granted.RefreshToken != "" { // the previous one is used up
 		c.refreshToken = granted.RefreshToken
 	}
 	return c.accessToken, nil

@@ -1,15 +1,12 @@
-// Package fieldmcp is a reference system for the contract fieldmcp: a gateway in front
-// of John Deere, a provider of data on fields, which it asks on behalf of
-// organisations that have connected their accounts.
+// Package fieldmcp is a reference system for the contract fieldmcp: a gateway in front of John Deere, a
+// provider of field data, which it calls on behalf of organisations that have connected their accounts.
 //
-// Over HTTP a client brings an API key, see [APIKey], or a JSON Web Token of the
-// identity provider in Options. The eleven tools, deere_*, only read. A success is
-// {"error": false, "data", "dataQuality", "missingData"}.
+// Over HTTP a client sends an API key, see [APIKey], or a JSON Web Token of the identity provider in Options.
+// The eleven tools, deere_*, only read. A success is {"error": false, "data", "dataQuality", "missingData"}.
 //
-// The provider is an HTTP API in the same process. Its access tokens last 30 minutes,
-// and are refreshed when less than 5 remain. What it answers with 429 or 5xx is
-// asked again, after the wait that it asks for, until Options.Patience is used up or
-// three requests have failed; then the failure surfaces.
+// The provider is an HTTP API in the same process. Its access tokens last 30 minutes, and are refreshed when
+// less than 5 remain. A request that it answers with 429 or 5xx is repeated, after the wait that it asks for,
+// until Options.Patience is used up or three requests have failed; then the failure is reported.
 //
 // # How to make it fail
 //
@@ -22,14 +19,14 @@
 //	new        PROVIDER_NOT_CONNECTED
 //	suspended  HTTP 403
 //
-// These connections change while the system runs: by [System.Connect] and its brothers,
-// or by POST /dashboard/ connect, disconnect, lapse, revoke or narrow?scopes=ag1 with the
-// organisation's key. One that is not used for 90 days lapses by itself.
+// These connections change while the system runs: by [System.Connect] and related methods, or by POST
+// /dashboard/ connect, disconnect, lapse, revoke or narrow?scopes=ag1 with the organisation's key. A
+// connection that is not used for 90 days lapses by itself.
 //
-// Behind a gateway that keeps the accounts (Options.Provider) there are no organisations: each request brings an access token, and
-// the provider, which may be a [Provider], decides what it is good for.
+// Behind a gateway that keeps the accounts (Options.Provider) there are no organisations: each request has an
+// access token, and the provider, which may be a [Provider], decides what it allows.
 //
-// No key, or another, is HTTP 401; after 25 failures of an address within 900 s, 429.
+// A missing or unknown key is HTTP 401; after 25 failures of an address within 900 s, 429.
 //
 // By identifier:
 //
@@ -41,8 +38,8 @@
 //	fault-429                                         RATE_LIMIT_PROVIDER, with a wait of 12 s
 //	fault-busy                                        the same, and the provider does not say for how long
 //	fault-limited                                     the same, with 1 s: it is repeated twice first
-//	fault-brief                                       503 once: the caller hears nothing of it
-//	fault-outage                                      503 at first; well when the call is made again
+//	fault-brief                                       503 once: the caller does not notice it
+//	fault-outage                                      503 at first; the repeated call succeeds
 //	fault-500, fault-501                              PROVIDER_ERROR, retryable
 //	fault-400, fault-418                              PROVIDER_ERROR, not retryable
 //	fault-units                                       INTERNAL_ERROR

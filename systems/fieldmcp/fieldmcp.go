@@ -19,38 +19,38 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// Options change a System. The zero value is a good one.
+// Options change a System. The zero value is valid.
 type Options struct {
-	// Identity says whose tokens are accepted beside API keys; nil means nobody's.
+	// Identity says whose tokens are accepted besides API keys; nil means nobody's.
 	Identity *Identity
-	// Provider is the URL of a provider elsewhere, for a system behind a gateway that keeps the accounts there: each request
-	// brings the access token of its caller's account in Authorization. Then there are no API keys, quotas or dashboard, which are
-	// the gateway's; "" means that the system has a provider of its own.
+	// Provider is the URL of an external provider, for a system behind a gateway that keeps the accounts
+	// there: each request has the access token of its caller's account in Authorization. Then there are no
+	// API keys, quotas or dashboard, which the gateway provides; "" means that the system has a provider of
+	// its own.
 	Provider string
-	// Organisation is who calls on stdio, where there are no credentials, and whose key
-	// is that of Entrance; "" means willow.
+	// Organisation is the caller on stdio, where there are no credentials, and its key is that of Entrance;
+	// "" means willow.
 	Organisation string
-	// Quotas are what an organisation may use up; nil means 100 calls a minute and
-	// 17,000 a calendar month.
+	// Quotas are the quotas of an organisation; nil means 100 calls a minute and 17,000 a calendar month.
 	Quotas []mcptool.Policy
-	// Proxies are the networks of proxies that tell the client's address, see
-	// [mcptool.WithTrustedProxies]; nil: there are none.
+	// Proxies are the networks of proxies that report the client's address, see [mcptool.WithTrustedProxies];
+	// nil: none.
 	Proxies []netip.Prefix
 	// Timeout is how long the provider may take for one answer; 0 means 5 s.
 	Timeout time.Duration
-	// Patience is how long a call may wait altogether until the provider is asked
-	// again, before a failure surfaces; 0 means 20 s.
+	// Patience is how long a call may wait in total for repetitions, before its failure is reported; 0 means
+	// 20 s.
 	Patience time.Duration
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
-	// Now is asked for the time of day; nil means time.Now.
+	// Now returns the time of day; nil means time.Now.
 	Now func() time.Time
 
 	sleep func(context.Context, time.Duration) error // between repetitions
 }
 
-// Quotas returns those of an organisation: calls a minute and calls a calendar month, 0 for
-// what they are in production.
+// Quotas returns an organisation's quotas: calls a minute and calls a calendar month, 0 for the production
+// values.
 func Quotas(minute, month int64) []mcptool.Policy {
 	const inMinute, inMonth = 100, 17_000
 	return []mcptool.Policy{
@@ -63,20 +63,19 @@ func Quotas(minute, month int64) []mcptool.Policy {
 type System struct {
 	server   *mcp.Server
 	handler  http.Handler
-	provider *Provider        // nil: it is elsewhere
-	backend  *loopback.Server // which serves it
+	provider *Provider        // nil: external
+	backend  *loopback.Server // serves provider
 	deere    *deere
 	auth     *authenticator
-	self     string // who calls on stdio
+	self     string // the caller on stdio
 }
 
 var _ systems.System = (*System)(nil)
 
-// headerOrganisation tells the tools who is calling. The guard sets it, and no client
-// can.
+// headerOrganisation tells the tools who is calling. Only the guard can set it.
 const headerOrganisation = "Fieldmcp-Organisation"
 
-// deadline is how long a call may take, all items of a batch together.
+// deadline is how long a call may take, including all items of a batch.
 const deadline = 30 * time.Second
 
 // New starts the provider and returns the system; call Close when done.
@@ -115,9 +114,9 @@ func New(o Options) (*System, error) {
 	return s, nil
 }
 
-// serve makes the server for clients who say who they are.
+// serve creates the server for clients with credentials.
 func (s *System) serve(o Options) {
-	// The guard charges the organisation; without one, on stdio, Use does.
+	// The guard charges the organisation; on stdio, without a guard, Use does.
 	shared := []mcptool.CommonOption{
 		mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now), mcptool.WithLimiter(mcptool.NewWindows(o.Now, o.Quotas...)),
 	}
@@ -136,7 +135,7 @@ func (s *System) serve(o Options) {
 	s.handler = mux
 }
 
-// serveConnected makes the server for a gateway that knows the clients, and keeps their accounts.
+// serveConnected creates the server for a gateway that identifies the clients, and keeps their accounts.
 func (s *System) serveConnected(o Options) {
 	s.newServer(mcptool.WithDeadline(deadline), mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now))
 	s.handler = systems.MCPHandler(s.server)
@@ -151,7 +150,7 @@ func (s *System) newServer(using ...mcptool.Option) *contract.Contract {
 	return c
 }
 
-// connectAll makes the connections that the organisations begin with; new has none.
+// connectAll makes the organisations' initial connections; new has none.
 func (s *System) connectAll() error {
 	for _, organisation := range organisations {
 		s.Connect(organisation)
@@ -177,8 +176,8 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: an API key. Behind a gateway that keeps the accounts it is nothing that
-// a client has.
+// Entrance returns what a client of Handler must send: an API key. Behind a gateway that keeps the accounts,
+// a client has nothing to send.
 func (s *System) Entrance() systems.Entrance {
 	if s.provider == nil {
 		return systems.Entrance{Path: "/mcp"}
@@ -196,7 +195,8 @@ func (s *System) Close() error {
 	return s.backend.Close()
 }
 
-// caller returns the organisation that a call is of; for a gateway that keeps the accounts, the access token of its account.
+// caller returns the organisation that makes a call; for a gateway that keeps the accounts, the access token
+// of its account.
 func (s *System) caller(req *mcp.CallToolRequest) string {
 	extra := req.GetExtra()
 	switch {

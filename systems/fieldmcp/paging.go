@@ -6,17 +6,16 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// pageArgs ask for a part of a list.
+// pageArgs select a part of a list.
 type pageArgs struct {
 	Limit  int    `json:"limit"`
 	Cursor string `json:"cursor"`
 }
 
-// defaultLimit is how many items a page has unless said otherwise.
+// defaultLimit is the default number of items on a page.
 const defaultLimit = 50
 
-// pageOf returns a page of the items: as many as are asked for, behind those of the pages
-// before.
+// pageOf returns a page of the items: at most the requested number, after those of earlier pages.
 func pageOf[T any](items []T, in pageArgs) (success, error) {
 	from := 0
 	if in.Cursor != "" {

@@ -43,7 +43,7 @@ type field struct {
 
 type area struct {
 	Value float64 `json:"value"`
-	Unit  string  `json:"unit"` // of the provider: ha or ac
+	Unit  string  `json:"unit"` // the provider's: ha or ac
 }
 
 // A boundary is the outline of a field.
@@ -72,10 +72,10 @@ type operation struct {
 	Tonnes  float64 `json:"tonnes,omitempty"` // of a harvest
 }
 
-// A Provider is a stand-in for John Deere: an API with an OAuth authorization server (RFC 6749). A System has one of its own
-// unless a gateway in front of it keeps the accounts, see Options.Provider.
+// A Provider is a stand-in for John Deere: an API with an OAuth authorization server (RFC 6749). A System has
+// one of its own unless a gateway in front of it keeps the accounts, see Options.Provider.
 //
-// With a Client, a person grants access at /oauth/authorize, and takes it back on the page at /.
+// With a Client, a person grants access at /oauth/authorize, and revokes it on the page at /.
 type Provider struct {
 	o   ProviderOptions
 	mux http.ServeMux
@@ -91,22 +91,23 @@ type Provider struct {
 
 	mu       sync.Mutex
 	accounts map[string]*account // by organisation
-	codes    map[string]code     // that are not exchanged yet
+	codes    map[string]code     // not exchanged yet
 	tokens   map[string]grant
 	asked    map[string]int // requests by path
 }
 
-// ProviderOptions change a Provider. The zero value is a good one.
+// ProviderOptions change a Provider. The zero value is valid.
 type ProviderOptions struct {
-	// Now is asked for the time of day; nil means time.Now.
+	// Now returns the time of day; nil means time.Now.
 	Now func() time.Time
 	// Client may ask people for access; nil: nobody may.
 	Client *Client
-	// Introspect says what the access tokens of another authorization server are good for; nil: the provider issues its own.
+	// Introspect returns the scopes of another authorization server's access tokens; nil: the provider issues
+	// its own.
 	Introspect func(ctx context.Context, token string) (scopes []string, active bool)
 }
 
-// NewProvider returns a provider on which nobody has granted access yet.
+// NewProvider returns a provider without any grants.
 func NewProvider(o ProviderOptions) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -144,7 +145,7 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 	return p, nil
 }
 
-// ServeHTTP fails as the path asks for, and else serves the API.
+// ServeHTTP fails if the path requests a fault, and otherwise serves the API.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := r.URL.Path + " " + r.URL.RawQuery
 	count := p.count(r.URL.Path)
@@ -153,7 +154,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		loopback.Refuse(w, http.StatusTooManyRequests, "slow_down")
 		return
-	case "busy": // it does not say for how long
+	case "busy": // without a Retry-After
 		loopback.Refuse(w, http.StatusTooManyRequests, "slow_down")
 		return
 	case "brief":
@@ -177,7 +178,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// maxPaths bounds how many paths requests are counted of.
+// maxPaths limits the paths whose requests are counted.
 const maxPaths = 10_000
 
 // count counts the requests for a path.
@@ -191,7 +192,7 @@ func (p *Provider) count(path string) int {
 	return p.asked[path]
 }
 
-// known answers for an organization that does not exist.
+// known answers requests for an organization that does not exist.
 func (p *Provider) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !slices.ContainsFunc(p.data.Organizations, func(o organization) bool { return o.ID == r.PathValue("id") }) {
@@ -202,14 +203,14 @@ func (p *Provider) known(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// one returns a handler that answers the item of the id in the path.
+// one returns a handler that answers with the item whose id is in the path.
 func one[T any](p *Provider, scope string, items *[]T, id func(T) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
 			return
 		}
 		want := r.PathValue("id")
-		if strings.HasPrefix(want, "fault-") { // it has passed by now
+		if strings.HasPrefix(want, "fault-") { // the fault is over by now
 			want = id((*items)[0])
 		}
 		i := slices.IndexFunc(*items, func(item T) bool { return id(item) == want })
@@ -221,7 +222,7 @@ func one[T any](p *Provider, scope string, items *[]T, id func(T) string) http.H
 	}
 }
 
-// list returns a handler that answers the items that pass.
+// list returns a handler that answers with the items that match.
 func list[T any](p *Provider, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
@@ -237,7 +238,7 @@ func list[T any](p *Provider, scope string, items *[]T, passes func(*http.Reques
 	}
 }
 
-// selects reports whether an operation is among those that a query asks for.
+// selects reports whether an operation matches a query.
 func selects(r *http.Request, o operation) bool {
 	q := r.URL.Query()
 	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }

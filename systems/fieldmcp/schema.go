@@ -2,7 +2,7 @@ package fieldmcp
 
 import "encoding/json"
 
-// The inputSchemas that Go types cannot tell: what is allowed, and what excludes what.
+// The inputSchemas that Go types cannot express: allowed values, and arguments that exclude each other.
 var (
 	listSchema = json.RawMessage(`{
 		"type": "object", "additionalProperties": false, "required": ["resourceType"],

@@ -25,21 +25,20 @@ import (
 // ES256 (RFC 7518, section 3.4) by a key of the set, whose claim org names the
 // organisation.
 type Identity struct {
-	JWKSURL  string // where the JSON Web Key Set is (RFC 7517)
-	Issuer   string // what the claim iss has to be
-	Audience string // what the claim aud has to be or to hold
+	JWKSURL  string // URL of the JSON Web Key Set (RFC 7517)
+	Issuer   string // the required claim iss
+	Audience string // the claim aud must be this or contain it
 }
 
 const (
 	// leeway is how far the issuer's clock may be off.
 	leeway = 30 * time.Second
-	// keyLife is how long a key set is believed, so that a key which was taken back
-	// ends.
+	// keyLife is how long a key set is trusted, so that a revoked key stops working.
 	keyLife = 10 * time.Minute
-	// keyPause is the least time between two fetches, so that tokens with invented
-	// keys do not make one each.
+	// keyPause is the minimum time between two fetches, so that tokens with invented keys do not cause one
+	// each.
 	keyPause = time.Minute
-	// maxToken and maxKeySet bound what is decoded, in bytes.
+	// maxToken and maxKeySet limit what is decoded, in bytes.
 	maxToken  = 8 << 10
 	maxKeySet = 64 << 10
 )
@@ -62,8 +61,7 @@ func newTokenVerifier(identity Identity, now func() time.Time) *tokenVerifier {
 	}
 }
 
-// organisation returns the organisation that a token names. What is wrong with a
-// token goes to the log alone.
+// organisation returns the organisation that a token names. What is wrong with a token is only logged.
 func (v *tokenVerifier) organisation(ctx context.Context, token string) (string, error) {
 	signed, signature, err := split(token)
 	if err != nil {
@@ -85,9 +83,9 @@ func (v *tokenVerifier) organisation(ctx context.Context, token string) (string,
 	return signed.claims.Organisation, nil
 }
 
-// A signedToken is what a token says, not yet to be believed.
+// A signedToken is the content of a token before it is verified.
 type signedToken struct {
-	text   string // what is signed
+	text   string // the signed text
 	header struct {
 		Algorithm string          `json:"alg"`
 		KeyID     string          `json:"kid"`
@@ -118,7 +116,7 @@ func (a *audience) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(a))
 }
 
-// split takes a token apart. The algorithm is ES256 whatever the token would like.
+// split takes a token apart. The algorithm is always ES256, even if the token names another.
 func split(token string) (signed signedToken, signature []byte, err error) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {
@@ -171,15 +169,14 @@ func (v *tokenVerifier) check(c claims) error {
 	return nil
 }
 
-// date returns the time that a NumericDate is (RFC 7519, section 2), within what a
-// time can be.
+// date returns the time of a NumericDate (RFC 7519, section 2), limited to valid times.
 func date(seconds float64) time.Time {
 	const most = 1 << 40
 	return time.Unix(int64(max(min(seconds, most), -most)), 0)
 }
 
-// key returns the public key of that id. The set is fetched when it is too old, or
-// when it lacks the key and may have changed.
+// key returns the public key with that id. The set is fetched if it is too old, or if it lacks the key and
+// may have changed.
 func (v *tokenVerifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -220,7 +217,7 @@ func (v *tokenVerifier) fetch(ctx context.Context) (map[string]*ecdsa.PublicKey,
 	}
 	keys := map[string]*ecdsa.PublicKey{}
 	for _, k := range set.Keys {
-		if key, ok := k.public(); ok { // a set may hold keys for other purposes
+		if key, ok := k.public(); ok { // a set may contain keys for other purposes
 			keys[k.KeyID] = key
 		}
 	}
@@ -238,7 +235,7 @@ type jsonWebKey struct {
 	Y         string `json:"y"`
 }
 
-// public returns the key if it is one that ES256 is verified with.
+// public returns the key if it can verify ES256.
 func (k jsonWebKey) public() (*ecdsa.PublicKey, bool) {
 	if k.Type != "EC" || k.Curve != "P-256" || k.Use != "" && k.Use != "sig" || k.Algorithm != "" && k.Algorithm != "ES256" {
 		return nil, false

@@ -85,13 +85,13 @@ type yieldsArgs struct {
 	Season   int      `json:"season"`
 }
 
-// A success is what every tool answers.
+// A success is the answer of every tool.
 type success struct {
-	Error       bool                   `json:"error"` // false
+	Error       bool                   `json:"error"` // always false
 	Data        any                    `json:"data"`
 	DataQuality string                 `json:"dataQuality"` // COMPLETE, PARTIAL or INSUFFICIENT
 	MissingData []recourse.MissingData `json:"missingData"`
-	NextCursor  string                 `json:"nextCursor,omitempty"` // of a list that goes on
+	NextCursor  string                 `json:"nextCursor,omitempty"` // of a list with more items
 }
 
 func complete(data any) success { return lacking(data, nil) }
@@ -103,7 +103,7 @@ const (
 	impactOptional = "optional"
 )
 
-// lacking returns a success that is as good as the worst of what is missing allows.
+// lacking returns a success whose quality is the worst that the missing data allows.
 func lacking(data any, missing []recourse.MissingData) success {
 	is := func(impact string) bool {
 		return slices.ContainsFunc(missing, func(m recourse.MissingData) bool { return m.Impact == impact })
@@ -147,8 +147,8 @@ func (s *System) addTools() {
 
 const fieldNotFound = "FIELD_NOT_FOUND"
 
-// commonErrors are the codes that every tool can fail with, and ownErrors those of single
-// tools. They are told in tools/list, for the tools' pages.
+// commonErrors are the codes with which every tool can fail, and ownErrors those of single tools. They are
+// listed in tools/list, for the tools' pages.
 var (
 	commonErrors = []string{
 		"MISSING_REQUIRED_PARAM", "INVALID_PARAM_TYPE", "INVALID_PARAM_VALUE",
@@ -183,7 +183,7 @@ func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller 
 	})
 }
 
-// lookUp returns what the provider has at a path.
+// lookUp returns the provider's resource at a path.
 func lookUp[T any](ctx context.Context, s *System, caller, path, resourceType, id string) (success, error) {
 	var out T
 	err := s.deere.get(ctx, caller, path, resourceType, id, &out)
@@ -207,7 +207,7 @@ func (s *System) list(ctx context.Context, caller string, in listArgs) (success,
 	}
 }
 
-// organizations returns the organization of that id, or all of them.
+// organizations returns the organization with that id, or all of them.
 func (s *System) organizations(ctx context.Context, caller, id string) ([]organization, error) {
 	if id == "" {
 		var all []organization
@@ -221,7 +221,7 @@ func (s *System) organizations(ctx context.Context, caller, id string) ([]organi
 
 func asItIs[T any](item T) (T, error) { return item, nil }
 
-// listOf returns the things of some organizations, each converted.
+// listOf returns the converted items of some organizations.
 func listOf[T, Out any](
 	ctx context.Context, s *System, caller string, organizations []organization, in listArgs, convert func(T) (Out, error),
 ) (success, error) {
@@ -306,7 +306,7 @@ func (f field) measure() (measuredField, error) {
 	case "ac":
 		const hectares, places = 0.404686, 100
 		m.Hectares = math.Round(f.Area.Value*hectares*places) / places
-	default: // an ordinary error: nothing of it is told
+	default: // an ordinary error: its text is not revealed
 		return m, fmt.Errorf("the area of %s is in the unknown unit %q", f.ID, f.Area.Unit)
 	}
 	return m, nil
@@ -333,15 +333,14 @@ func (s *System) boundary(ctx context.Context, caller string, in boundaryArgs) (
 	if e.Kind != recourse.KindNotFound {
 		return success{}, e
 	}
-	// What the recovery needs: where the boundaries of the field are listed.
+	// For the recovery: where to list the field's boundaries.
 	if id == "" {
 		return success{}, e.WithMessage("The field %s has no boundary. Its orgId is %s.", f.ID, f.OrgID)
 	}
 	return success{}, e.WithMessage("The field %s has no boundary %s. Its orgId is %s.", f.ID, id, f.OrgID)
 }
 
-// operation returns an operation. A harvest that was not weighed is not enough to compute
-// anything from.
+// operation returns an operation. Without a harvest's weight, there is not enough data to compute anything.
 func (s *System) operation(ctx context.Context, caller string, in operationArgs) (success, error) {
 	var o operation
 	err := s.deere.get(ctx, caller, "/operations/"+url.PathEscape(in.OperationID), "operation", in.OperationID, &o)

@@ -14,20 +14,20 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// apiKey is what the backend knows its clients by.
+// apiKey identifies the backend's client.
 const apiKey = "pk_local_library"
 
-// What is searched by, in the API and in the tools.
+// The search arguments, in the API and in the tools.
 const (
 	paramQuery      = "q"
 	paramCategory   = "category"
 	paramDifficulty = "difficulty"
 )
 
-// codeLimit is the backend's word for a limit that is out of bounds.
+// codeLimit is the backend's code for a limit that is out of bounds.
 const codeLimit = "invalid_limit"
 
-// maxLimit is the most hits that a search returns.
+// maxLimit is the largest number of hits that a search returns.
 const maxLimit = 100
 
 // A pattern is a design pattern.
@@ -39,14 +39,14 @@ type pattern struct {
 	Summary    string `json:"summary"`
 }
 
-// A rule is what code is analyzed for.
+// A rule is something that code is analyzed for.
 type rule struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
 	Summary  string `json:"summary"`
-	Pattern  string `json:"pattern"` // what helps
+	Pattern  string `json:"pattern"` // the pattern that helps
 
-	sign *regexp.Regexp // in a line of code
+	sign *regexp.Regexp // matches in a line of code
 }
 
 // A finding is a place in code where a rule applies.
@@ -60,7 +60,7 @@ type finding struct {
 // backend is the library: an HTTP API of its own.
 type backend struct {
 	patterns []pattern
-	failed   atomic.Bool // fault-once has been asked for
+	failed   atomic.Bool // fault-once has been requested
 	mux      http.ServeMux
 }
 
@@ -87,7 +87,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mux.ServeHTTP(w, r)
 }
 
-// fails reports whether text asked for a fault, which was answered then.
+// fails reports whether text requested a fault, which it has then sent.
 func (b *backend) fails(w http.ResponseWriter, r *http.Request, text string) bool {
 	fault := loopback.Fault(text)
 	switch fault {
@@ -153,11 +153,11 @@ func (b *backend) getSkill(w http.ResponseWriter, r *http.Request) {
 	loopback.Answer(w, http.StatusOK, skills[i])
 }
 
-// oneOf reports whether a filter lets value pass: an empty one does.
+// oneOf reports whether a filter allows value: an empty one does.
 func oneOf(filter, value string) bool { return filter == "" || strings.EqualFold(filter, value) }
 
-// matches reports whether a word of q stands in text. Words that begin alike count, for
-// the sake of typing mistakes.
+// matches reports whether a word of q occurs in text. Words with the same beginning count, so that typing
+// mistakes do no harm.
 func matches(text, q string) bool {
 	const alike = 4
 	words := strings.Fields(strings.ToLower(text))

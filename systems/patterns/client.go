@@ -13,10 +13,10 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// provider is what the backend is called towards people.
+// provider is the backend's name in messages.
 const provider = "The pattern library"
 
-// client asks the backend. Its errors are records, made by the transport.
+// client calls the backend. Its errors are records, made by the transport.
 type client struct {
 	base string
 	key  string
@@ -29,7 +29,7 @@ func newClient(base, key string) *client {
 	return &client{base: base, key: key, http: &http.Client{Transport: transport}}
 }
 
-// hits are what a search has found.
+// hits are the results of a search.
 type hits struct {
 	Total      int            `json:"total"`
 	Categories map[string]int `json:"categories"` // how many of each

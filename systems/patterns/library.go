@@ -10,12 +10,12 @@ var (
 	difficulties = []string{"beginner", "intermediate", "advanced"}
 )
 
-// library is what the backend knows: a list of patterns.
+// library is the backend's list of patterns.
 //
 //go:embed library.json
 var library []byte
 
-// analysisRules are what the backend looks for, line by line.
+// analysisRules are the rules that the backend checks, line by line.
 var analysisRules = []rule{
 	{
 		ID: "long-parameter-list", Category: "size", Pattern: "builder", Summary: "more than five parameters are hard to get right",

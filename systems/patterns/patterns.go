@@ -1,17 +1,16 @@
-// Package patterns is a reference system: a server of software design patterns that
-// keeps the contract patterns, over a backend with an HTTP API.
+// Package patterns is a reference system: a server of software design patterns that implements the contract
+// patterns, with a backend with an HTTP API.
 //
 // # Tools
 //
-// search_patterns and get_pattern answer in Markdown, as JSON, or both, as their
-// argument format says; list_analysis_rules, analyze_code, review_code, list_skills and
-// get_skill always in Markdown. All of them only read, and give programs what they found
-// in structuredContent, too.
+// search_patterns and get_pattern answer in Markdown, as JSON, or both, as their argument format says;
+// list_analysis_rules, analyze_code, review_code, list_skills and get_skill always in Markdown. All of them
+// only read, and also give programs their results in structuredContent.
 //
 // # How to make it fail
 //
 //	SERVER_ERROR              fault-500, fault-501; fault-html: a web page in place of
-//	                          JSON; fault-once: all is well the next time
+//	                          JSON; fault-once: the next call succeeds
 //	NETWORK_ERROR             fault-drop: the connection breaks; fault-slow: no answer
 //	                          within Options.Timeout
 //	CLIENT_ERROR              limit 1000: the library refuses it with status 400; category
@@ -24,12 +23,11 @@
 //	UNKNOWN_ERROR             fault-odd: status 200, and a failure in the body
 //	HTTP 401                  Options.Key, and a client without it
 //
-// A word fault-WHAT is asked for in what a call passes on to the library: q, id, slug,
-// the category of rules, code.
+// A word fault-WHAT is recognized in the arguments that a call passes on to the library: q, id, slug, the
+// category of rules, code.
 //
-// Questions, which are no failures, are the answer to an empty q, to more than 20 hits
-// without category and difficulty (q "object"), to an empty id, and to an id that does
-// not exist (singelton).
+// Questions, which are not failures, are the answer to an empty q, to more than 20 hits without category and
+// difficulty (q "object"), to an empty id, and to an id that does not exist (singelton).
 package patterns
 
 import (
@@ -50,15 +48,15 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// Options change a System. The zero value is a good one.
+// Options change a System. The zero value is valid.
 type Options struct {
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
-	// PerMinute is how many calls there may be in a minute; 0 means 120.
+	// PerMinute is how many calls are allowed in a minute; 0 means 120.
 	PerMinute int64
-	// Key is what clients have to bring as a bearer token over HTTP; "" means nothing.
+	// Key is the bearer token that clients must send over HTTP; "" means none.
 	Key string
-	// LibraryKey is what the server shows the library; "" means the key that is accepted.
+	// LibraryKey is the key that the server sends to the library; "" means the accepted one.
 	LibraryKey string
 	// Timeout is how long the backend may take; 0 means 10 s.
 	Timeout time.Duration
@@ -96,8 +94,8 @@ func New(o Options) (*System, error) {
 		api:     newClient(backend.URL, o.LibraryKey),
 	}
 	s.addTools()
-	// One allowance for all callers, kept by Use on every transport: what is refused
-	// then comes in the format that the call asks for.
+	// All callers share one allowance, which Use enforces on every transport: a refusal comes in the format
+	// that the call asks for.
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
 	log := mcptool.WithLogger(o.Logger)
 	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
@@ -115,7 +113,7 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: nothing, or the key.
+// Entrance returns what a client of Handler must send: nothing, or the key.
 func (s *System) Entrance() systems.Entrance {
 	e := systems.Entrance{Path: "/mcp"}
 	if s.key != "" {
@@ -124,10 +122,10 @@ func (s *System) Entrance() systems.Entrance {
 	return e
 }
 
-// bearer is the token that clients have to bring.
+// bearer is the token that clients must send.
 type bearer string
 
-// Authenticate compares the token of a client with it.
+// Authenticate compares a client's token with it.
 func (b bearer) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+string(b))) != 1 {
 		return who, recourse.Unauthenticated()
@@ -135,7 +133,7 @@ func (b bearer) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	return authn.Identity{Name: "client"}, nil
 }
 
-// Close ends the backend.
+// Close stops the backend.
 func (s *System) Close() error {
 	s.api.http.CloseIdleConnections()
 	return s.backend.Close()

@@ -2,8 +2,8 @@ package patterns
 
 import "encoding/json"
 
-// The inputSchemas that Go types cannot tell. A format may be anything, since a wrong one
-// means the default; the tools that have none pass over it.
+// The inputSchemas that Go types cannot express. A format may be anything, since a wrong one means the
+// default; tools without formats ignore it.
 var (
 	searchSchema = json.RawMessage(`{
 		"type": "object", "additionalProperties": false,

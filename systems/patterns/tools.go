@@ -23,19 +23,19 @@ const (
 	getSkill          = "get_skill"
 )
 
-// memberKind says of a value what it is.
+// memberKind is the member that names the type of a value.
 const memberKind = "kind"
 
-// The formats that ask for a block of JSON.
+// The formats with a block of JSON.
 const (
 	formatJSON = "json"
 	formatBoth = "both"
 )
 
 const (
-	// tooMany is how many hits are more than a person wants to choose from.
+	// tooMany is how many hits are too many for a person to choose from.
 	tooMany = 20
-	// maxSuggestions bounds what is suggested in place of an id that does not exist.
+	// maxSuggestions limits the suggestions for an id that does not exist.
 	maxSuggestions = 5
 )
 
@@ -106,7 +106,7 @@ func (s *System) search(ctx context.Context, _ *mcp.CallToolRequest, in searchAr
 		return nil, nil, narrow(found)
 	}
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "%d of %d patterns for “%s”\n", len(found.Patterns), found.Total, in.Query) // a Builder takes all
+	_, _ = fmt.Fprintf(&text, "%d of %d patterns for “%s”\n", len(found.Patterns), found.Total, in.Query) // a Builder never fails
 	for _, p := range found.Patterns {
 		_, _ = fmt.Fprintf(&text, "\n- **%s** (`%s`, %s, %s): %s", p.Name, p.ID, p.Category, p.Difficulty, p.Summary)
 	}
@@ -148,9 +148,8 @@ func (s *System) get(ctx context.Context, _ *mcp.CallToolRequest, in getArgs) (*
 	return formatted(in.Format, text, map[string]any{memberKind: "pattern:v1", "pattern": p})
 }
 
-// suggest asks which pattern is meant by an id that does not exist, and names those
-// that a search for it finds. A search that fails suggests nothing: the question
-// stands without it.
+// suggest asks which pattern an unknown id means, and names the results of a search for it. If the search
+// fails, the question comes without suggestions.
 func (s *System) suggest(ctx context.Context, id string) *recourse.NeedsInput {
 	q := &recourse.NeedsInput{
 		Message: fmt.Sprintf("There is no pattern %q. Which one is meant?", id), Reason: "not_found", Fields: []string{"id"},
@@ -177,7 +176,7 @@ func (s *System) rules(ctx context.Context, _ *mcp.CallToolRequest, in rulesArgs
 	var text strings.Builder
 	text.WriteString("Code is analyzed for:\n")
 	for _, r := range rules {
-		_, _ = fmt.Fprintf(&text, "\n- `%s` (%s): %s", r.ID, r.Category, r.Summary) // a Builder takes all
+		_, _ = fmt.Fprintf(&text, "\n- `%s` (%s): %s", r.ID, r.Category, r.Summary) // a Builder never fails
 	}
 	return formatted(nil, text.String(), map[string]any{memberKind: "rules:v1", "rules": rules})
 }
@@ -193,7 +192,7 @@ func (s *System) analyze(ctx context.Context, _ *mcp.CallToolRequest, in codeArg
 	var text strings.Builder
 	text.WriteString("Found:\n")
 	for _, f := range findings {
-		_, _ = fmt.Fprintf(&text, "\n- line %d, `%s`: %s", f.Line, f.Rule, f.Summary) // a Builder takes all
+		_, _ = fmt.Fprintf(&text, "\n- line %d, `%s`: %s", f.Line, f.Rule, f.Summary) // a Builder never fails
 	}
 	return formatted(nil, text.String(), findingsOf(findings))
 }
@@ -209,7 +208,7 @@ func (s *System) review(ctx context.Context, _ *mcp.CallToolRequest, in codeArgs
 	var text strings.Builder
 	text.WriteString("Recommended:\n")
 	for _, f := range findings {
-		_, _ = fmt.Fprintf(&text, "\n- line %d: consider `%s`, since %s", f.Line, f.Pattern, f.Summary) // a Builder takes all
+		_, _ = fmt.Fprintf(&text, "\n- line %d: consider `%s`, since %s", f.Line, f.Pattern, f.Summary) // a Builder never fails
 	}
 	return formatted(nil, text.String(), findingsOf(findings))
 }
@@ -224,7 +223,7 @@ func (s *System) skills(ctx context.Context, _ *mcp.CallToolRequest, in skillsAr
 		return nil, nil, err
 	}
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "%d skills\n", len(found)) // a Builder takes all
+	_, _ = fmt.Fprintf(&text, "%d skills\n", len(found)) // a Builder never fails
 	for _, k := range found {
 		_, _ = fmt.Fprintf(&text, "\n- **%s** (`%s`, %s)", k.Title, k.Slug, k.Category)
 	}
@@ -239,9 +238,8 @@ func (s *System) skill(ctx context.Context, _ *mcp.CallToolRequest, in skillArgs
 	return formatted(nil, fmt.Sprintf("# %s\n\n%s", k.Title, k.Guide), map[string]any{memberKind: "skill:v1", "skill": k})
 }
 
-// formatted returns a success in the asked format: the text, the value as a block of
-// JSON, or both. What is no format means the text. The value is there for programs in
-// any case.
+// formatted returns a success in the requested format: the text, the value as a block of JSON, or both. An
+// unknown format means the text. Programs get the value in any case.
 func formatted(format any, text string, value any) (*mcp.CallToolResult, any, error) {
 	block, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -10,22 +10,22 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// prefixes are what aliases begin with, by the type of the thing.
+// prefixes are the prefixes of aliases, by the type of the thing.
 var prefixes = map[string]string{
 	"workspace": "w-", "study": "s-", "ask": "a-", "person": "tp-", "iteration": "i-", "participant": "t-",
 	"endpoint": "ep-", "chatbot": "cc-",
 }
 
-// maxAliases bounds how many aliases are remembered. Beyond it UUIDs stay as they are.
+// maxAliases limits how many aliases are remembered. Beyond that, UUIDs are left as they are.
 const maxAliases = 100_000
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// typedID is an id of the service, with the type of what it names.
+// typedID is an id of the service, with its type.
 type typedID struct{ typ, id string }
 
-// aliases are short names for UUIDs, which models copy without mistakes: s-1. The
-// zero value knows none. It is safe for concurrent use.
+// aliases are short names for UUIDs, which models copy without mistakes: s-1. The zero value is empty. It is
+// safe for concurrent use.
 type aliases struct {
 	mu    sync.Mutex
 	ids   map[string]string // by alias
@@ -33,7 +33,7 @@ type aliases struct {
 	count map[string]int // by type
 }
 
-// of returns the alias of an id, a new one if need be.
+// of returns the alias of an id, and creates it if needed.
 func (a *aliases) of(typ, id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,8 +54,8 @@ func (a *aliases) of(typ, id string) string {
 	return name
 }
 
-// resolve returns the UUID that the argument param stands for, an alias of a thing of
-// the given type, or a UUID. It asks nobody: what it refuses costs no call.
+// resolve returns the UUID that the argument param means, an alias of a thing of the given type, or a UUID.
+// It makes no requests: a refusal costs no call.
 func (a *aliases) resolve(param, typ, value string) (string, error) {
 	if id := strings.ToLower(value); uuid.MatchString(id) {
 		return id, nil
@@ -87,8 +87,8 @@ func prefixesOf() []string {
 	return list
 }
 
-// shorten replaces the ids in an answer of the service by aliases: the member id of
-// an object that says its type, and members such as study_id and person_ids.
+// shorten replaces the ids in an answer of the service by aliases: the member id of an object with a type,
+// and members such as study_id and person_ids.
 func (a *aliases) shorten(value any) {
 	switch v := value.(type) {
 	case []any:

@@ -12,24 +12,24 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// What a free plan holds.
+// The limits of a free plan.
 const (
 	maxWorkspaces = 4
-	maxStudies    = 3 // a workspace
-	maxPeople     = 5 // a workspace
+	maxStudies    = 3 // per workspace
+	maxPeople     = 5 // per workspace
 	planFree      = "free"
 	planTeam      = "team"
 )
 
-// tokens are those that the service accepts, with whose they are.
+// tokens are the tokens that the service accepts, with their owners.
 var tokens = map[string]string{Token: "dana@example.com", OtherToken: "rui@example.org"}
 
-// backend is the service: an HTTP API of its own, which knows ids and no aliases.
+// backend is the service: an HTTP API of its own, which knows ids but no aliases.
 type backend struct {
 	mux http.ServeMux
 
 	mu         sync.Mutex
-	caller     string // whose token the request has that is being answered
+	caller     string // the owner of the current request's token
 	lastID     int
 	workspaces []*workspace
 	studies    []*study
@@ -90,7 +90,7 @@ func newBackend() *backend {
 	} {
 		b.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			b.mu.Lock()
-			defer b.mu.Unlock() // what is answered with is shared
+			defer b.mu.Unlock() // answers share memory with the state
 			b.caller = tokens[bearer(r.Header)]
 			value, err := handle(r)
 			answer(w, value, err)
@@ -115,7 +115,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bearer returns the token that a request brings, or "".
+// bearer returns the token of a request, or "".
 func bearer(header http.Header) string {
 	token, ok := strings.CutPrefix(header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -124,7 +124,7 @@ func bearer(header http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// refusal is an answer of the service that is a failure.
+// refusal is an answer of the service that reports a failure.
 type refusal struct {
 	status int
 
@@ -164,7 +164,7 @@ func read[T any](r *http.Request) (T, error) {
 	return in, err
 }
 
-// list is what lists are answered with.
+// list is the form of answers with lists.
 type list[T any] struct {
 	Items []T `json:"items"`
 }
@@ -227,8 +227,8 @@ func (b *backend) iteration(id string) (*iteration, error) {
 	return nil, notFound("iteration")
 }
 
-// ofWorkspace returns the things of the workspace that a request names, or of all
-// that are the owner's.
+// ofWorkspace returns the things of the workspace that a request names, or all things of the owner's
+// workspaces.
 func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf func(*T) string) (any, error) {
 	id := r.URL.Query().Get(paramWorkspace)
 	if id != "" {
@@ -245,7 +245,7 @@ func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf fu
 	return found, nil
 }
 
-// full refuses what a free plan has no room for.
+// full refuses something for which a free plan has no room.
 func full(what string, most int) *refusal {
 	return refuse(http.StatusForbidden, "usage_limit_reached", "The free plan holds %d %s, and all of them are taken.", most, what)
 }

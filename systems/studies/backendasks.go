@@ -14,10 +14,10 @@ type ask struct {
 	Answers     []string `json:"answers"`
 	Status      string   `json:"runtime_status"`
 
-	waiting []turn // for their answers
+	waiting []turn // their answers are still to come
 }
 
-// A turn is a person who is to answer a question.
+// A turn is a person whose answer to a question is still to come.
 type turn struct{ question, personID string }
 
 func (b *backend) ask(id string) (*ask, error) {
@@ -50,7 +50,7 @@ func (b *backend) createAsk(r *http.Request) (any, error) {
 	return a, nil
 }
 
-// askAgain asks people of an ask more questions, or more people those that it has.
+// askAgain asks people of an ask more questions, or asks more people its existing ones.
 func (b *backend) askAgain(r *http.Request) (any, error) {
 	in, err := read[struct {
 		Questions []string `json:"questions"`
@@ -72,7 +72,7 @@ func (b *backend) askAgain(r *http.Request) (any, error) {
 	return a, b.invite(a, in.PersonIDs, in.Questions...)
 }
 
-// invite has people answer questions, one after the other.
+// invite makes people answer questions, one after the other.
 func (b *backend) invite(a *ask, people []string, questions ...string) error {
 	w, err := b.workspace(a.WorkspaceID)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *backend) invite(a *ask, people []string, questions ...string) error {
 	return nil
 }
 
-// getAsk returns an ask. Whoever looks at it hears the next answer.
+// getAsk returns an ask. Each read brings the next answer.
 func (b *backend) getAsk(r *http.Request) (any, error) {
 	a, err := b.ask(r.PathValue("id"))
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *backend) getAsk(r *http.Request) (any, error) {
 	return a, nil
 }
 
-// hear adds the answer of whoever is there, does not decline, and is paid for.
+// hear adds the answer of a person who is there, does not decline, and is paid for.
 func (b *backend) hear(a *ask, next turn) {
 	p, err := b.person(next.personID)
 	if err != nil || p.declines {
@@ -137,7 +137,7 @@ func (b *backend) deleteAsk(r *http.Request) (any, error) {
 	return deleted{true}, nil
 }
 
-// answer returns what a person says.
+// answer returns a person's answer.
 func (p *person) answer(question string) string {
 	if p.declines {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// createChatbot finds out how a chatbot is talked to, and tries it.
+// createChatbot determines a chatbot's protocol, and tries it.
 func (b *backend) createChatbot(r *http.Request) (any, error) {
 	in, err := read[chatbot](r)
 	if err != nil {
@@ -59,8 +59,7 @@ func (b *backend) deleteChatbot(r *http.Request) (any, error) {
 	return deleted{true}, nil
 }
 
-// createEndpoint registers a tunnel. Ports that belong to the system are none of the
-// service's business.
+// createEndpoint registers a tunnel. Ports that belong to the system are refused.
 func (b *backend) createEndpoint(r *http.Request) (any, error) {
 	const firstUserPort = 1024
 	in, err := read[endpoint](r)

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// faultyID begins the ids whose last digits ask for a fault: 1 to 4, or a status.
+// faultyID is the beginning of ids whose last digits request a fault: 1 to 4, or a status.
 const faultyID = "00000000-0000-4000-8000-"
 
 // refusals are the faults that are answers with an error code of the service's own.
@@ -23,7 +23,7 @@ var refusals = map[string]*refusal{
 	"odd":         refuse(http.StatusConflict, "study locked", "The study is locked."),
 }
 
-// faultOf returns the refusal that a fault stands for, or nil.
+// faultOf returns the refusal for a fault, or nil.
 func faultOf(fault string) error {
 	if no, ok := refusals[fault]; ok {
 		return no
@@ -34,13 +34,13 @@ func faultOf(fault string) error {
 	return nil
 }
 
-// fails answers a request that asks for a fault, and reports whether it has. Where
-// the fault is that no answer comes, the work is done all the same.
+// fails answers a request that requests a fault, and reports whether it has. If the fault is a missing
+// answer, the work is still done.
 func (b *backend) fails(w http.ResponseWriter, r *http.Request) bool {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(r.Body, most))
 	if err != nil {
-		return true // and nobody is left to be told
+		return true // and there is nobody left to answer
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	text := r.URL.Path + " " + r.URL.RawQuery + " " + string(body)
@@ -65,12 +65,12 @@ func (b *backend) fails(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// nowhere is where an answer goes that nobody gets.
+// nowhere discards an answer.
 type nowhere struct{}
 
 var _ http.ResponseWriter = nowhere{}
 
-// Header returns a header that is lost.
+// Header returns a header that is discarded.
 func (nowhere) Header() http.Header { return http.Header{} }
 
 // Write does nothing.
@@ -79,7 +79,7 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 // WriteHeader does nothing.
 func (nowhere) WriteHeader(int) {}
 
-// faultOfID returns the fault that the digits at the end of an id stand for.
+// faultOfID returns the fault for the digits at the end of an id.
 func faultOfID(digits string) string {
 	const length = 12
 	digits = strings.TrimLeft(digits[:min(len(digits), length)], "0")

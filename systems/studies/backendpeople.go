@@ -63,7 +63,7 @@ func (b *backend) updatePerson(r *http.Request) (any, error) {
 	return p, nil
 }
 
-// generatePeople makes people up.
+// generatePeople invents people.
 func (b *backend) generatePeople(r *http.Request) (any, error) {
 	in, err := read[struct {
 		WorkspaceID string `json:"workspace_id"`
@@ -90,7 +90,7 @@ func (b *backend) generatePeople(r *http.Request) (any, error) {
 	return made, nil
 }
 
-// roomForPeople refuses n more people where a free plan does not hold them.
+// roomForPeople refuses n more people if a free plan has no room for them.
 func (b *backend) roomForPeople(w *workspace, n int) error {
 	for _, p := range b.people {
 		if p.WorkspaceID == w.ID {

@@ -79,8 +79,7 @@ func (s *study) iteration(id string) (*iteration, error) {
 	return nil, notFound("iteration")
 }
 
-// afford refuses work that would cost more credits than are left when those who are
-// still to answer have been paid for.
+// afford refuses work that would cost more credits than are left after paying for the answers still to come.
 func (b *backend) afford(w *workspace, n int) error {
 	left := w.Credits.TotalAvailable
 	for _, s := range b.studies {
@@ -104,7 +103,7 @@ func (b *backend) afford(w *workspace, n int) error {
 	return nil
 }
 
-// meet notes what the reads of the study's progress are to meet.
+// meet sets the faults for later reads of the study's progress.
 func (s *study) meet(text string) {
 	const faults = 2
 	fault := loopback.Fault(text)
@@ -154,7 +153,7 @@ func (b *backend) participant(id string) (*study, *participant, error) {
 	return nil, nil, notFound("participant")
 }
 
-// getParticipant returns a participant. Whoever looks moves the study's work on.
+// getParticipant returns a participant. Each read advances the study's work.
 func (b *backend) getParticipant(r *http.Request) (any, error) {
 	s, p, err := b.participant(r.PathValue("id"))
 	if err != nil {
@@ -166,7 +165,7 @@ func (b *backend) getParticipant(r *http.Request) (any, error) {
 	return *p, nil
 }
 
-// extendParticipant asks somebody who has answered one more thing.
+// extendParticipant asks a participant who has answered one more thing.
 func (b *backend) extendParticipant(r *http.Request) (any, error) {
 	in, err := read[struct {
 		Question string `json:"question"`
@@ -190,7 +189,7 @@ func (b *backend) extendParticipant(r *http.Request) (any, error) {
 	return *p, nil
 }
 
-// advance lets the next participant of a run answer, or an analysis come to its end.
+// advance lets the next participant of a run answer, or finishes an analysis.
 func (b *backend) advance(s *study) {
 	w, err := b.workspace(s.WorkspaceID)
 	if err != nil {

@@ -47,7 +47,7 @@ func checkTitle(title string) error {
 	}
 }
 
-// roomForStudy refuses one more study where a free plan does not hold it.
+// roomForStudy refuses one more study if a free plan has no room for it.
 func (b *backend) roomForStudy(w *workspace) error {
 	n := 0
 	for _, s := range b.studies {
@@ -77,7 +77,7 @@ func (b *backend) updateStudy(r *http.Request) (any, error) {
 	return s.lean(), nil
 }
 
-// cloneStudy makes a draft with the content of a study, to compare the two.
+// cloneStudy creates a draft with the content of a study, to compare the two.
 func (b *backend) cloneStudy(r *http.Request) (any, error) {
 	in, err := read[study](r)
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *backend) cloneStudy(r *http.Request) (any, error) {
 	return draft, nil
 }
 
-// getStudy returns a study. Whoever looks at its progress moves the work on by a step.
+// getStudy returns a study. Each read of its progress advances the work by a step.
 func (b *backend) getStudy(r *http.Request) (any, error) {
 	s, err := b.study(r.PathValue("id"))
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *backend) getStudy(r *http.Request) (any, error) {
 	return head, nil
 }
 
-// transcripts returns what was said, one for each participant who has answered.
+// transcripts returns the conversations, one for each participant who has answered.
 func (s *study) transcripts() []any {
 	said := []any{}
 	for _, p := range s.Participants {
@@ -155,7 +155,7 @@ func (s *study) answered() int {
 	return n
 }
 
-// lean returns a copy that says how the study is getting on.
+// lean returns a copy with the progress of the study.
 func (s *study) lean() *study {
 	lean := *s
 	lean.Iterations, lean.Participants, lean.Insights, lean.Question = nil, nil, nil, ""
@@ -205,7 +205,7 @@ func (b *backend) updateIteration(r *http.Request) (any, error) {
 	return i, nil
 }
 
-// checkMedia refuses media that no person could take in.
+// checkMedia refuses media that people could not use.
 func checkMedia(url string) error {
 	var code, message string
 	var suggestions []string

@@ -73,8 +73,7 @@ func (b *backend) setBrand(r *http.Request) (any, error) {
 	return in, nil
 }
 
-// A login is what people sign in with at a site that they are to see. Its password is
-// never told again.
+// A login is a login at a site that people are to see. Its password is never shown again.
 type login struct {
 	Domain   string `json:"domain"`
 	Username string `json:"username"`
@@ -116,8 +115,7 @@ func (b *backend) deleteLogin(r *http.Request) (any, error) {
 	return deleted{true}, nil
 }
 
-// An upload is a file that people are to be shown. Whoever asks for it when it is being
-// taken in moves that on.
+// An upload is a file to be shown to people. Each read advances its processing.
 type upload struct {
 	Type        string `json:"type"`
 	ID          string `json:"id"`
@@ -151,7 +149,7 @@ func (b *backend) listUploads(r *http.Request) (any, error) {
 	return ofWorkspace(b, r, b.uploads, func(u *upload) string { return u.WorkspaceID })
 }
 
-// getMe says who asks.
+// getMe returns the caller.
 func (b *backend) getMe(*http.Request) (any, error) {
 	return map[string]string{"email": b.caller}, nil
 }

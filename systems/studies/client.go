@@ -14,14 +14,14 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// provider is what the service is called towards people.
+// provider is the service's name in messages.
 const provider = "The backend"
 
 // object is a JSON object, as the service answers and as tools return it.
 type object = map[string]any
 
-// client asks the service. Its errors are records, made by the transport as the
-// contract says of the service's bodies.
+// client calls the service. Its errors are records, which the transport makes from the service's bodies as
+// the contract says.
 type client struct {
 	base    string
 	token   string
@@ -35,11 +35,10 @@ func newClient(base string, o Options, c *contract.Contract, a *aliases, t http.
 	return &client{base: base, token: o.Token, timeout: o.Timeout, http: &http.Client{Transport: transport}, aliases: a}
 }
 
-// tokenKey is where a context holds the token of who calls a hosted server.
+// tokenKey is the context key of the caller's token on a hosted server.
 type tokenKey struct{}
 
-// do makes a request about things of a type, and returns the answer with aliases in
-// place of ids.
+// do makes a request about things of a type, and returns the answer with aliases instead of ids.
 func (c *client) do(ctx context.Context, method, path, typ string, in any) (object, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -75,8 +74,8 @@ func (c *client) do(ctx context.Context, method, path, typ string, in any) (obje
 	return out, nil
 }
 
-// about says what a failure is about that depends on it: which list to look into,
-// and of what there are too many.
+// about adds the type to a failure that depends on it: which list to look into, or what there are too many
+// of.
 func about(typ string, err error) error {
 	e, ok := errors.AsType[*recourse.Error](err)
 	if ok && (e.Kind == recourse.KindNotFound || e.Kind == recourse.KindLimitReached) {

@@ -1,6 +1,6 @@
 package studies
 
-// fill begins with what the package's documentation says.
+// fill adds the initial state from the package's documentation.
 func (b *backend) fill() {
 	acme := b.addWorkspace(tokens[Token], "Acme", planTeam, 40, 100)
 	solo := b.addWorkspace(tokens[Token], "Solo", planFree, 1, 0)
@@ -62,7 +62,7 @@ func (b *backend) addPerson(w *workspace, name, country string, age *int) *perso
 	return p
 }
 
-// ids returns the ids of what is there, by type.
+// ids returns all ids, by type.
 func (b *backend) ids() []typedID {
 	var ids []typedID
 	for _, w := range b.workspaces {

@@ -1,6 +1,6 @@
 package studies
 
-// The things of the service. Each says its type and its id, a UUID.
+// The things of the service. Each has its type and its id, a UUID.
 
 type workspace struct {
 	Type    string  `json:"type"`
@@ -21,7 +21,7 @@ type brand struct {
 	Voice       string `json:"voice,omitempty"`
 }
 
-// credits are what participants that are completed cost: one each.
+// credits pay for completed participants: one each.
 type credits struct {
 	PeriodBalance    int    `json:"period_balance"`
 	RefreshDate      string `json:"refresh_date"`
@@ -29,7 +29,7 @@ type credits struct {
 	TotalAvailable   int    `json:"total_available"`
 }
 
-// spend takes a credit, of the period first, and reports whether there was one.
+// spend takes a credit, first from the period, and reports whether there was one.
 func (c *credits) spend() bool {
 	switch {
 	case c.PeriodBalance > 0:
@@ -55,9 +55,9 @@ type study struct {
 	RuntimeStatus    string        `json:"runtime_status"`
 	Insights         *insights     `json:"insights,omitempty"`
 
-	fault string // what the next reads of its progress meet
+	fault string // the fault of the next reads of its progress
 	left  int    // how many of them
-	stuck bool   // its work makes no progress
+	stuck bool   // its work does not advance
 }
 
 type iteration struct {
@@ -80,7 +80,7 @@ type participant struct {
 	FollowUp    string `json:"follow_up,omitempty"`
 }
 
-// insights are what an analysis has come to.
+// insights are the result of an analysis.
 type insights struct {
 	Status  string `json:"status"`
 	Summary string `json:"summary,omitempty"`
@@ -98,7 +98,7 @@ type person struct {
 	declines bool // to answer anything
 }
 
-// chatbot is the configuration by which the service talks to a chatbot.
+// chatbot is the configuration with which the service talks to a chatbot.
 type chatbot struct {
 	Type        string `json:"type"`
 	ID          string `json:"id"`

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// defaultBudget is how long a call waits that says wait and no timeout, in seconds.
+	// defaultBudget is how long a call with wait and without timeout waits, in seconds.
 	defaultBudget = 60
 	// maxBudget is the longest that a call may wait, in seconds.
 	maxBudget = 600
 )
 
-// waiting is how a call waits for work that takes long.
+// waiting holds the arguments for waiting for work that takes long.
 type waiting struct {
 	Wait    bool `json:"wait,omitempty"    jsonschema:"wait until the work has ended; false unless said otherwise"`
 	Timeout *int `json:"timeout,omitempty" jsonschema:"how long to wait, in seconds, from 1 to 600; 60 unless said otherwise"`
@@ -39,17 +39,17 @@ func (w waiting) budget() time.Duration {
 	return time.Duration(*w.Timeout) * time.Second
 }
 
-// A job is work that a call has begun and that takes long.
+// A job is work that a call has started and that takes long.
 type job struct {
 	tool    string
 	begun   string // what the call has done, a sentence
-	pending object // what there is to say before anybody has looked
+	pending object // the answer before the first look at it
 	verify  recourse.Verify
 	look    func(context.Context) (answer object, ended bool, err error)
 }
 
-// follow answers for a job that has been begun: at once with the call that asks again,
-// or when it has ended, where the caller waits.
+// follow answers for a job that has been started: immediately with the call that asks again, or, if the
+// caller waits, when it has ended.
 func (s *System) follow(ctx context.Context, w waiting, j job) (object, error) {
 	next := j.verify.Tool + "(" + pythonArgs(j.verify.Args) + ")"
 	if !w.Wait {
@@ -67,10 +67,10 @@ func (s *System) follow(ctx context.Context, w waiting, j job) (object, error) {
 	return answer, nil
 }
 
-// landed says of a failure to look at a job that the job was begun all the same.
+// landed adds to a failure to look at a job that the job was still started.
 func (j job) landed(err error) error {
 	e := recourse.From(err)
-	if e.Kind == recourse.KindJobFailed { // it is the job's own
+	if e.Kind == recourse.KindJobFailed { // the job itself has failed
 		return err
 	}
 	return e.With(func(e *recourse.Error) {
@@ -92,12 +92,12 @@ func pythonArgs(args []recourse.Arg) string {
 	return strings.Join(list, ", ")
 }
 
-// verifyBy is a call that tells what became of another.
+// verifyBy returns a call that shows whether another took effect.
 func verifyBy(tool, lookAt string, args ...recourse.Arg) recourse.Verify {
 	return recourse.Verify{Tool: tool, LookAt: lookAt, Args: args}
 }
 
-// is makes an argument of a word, such as an id.
+// is makes an argument from a word, such as an id.
 func is(name, word string) recourse.Arg {
 	return recourse.Arg{Name: name, Value: json.RawMessage(strconv.Quote(word))}
 }
@@ -108,10 +108,9 @@ func then(out object, next string) object {
 	return out
 }
 
-// poll asks until the answer says that the work has ended, or the budget is spent;
-// answer is nil where nobody has answered by then. A failure that is retryable may
-// pass, and is not told: only another one ends the wait. The wait that it states is
-// kept.
+// poll asks until the answer says that the work has ended, or the budget is spent; answer is nil if there was
+// none by then. A retryable failure may pass, and is not reported: only other failures end the wait. A wait
+// that a failure states is honoured.
 func (s *System) poll(
 	ctx context.Context, tool string, w waiting, ask func(context.Context) (answer object, ended bool, err error),
 ) (answer object, ended bool, err error) {

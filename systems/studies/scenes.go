@@ -26,7 +26,7 @@ func (s *System) Scenes() []systems.Scene {
 		},
 		{Title: "Whether there is a tunnel to this machine.", Tool: connectStatus, Arguments: `{}`},
 	}
-	if s.options.Tunnel != cloudflared { // that one would make a tunnel
+	if s.options.Tunnel != cloudflared { // that call would make a tunnel
 		scenes = append(scenes, systems.Scene{Title: "A tunnel to this machine.", Tool: connectStart, Arguments: `{"port":3000}`})
 	}
 	return scenes

@@ -22,31 +22,30 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// The tokens that the service accepts, of two of its users. One that begins with
-// staging_ was signed with the key of another environment, and any other has expired.
+// The tokens that the service accepts, of two of its users. A token that begins with staging_ was signed with
+// the key of another environment, and any other has expired.
 const (
 	Token      = "prod_dana"
 	OtherToken = "prod_rui"
 )
 
-// Options change a System. The zero value is a good one.
+// Options change a System. The zero value is valid.
 type Options struct {
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
-	// Token is what the MCP server shows the service; "" means the one that is accepted.
-	// A hosted server shows what its clients bring.
+	// Token is the MCP server's token for the service; "" means the accepted one. A hosted server uses its
+	// clients' tokens.
 	Token string
 	// Timeout is how long the service may take to answer a request; 0 means 20 s.
 	Timeout time.Duration
-	// PollEvery is how often a call that waits asks; 0 means 1 s.
+	// PollEvery is the interval at which a waiting call asks; 0 means 1 s.
 	PollEvery time.Duration
-	// Hosted says that the MCP server does not run on its user's machine, so that there
-	// can be no tunnel to it, and that it has many users: each brings a token.
+	// Hosted says that the MCP server does not run on its user's machine, so that there can be no tunnel to
+	// it, and that it has many users: each sends a token.
 	Hosted bool
-	// Tunnel is the program that makes tunnels, a name that is looked up on PATH, or a
-	// path; "" means cloudflared.
+	// Tunnel is the program that makes tunnels: a name to be found on PATH, or a path; "" means cloudflared.
 	Tunnel string
-	// TunnelTimeout is how long it may take to come up; 0 means 20 s.
+	// TunnelTimeout is how long the tunnel's start may take; 0 means 20 s.
 	TunnelTimeout time.Duration
 }
 
@@ -111,8 +110,8 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: nothing, or the token of a
-// user where the server is hosted.
+// Entrance returns what a client of Handler must send: nothing, or the token of a user if the server is
+// hosted.
 func (s *System) Entrance() systems.Entrance {
 	at := systems.Entrance{Path: "/mcp"}
 	if s.options.Hosted {
@@ -121,13 +120,13 @@ func (s *System) Entrance() systems.Entrance {
 	return at
 }
 
-// bringsToken lets in who brings a token. The service says whether it is valid, so
-// that its reason reaches who calls.
+// bringsToken lets callers with a token in. The service checks whether it is valid, so that its reason
+// reaches the caller.
 type bringsToken struct{}
 
 var _ authn.Authenticator = bringsToken{}
 
-// Authenticate returns an error where there is no token.
+// Authenticate returns an error if there is no token.
 func (bringsToken) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	if bearer(r.Header) == "" {
 		return who, recourse.Unauthenticated().WithMessage("A token is required: Authorization: Bearer TOKEN.")
@@ -135,7 +134,7 @@ func (bringsToken) Authenticate(r *http.Request) (who authn.Identity, err error)
 	return who, nil
 }
 
-// Close ends the tunnel, if there is one, and the service.
+// Close stops the tunnel, if there is one, and the service.
 func (s *System) Close() error {
 	s.tunnel.close()
 	s.api.http.CloseIdleConnections()
@@ -163,8 +162,8 @@ func add[In any](s *System, tool *mcp.Tool, handler func(ctx context.Context, in
 	})
 }
 
-// refuseEmpty is the pre-flight check that what is given is something: an id that is
-// "" is no id that was left out, and [] is not everybody.
+// refuseEmpty checks in advance that arguments are not empty: an id "" does not count as left out, and []
+// does not mean everybody.
 func refuseEmpty(arguments json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &members); err != nil {

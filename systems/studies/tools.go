@@ -15,7 +15,7 @@ import (
 // paramWorkspace is the argument, and the member, that names a workspace.
 const paramWorkspace = "workspace_id"
 
-// The tools whose names are in more than one place.
+// The tools that are named in more than one place.
 const (
 	studyGet     = "study_get"
 	studyCreate  = "study_create"
@@ -27,7 +27,7 @@ const (
 	connectStatus = "connect_status"
 )
 
-// The tiers that hosts decide by whether to ask before a call.
+// The tiers by which hosts decide whether to ask before a call.
 var (
 	reads   = &mcp.ToolAnnotations{ReadOnlyHint: true}
 	deletes = &mcp.ToolAnnotations{IdempotentHint: true}
@@ -99,7 +99,7 @@ func (s *System) addWorkspaceTools() {
 	add(s, &mcp.Tool{Name: "docs_get", Annotations: reads, Description: "Returns a page of the documentation, or their names."}, s.getDocs)
 }
 
-// outcomeSchema is that of the tools that return their failures.
+// outcomeSchema is the schema of tools that return their failures.
 var outcomeSchema = json.RawMessage(`{
 	"type": "object",
 	"properties": {
@@ -111,7 +111,7 @@ var outcomeSchema = json.RawMessage(`{
 	"required": ["ok"]
 }`)
 
-// only is the pre-flight check of the _get tools: at most one id, and none lists.
+// only checks in advance that a _get tool has at most one id; none means a list.
 func only(names []string, values ...string) error {
 	var given []string
 	for i, v := range values {
@@ -126,8 +126,7 @@ func only(names []string, values ...string) error {
 	return nil
 }
 
-// fetch returns one thing by its id, the things of a workspace, or all of them: what
-// the _get tools have in common.
+// fetch returns one thing by its id, the things of a workspace, or all of them, for the _get tools.
 func (s *System) fetch(ctx context.Context, typ, path, id, workspaceID string) (object, error) {
 	if err := only([]string{typ + "_id", paramWorkspace}, id, workspaceID); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (s *System) fetch(ctx context.Context, typ, path, id, workspaceID string) (
 	return s.api.do(ctx, http.MethodGet, path+"?"+url.Values{paramWorkspace: {workspace}}.Encode(), "workspace", nil)
 }
 
-// one makes a request about the one thing that an argument names.
+// one makes a request about the thing that an argument names.
 func (s *System) one(ctx context.Context, method, typ, path, id string) (object, error) {
 	resolved, err := s.aliases.resolve(typ+"_id", typ, id)
 	if err != nil {

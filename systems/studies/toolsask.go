@@ -53,7 +53,7 @@ func (s *System) followAsk(ctx context.Context, tool string, w waiting, out obje
 	})
 }
 
-// again asks the people of an ask, or more, its question, or others.
+// again asks the people of an ask, or more people, its questions, or others.
 func (s *System) again(ctx context.Context, tool string, w waiting, askID string, more object) (object, error) {
 	if err := w.check(); err != nil {
 		return nil, err

@@ -10,8 +10,7 @@ type chatbotArgs struct {
 	URL         string `json:"url"          jsonschema:"the address that takes the chatbot's messages"`
 }
 
-// setUpChatbot returns its failures: a chatbot that cannot be set up is no reason to
-// end an agent's loop.
+// setUpChatbot returns its failures: a chatbot that cannot be set up should not end an agent's loop.
 func (s *System) setUpChatbot(ctx context.Context, in chatbotArgs) (_ object, err error) {
 	if in.WorkspaceID, err = s.aliases.resolve(paramWorkspace, "workspace", in.WorkspaceID); err != nil {
 		return nil, err

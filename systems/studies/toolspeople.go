@@ -94,7 +94,7 @@ type attachPersonArgs struct {
 	PersonID    string `json:"person_id"    jsonschema:"such as tp-1"`
 }
 
-// attachPerson returns its failures: an agent that attaches many people goes on.
+// attachPerson returns its failures: an agent that attaches many people can continue.
 func (s *System) attachPerson(ctx context.Context, in attachPersonArgs) (object, error) {
 	iteration, err := s.aliases.resolve("iteration_id", "iteration", in.IterationID)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *System) attachPerson(ctx context.Context, in attachPersonArgs) (object,
 // maxParticipants is how many people can be asked at once.
 const maxParticipants = 20
 
-// panel resolves the people who are to be asked.
+// panel resolves the people to be asked.
 func (s *System) panel(people []string) ([]string, error) {
 	if len(people) > maxParticipants {
 		return nil, recourse.InvalidValue("person_ids", "at most 20 people", nil).
@@ -130,7 +130,7 @@ func (s *System) panel(people []string) ([]string, error) {
 	return ids, nil
 }
 
-// usualCount is how many people there are where nobody says how many.
+// usualCount is the default number of people.
 const usualCount = 5
 
 func checkCount(count *int) error {

@@ -20,7 +20,7 @@ type dispatchArgs struct {
 	Instructions string   `json:"instructions,omitempty" jsonschema:"what people are told beforehand"`
 }
 
-// check is what can be said of a dispatch without asking anybody.
+// check checks a dispatch as far as possible without any requests.
 func (in dispatchArgs) check() error {
 	if err := in.waiting.check(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (s *System) dispatch(ctx context.Context, in dispatchArgs) (object, error) 
 	})
 }
 
-// checkAttached demands that the iteration of a run is one of the study's, and that its
-// people are attached to it: what the service says of that is less than is known here.
+// checkAttached requires that the iteration of a run belongs to the study, and that its people are attached
+// to it: the service's own error says less.
 func (s *System) checkAttached(ctx context.Context, study string, run runRequest) error {
 	out, err := s.viewStudy(ctx, study, "full")
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *System) checkAttached(ctx context.Context, study string, run runRequest
 	return recourse.New(recourse.KindNotFound, "The study has no such iteration.").WithResource("iteration", "")
 }
 
-// progress returns what is told of work that is under way.
+// progress returns the answer for work in progress.
 func progress(study object) object {
 	out := object{"type": "study"}
 	for _, name := range []string{"id", "participant_count", "runtime_status"} {
@@ -154,7 +154,7 @@ func statusOf(study object) string {
 	return status
 }
 
-// analysisFailure returns the failure of an analysis that has ended as failed.
+// analysisFailure returns the failure of an analysis that has failed.
 func analysisFailure(study object) error {
 	if statusOf(study) != statusFailed {
 		return nil
@@ -171,7 +171,7 @@ type extendArgs struct {
 	Question      string `json:"question"       jsonschema:"what to ask besides"`
 }
 
-// extend asks a participant one more thing. One who has answered nothing has left.
+// extend asks a participant one more thing. A participant without answers has left.
 func (s *System) extend(ctx context.Context, in extendArgs) (object, error) {
 	if err := in.check(); err != nil {
 		return nil, err

@@ -18,10 +18,10 @@ type getStudyArgs struct {
 	Lean          bool   `json:"lean,omitempty"           jsonschema:"of a study: its progress alone, as it is without view"`
 }
 
-// views are what study_get shows of a study.
+// views are the views of study_get.
 var views = []string{"summary", "full", "per_participant", "transcripts", "insights"}
 
-// getStudy returns what there is, whatever its state: it is how writes are verified.
+// getStudy returns the study in any state: it is how writes are verified.
 func (s *System) getStudy(ctx context.Context, in getStudyArgs) (object, error) {
 	err := only([]string{"study_id", paramWorkspace, "participant_id"}, in.StudyID, in.WorkspaceID, in.ParticipantID)
 	switch {
@@ -50,8 +50,8 @@ func (s *System) viewStudy(ctx context.Context, id, view string) (object, error)
 	return s.api.do(ctx, http.MethodGet, "/studies/"+id+"?"+url.Values{"view": {view}}.Encode(), "study", nil)
 }
 
-// responses returns what a participant has answered. One who has answered nothing is
-// not found, which the service does not say.
+// responses returns a participant's answers. A participant without answers is reported as not found, which
+// the service does not do.
 func (s *System) responses(ctx context.Context, participantID string) (object, error) {
 	out, err := s.one(ctx, http.MethodGet, "participant", "/participants", participantID)
 	if err != nil {
@@ -120,7 +120,7 @@ type benchmarkArgs struct {
 	Title   string `json:"title,omitempty" jsonschema:"of the copy"`
 }
 
-// benchmark makes a draft to compare a study with. It is not run.
+// benchmark creates a draft to compare a study with. It is not run.
 func (s *System) benchmark(ctx context.Context, in benchmarkArgs) (object, error) {
 	id, err := s.aliases.resolve("study_id", "study", in.StudyID)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *System) updateWorkspace(ctx context.Context, in updateWorkspaceArgs) (o
 	return s.ofWorkspace(ctx, http.MethodPatch, in.WorkspaceID, "", object{"name": in.Name})
 }
 
-// ofWorkspace makes a request about something that a workspace has.
+// ofWorkspace makes a request about something in a workspace.
 func (s *System) ofWorkspace(ctx context.Context, method, workspaceID, path string, in any) (object, error) {
 	id, err := s.aliases.resolve(paramWorkspace, "workspace", workspaceID)
 	if err != nil {
@@ -115,7 +115,7 @@ type docsArgs struct {
 	Page string `json:"page,omitempty" jsonschema:"the name of a page; without it the pages are listed"`
 }
 
-// getDocs returns the documentation: what the errors mean is what the contract says.
+// getDocs returns the documentation. The contract supplies the meaning of the errors.
 func (s *System) getDocs(_ context.Context, in docsArgs) (object, error) {
 	pages := map[string]string{"errors": s.contract.Doc}
 	if in.Page == "" {

@@ -15,13 +15,12 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// tunnel is the one tunnel from the service to this machine that there can be. The
-// zero value is down.
+// tunnel is the only tunnel from the service to this machine. The zero value is down.
 type tunnel struct {
 	mu       sync.Mutex
-	process  *tunnelProcess // nil: it was never started, or it was stopped
+	process  *tunnelProcess // nil: never started, or stopped
 	port     int
-	endpoint string // the alias of what the service has registered; "" for nothing
+	endpoint string // the alias of the endpoint at the service; "" for none
 }
 
 type startArgs struct {
@@ -89,8 +88,8 @@ func (s *System) stopTunnel(ctx context.Context, _ struct{}) (object, error) {
 	return t.status(), nil
 }
 
-// drop ends what there is of a tunnel: the program, which may have ended by itself,
-// and what the service has registered. The tunnel's lock is held.
+// drop removes a tunnel: the program, which may have ended by itself, and the registration at the service.
+// The tunnel's lock must be held.
 func (s *System) drop(ctx context.Context) error {
 	t := &s.tunnel
 	if t.process != nil {
@@ -116,13 +115,13 @@ func (s *System) checkLocal(verb string) error {
 	return recourse.InvalidState(verb + " works on the user's own machine only: run the MCP server there.")
 }
 
-// tunnelFailure returns a failure that only its code tells from others of its kind.
-// What was started has been ended: no tunnel is left.
+// tunnelFailure returns a failure that differs from others of its kind by its code only. What was started has
+// been stopped: no tunnel is left.
 func tunnelFailure(code string, kind recourse.Kind, cause error, message string) error {
 	return recourse.New(kind, message).WithCode("studies", code).WithEffect(recourse.EffectNone).CausedBy(cause)
 }
 
-// status describes the tunnel. Its lock is held.
+// status describes the tunnel. Its lock must be held.
 func (t *tunnel) status() object {
 	if !t.process.isUp() {
 		return object{"up": false}
@@ -146,17 +145,16 @@ type tunnelProcess struct {
 	ended chan struct{}
 }
 
-// publicURL is how the program tells where the tunnel begins, in a line of its log.
+// publicURL matches the tunnel's address in a line of the program's log.
 var publicURL = regexp.MustCompile(`https://[a-z0-9.-]+\.trycloudflare\.com`)
 
-// startProcess starts the program and waits until it says where the tunnel begins.
-// ctx bounds the start alone.
+// startProcess starts the program and waits until it reports the tunnel's address. ctx only limits the start.
 func startProcess(ctx context.Context, program string, port int, timeout time.Duration) (*tunnelProcess, error) {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	cmd := exec.CommandContext(life, program, "tunnel", "--url", fmt.Sprintf("http://127.0.0.1:%d", port)) //nolint:gosec // the operator's
 	log := &tunnelLog{url: make(chan string, 1)}
 	cmd.Stderr = log
-	cmd.WaitDelay = time.Second // for what the program has started itself, and which holds the pipe
+	cmd.WaitDelay = time.Second // for child processes that hold the pipe
 	if err := cmd.Start(); err != nil {
 		kill()
 		return nil, err
@@ -165,7 +163,7 @@ func startProcess(ctx context.Context, program string, port int, timeout time.Du
 	go func() {
 		defer close(p.ended)
 		defer kill()
-		_ = cmd.Wait() // how it has ended changes nothing
+		_ = cmd.Wait() // the exit status does not matter
 	}()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -184,7 +182,7 @@ func startProcess(ctx context.Context, program string, port int, timeout time.Du
 	return nil, err
 }
 
-// isUp reports whether the program runs.
+// isUp reports whether the program is running.
 func (p *tunnelProcess) isUp() bool {
 	if p == nil {
 		return false
@@ -203,17 +201,17 @@ func (p *tunnelProcess) stop() {
 	<-p.ended
 }
 
-// tunnelLog is what the program writes to its standard error.
+// tunnelLog receives the program's standard error.
 type tunnelLog struct {
-	url chan string // gets the address of the tunnel
+	url chan string // receives the tunnel's address
 
 	mu    sync.Mutex
-	line  []byte // the one that is being written, or the last
-	ended bool   // it is the last
-	said  bool   // the address was sent
+	line  []byte // the current line, or the last
+	ended bool   // the line is complete
+	said  bool   // the address has been sent
 }
 
-// maxLine bounds what is kept of a line.
+// maxLine limits how much of a line is kept.
 const maxLine = 4096
 
 // Write looks for the address of the tunnel.

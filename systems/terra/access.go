@@ -23,10 +23,10 @@ const (
 // The credentials that the system accepts.
 const (
 	DevID  = "recourse-demo"
-	APIKey = "demo-api-key" //nolint:gosec // it opens nothing but the demonstration
+	APIKey = "demo-api-key" //nolint:gosec // it only opens the demonstration
 )
 
-// The users that make the cases of the package's documentation.
+// The users for the cases in the package's documentation.
 const (
 	Ada         = "8f7c2a10-5f1e-4f43-9d0c-000000000001"
 	downUser    = "8f7c2a10-5f1e-4f43-9d0c-000000000002"
@@ -51,7 +51,7 @@ func knownDevelopers() developers {
 	return developers{DevID: sha256.Sum256([]byte(APIKey))}
 }
 
-// Authenticate returns the developer whose credentials these are.
+// Authenticate returns the developer with these credentials.
 func (d developers) Authenticate(r *http.Request) (authn.Identity, error) {
 	id := r.Header.Get(devIDHeader)
 	if !d.know(id, r.Header.Get(keyHeader)) {
@@ -60,14 +60,14 @@ func (d developers) Authenticate(r *http.Request) (authn.Identity, error) {
 	return authn.Identity{Name: id}, nil
 }
 
-// know reports whether a key is that of a developer.
+// know reports whether a key belongs to a developer.
 func (d developers) know(id, key string) bool {
 	want, known := d[id]
 	got := sha256.Sum256([]byte(key))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && known
 }
 
-// account is what the directory knows of a user.
+// account is the directory's entry of a user.
 type account struct {
 	developer string
 	region    string
@@ -83,7 +83,7 @@ func knownUsers() directory {
 	return directory{
 		Ada:         {developer: DevID, region: regionEU},
 		downUser:    {developer: DevID, region: regionDown},
-		lostUser:    {developer: DevID, region: "ap-south"}, // which nobody has configured
+		lostUser:    {developer: DevID, region: "ap-south"}, // a region that is not configured
 		legacyUser:  {developer: DevID, region: regionLegacy},
 		foreignUser: {developer: "someone-else", region: regionEU},
 		brokenUser:  {developer: DevID, damaged: true},
@@ -95,8 +95,8 @@ func knownUsers() directory {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Check returns nil when developer may read the data of user. Whether there is a user
-// whom a developer may not read is not told.
+// Check returns nil if developer may read the data of user. It does not reveal whether a user whom the
+// developer may not read exists.
 func (d directory) Check(_ context.Context, developer, user string) error {
 	account, known := d[user]
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// condition is a node of a where: and, or, not, or a comparison of a field with a
-// value. One without any of these says nothing.
+// condition is a node of a where: and, or, not, or a comparison of a field with a value. A condition without
+// any of these is empty.
 type condition struct {
 	And      []*condition    `json:"and,omitempty"`
 	Or       []*condition    `json:"or,omitempty"`
@@ -17,7 +17,7 @@ type condition struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 
-// The operators of comparisons, beside EQ.
+// The operators of comparisons, besides EQ.
 const (
 	opNE  = "NE"
 	opGT  = "GT"
@@ -30,7 +30,7 @@ const (
 // filter reports whether a condition holds for a row.
 type filter func(row) bool
 
-// noFilter is that of a condition which says nothing.
+// noFilter is the filter of an empty condition.
 var noFilter filter
 
 // filter converts the condition for a table.
@@ -66,7 +66,7 @@ func (c *condition) filter(t *table) (filter, error) {
 	return c.comparison(t)
 }
 
-// parts counts what the condition is at once.
+// parts counts the forms that the condition has at once.
 func (c *condition) parts() int {
 	n := 0
 	for _, is := range []bool{c.And != nil, c.Or != nil, c.Not != nil, c.Field != "" || c.Operator != "" || c.Value != nil} {
@@ -77,7 +77,7 @@ func (c *condition) parts() int {
 	return n
 }
 
-// filters converts conditions and leaves out those that say nothing.
+// filters converts conditions and leaves out empty ones.
 func filters(t *table, conditions []*condition) ([]filter, error) {
 	var list []filter
 	for _, c := range conditions {
@@ -114,8 +114,7 @@ func some(list []filter) filter {
 	}
 }
 
-// comparison converts a comparison. A field that a record lacks compares with
-// nothing.
+// comparison converts a comparison. A field that a record lacks matches no comparison.
 func (c *condition) comparison(t *table) (filter, error) {
 	f, err := t.field(c.Field)
 	if err != nil {
@@ -171,8 +170,8 @@ func (c *condition) values(f field) ([]value, error) {
 	return values, nil
 }
 
-// accepts reports whether the operator holds for a field that is less than a value
-// (-1), equal to it (0) or greater (1).
+// accepts reports whether the operator holds for a field that is less than a value (-1), equal to it (0) or
+// greater (1).
 func (c *condition) accepts(order int) bool {
 	switch c.Operator {
 	case opNE:
@@ -185,7 +184,7 @@ func (c *condition) accepts(order int) bool {
 		return order < 0
 	case opLTE:
 		return order <= 0
-	default: // EQ, or one of an IN
+	default: // EQ, or a value of an IN
 		return order == 0
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// query is what the tools take.
+// query holds the arguments of the tools.
 type query struct {
 	Fields []string    `json:"fields,omitempty"`
 	Select []aggregate `json:"select,omitempty"`
 	Where  *condition  `json:"where,omitempty"`
 }
 
-// aggregate is a number that is made of a field of all records.
+// aggregate is a number computed from a field of all records.
 type aggregate struct {
 	Function string `json:"function"`
 	Field    string `json:"field"`
@@ -32,8 +32,8 @@ const (
 	functionMax   = "max"
 )
 
-// run answers the query. The shape of the query is checked before its names, and
-// these before the conditions.
+// run answers the query. The shape of the query is checked before its names, and the names before the
+// conditions.
 func (q query) run(t *table, rows []row) ([]map[string]any, error) {
 	switch hasFields, hasSelect := len(q.Fields) > 0, len(q.Select) > 0; {
 	case !hasFields && !hasSelect:
@@ -84,8 +84,8 @@ func (q query) checkNames(t *table) error {
 	return nil
 }
 
-// aggregates returns the numbers by function and field, such as avg_steps. What no
-// record has a value for is null, except for a count.
+// aggregates returns the numbers by function and field, such as avg_steps. If no record has a value the
+// number is null, except for a count.
 func aggregates(rows []row, list []aggregate) map[string]any {
 	result := make(map[string]any, len(list))
 	for _, a := range list {
@@ -150,8 +150,8 @@ func (t *table) describe() string {
 	return t.Doc + " Name the fields, or aggregate them with select. The fields are " + strings.Join(list, ", ") + "."
 }
 
-// inputSchema is that of every tool. What is said about fields and select together,
-// and about conditions, is said by the query itself.
+// inputSchema is the schema of every tool. The query itself checks fields and select together, and
+// conditions.
 //
 //go:embed query.schema.json
 var inputSchema json.RawMessage

@@ -15,13 +15,13 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// The regions that users are in.
+// The regions of users.
 const (
 	regionEU     = "eu-west"    // works
 	regionDown   = "us-east"    // its MCP server ends every connection
 	regionLegacy = "eu-central" // a proxy on the way loses the user
 	regionSilent = "sa-east"    // its MCP server never answers
-	regionBroker = "us-west"    // what stands before its MCP server answers 502
+	regionBroker = "us-west"    // a proxy before its MCP server answers 502
 	regionBusy   = "ap-east"    // its MCP server answers 503
 )
 
@@ -63,7 +63,7 @@ func newRegions(endpoint http.Handler, users directory, timeout time.Duration, l
 	return r, nil
 }
 
-// close ends the MCP servers.
+// close stops the MCP servers.
 func (r *regions) close() error {
 	r.client.CloseIdleConnections()
 	var err error
@@ -78,7 +78,7 @@ func failing(fault string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { loopback.Fail(w, r, fault) })
 }
 
-// withoutUser is a proxy that passes on the headers that it knows.
+// withoutUser is a proxy that only passes on headers that it knows.
 func withoutUser(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del(userHeader)
@@ -86,7 +86,7 @@ func withoutUser(next http.Handler) http.Handler {
 	})
 }
 
-// ServeHTTP passes a request on that the guard has let in.
+// ServeHTTP passes on a request that the guard has let in.
 func (r *regions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	region := r.users[req.Header.Get(userHeader)].region
 	proxy, ok := r.proxies[region]
@@ -105,7 +105,7 @@ func (r *regions) newProxy(target *url.URL) *httputil.ReverseProxy {
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.URL.Path = target.Scheme, target.Host, "/"
 			out.Out.Host = target.Host
-			out.Out.Header.Del(devIDHeader) // the credentials have done their work
+			out.Out.Header.Del(devIDHeader) // the credentials are no longer needed
 			out.Out.Header.Del(keyHeader)
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -120,11 +120,11 @@ func (r *regions) newProxy(target *url.URL) *httputil.ReverseProxy {
 	}
 }
 
-// broken returns what becomes of a request that has no answer. Every tool only reads:
-// whatever has come of it, nothing was changed.
+// broken returns the failure of a request without an answer. Every tool only reads: nothing was changed in
+// any case.
 func broken(err error) *recourse.Error {
 	e := recourse.From(err)
-	if e.Kind == recourse.KindInternal { // whatever it was, no answer came
+	if e.Kind == recourse.KindInternal { // no answer came, for whatever reason
 		e = recourse.Unreachable("The MCP server").CausedBy(err)
 	}
 	return e.WithEffect(recourse.EffectNone)

@@ -8,8 +8,7 @@ import (
 
 const sleep = "get_sleep_data"
 
-// Scenes returns a call for each failure of the contract that HTTP can have, behind
-// one that works.
+// Scenes returns a call that works, and then one for each failure of the contract that is possible over HTTP.
 func (s *System) Scenes() []systems.Scene {
 	where := func(condition string) string {
 		return `{"fields":["start_time","awakenings"],"where":` + condition + `}`

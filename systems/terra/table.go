@@ -13,7 +13,7 @@ import (
 //go:embed health.json
 var health []byte
 
-// table is what one tool queries.
+// table is the data of one tool.
 type table struct {
 	Title  string                         `json:"title"`
 	Doc    string                         `json:"doc"`
@@ -36,10 +36,10 @@ const (
 	typeText      = "text"
 )
 
-// row is a record by field. What the record lacks is not in it.
+// row is a record by field. Fields that the record lacks are absent.
 type row map[string]value
 
-// value is a value of a field: the one of its type, and as it is written.
+// value is a value of a field: the one of its type, and its original text.
 type value struct {
 	time   time.Time
 	number float64
@@ -52,7 +52,7 @@ func (v value) compare(other value) int {
 	return cmp.Or(v.time.Compare(other.time), cmp.Compare(v.number, other.number), cmp.Compare(v.text, other.text))
 }
 
-// read reads a value of the field; ok is false when it has another type.
+// read reads a value of the field; ok is false if it has another type.
 func (f field) read(raw json.RawMessage) (v value, ok bool) {
 	switch f.Type {
 	case typeNumber:

@@ -18,24 +18,24 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// contractName is the contract that the system keeps.
+// contractName is the contract that the system implements.
 const contractName = "terra"
 
-// Options change a System. The zero value is a good one.
+// Options change a System. The zero value is valid.
 type Options struct {
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
-	// PublicURL is the root under which clients know the gateway, such as
-	// https://api.example.com; "" means what their requests say.
+	// PublicURL is the root under which clients know the gateway, such as https://api.example.com; "" means
+	// the one in their requests.
 	PublicURL string
 	// Timeout is how long the MCP server of a region may take; 0 means 20 s.
 	Timeout time.Duration
-	// Client is who calls where there is no HTTP request, as on stdio; nil: nobody
-	// knows. A program takes it from its environment.
+	// Client is the caller if there is no HTTP request, as on stdio; nil: unknown. A program takes it from
+	// its environment.
 	Client *Client
 }
 
-// Client is who calls, and for which user.
+// Client is a caller, and the user whose data it reads.
 type Client struct{ DevID, APIKey, User string }
 
 // System is the gateway and the MCP servers behind it. Get one with New.
@@ -79,7 +79,7 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler returns the gateway.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring, to read Ada's data.
+// Entrance returns what a client of Handler must send to read Ada's data.
 func (s *System) Entrance() systems.Entrance {
 	return s.entrance(Ada, http.Header{devIDHeader: {DevID}, keyHeader: {APIKey}})
 }
@@ -88,7 +88,7 @@ func (s *System) entrance(user string, header http.Header) systems.Entrance {
 	return systems.Entrance{Path: strings.Replace(s.contract.Session.Path, "{user_id}", user, 1), Header: header}
 }
 
-// Close ends the MCP servers of the regions.
+// Close stops the MCP servers of the regions.
 func (s *System) Close() error { return s.regions.close() }
 
 func (s *System) newServer() *mcp.Server {
@@ -115,7 +115,7 @@ func (s *System) tool(t *table) mcp.ToolHandlerFor[query, answer] {
 	}
 }
 
-// answer is what the tools return.
+// answer is the result of the tools.
 type answer struct {
 	Data []map[string]any `json:"data" jsonschema:"one object for each record; of a select, one for all of them"`
 }
@@ -132,8 +132,8 @@ func (s *System) userOf(ctx context.Context, req *mcp.CallToolRequest) (string, 
 	return user, nil
 }
 
-// localUser checks the client of Options as the gateway checks those over HTTP, in
-// the same order. There is no HTTP answer to give: the same sentences are tool errors.
+// localUser checks the client of Options in the same order in which the gateway checks clients over HTTP.
+// Without an HTTP answer, the same sentences are tool errors.
 func (s *System) localUser(ctx context.Context) (string, error) {
 	c := s.options.Client
 	switch {
@@ -157,13 +157,13 @@ func (s *System) localUser(ctx context.Context) (string, error) {
 	return c.User, nil
 }
 
-// failure returns the failure whose sentence the contract has under code: where its
-// kind alone does not tell which sentence is meant.
+// failure returns the failure with the contract's sentence for code, for cases in which the kind alone does
+// not determine the sentence.
 func failure(code string, kind recourse.Kind) *recourse.Error {
 	return recourse.New(kind, "").WithCode(contractName, code)
 }
 
-// refusal returns a failure of who calls, and not of the server.
+// refusal returns a failure that is the caller's fault, not the server's.
 func refusal(code string, kind recourse.Kind) *recourse.Error {
 	return failure(code, kind).WithOrigin(recourse.OriginCaller)
 }

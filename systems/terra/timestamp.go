@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// isoDate and isoTime are the forms of dates and times in ISO 8601: extended with
-// separators, or basic without; a date of the calendar, of the week or of the year; a
-// time down to hours, minutes or seconds, the last of which may have a fraction.
+// isoDate and isoTime are the forms of dates and times in ISO 8601: extended with separators, or basic
+// without; a date of the calendar, of the week or of the year; a time in hours, minutes or seconds, the last
+// of which may have a fraction.
 var (
 	isoDate = regexp.MustCompile(`^(?:(\d{4})-(\d{2})(?:-(\d{2}))?|(\d{4})(\d{2})(\d{2})|` +
 		`(\d{4})-?W(\d{2})(?:-?([1-7]))?|(\d{4})-?(\d{3})|(\d{4}))$`)
 	isoTime = regexp.MustCompile(`^(\d{2})(?:(?::(\d{2})(?::(\d{2}))?|(\d{2})(\d{2})?))?(?:[.,](\d{1,9}))?(Z|[+-]\d{2}(?::?\d{2})?)?$`)
 )
 
-// parseTimestamp reads a point in time in a form of ISO 8601. One without a time is the
-// beginning of the day, one without a zone is UTC.
+// parseTimestamp reads a point in time in a form of ISO 8601. Without a time it is the beginning of the day,
+// and without a zone it is UTC.
 func parseTimestamp(text string) (time.Time, bool) {
 	date, clock, hasTime := strings.Cut(strings.ToUpper(text), "T")
-	if !hasTime { // RFC 3339 lets a space stand for the T
+	if !hasTime { // RFC 3339 allows a space instead of the T
 		date, clock, hasTime = strings.Cut(date, " ")
 	}
 	day, ok := parseDate(date)
@@ -40,7 +40,7 @@ func parseDate(text string) (time.Time, bool) {
 		if m[i] == "" {
 			return otherwise
 		}
-		n, _ := strconv.Atoi(m[i]) // they are digits
+		n, _ := strconv.Atoi(m[i]) // the expression only matches digits
 		return n
 	}
 	switch {
@@ -58,14 +58,14 @@ func parseDate(text string) (time.Time, bool) {
 	}
 }
 
-// dateOf returns a day of the calendar, if there is one.
+// dateOf returns a day of the calendar, if it exists.
 func dateOf(year, month, day int) (time.Time, bool) {
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	return t, int(t.Month()) == month && t.Day() == day
 }
 
-// weekDate returns a day of a week, which begins on Monday. The first week of a year is
-// that with the year's first Thursday.
+// weekDate returns a day of a week, which begins on Monday. The first week of a year is the one with the
+// year's first Thursday.
 func weekDate(year, week, day int) (time.Time, bool) {
 	const length = 7
 	inFirst := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
@@ -80,8 +80,8 @@ func span(hours, minutes, seconds int) time.Duration {
 	return time.Duration(hours*perHour+minutes*perMinute+seconds) * time.Second
 }
 
-// parseTime returns how long after midnight a time is, and how far its zone is ahead of
-// UTC. Where it has minutes, its form is that of its date, extended or basic.
+// parseTime returns a time's distance from midnight, and how far its zone is ahead of UTC. If it has minutes,
+// its form must be that of its date, extended or basic.
 func parseTime(text string, extended bool) (since, offset time.Duration, ok bool) {
 	m := isoTime.FindStringSubmatch(text)
 	if m == nil {
@@ -96,7 +96,7 @@ func parseTime(text string, extended bool) (since, offset time.Duration, ok bool
 	}
 	hours, minutes, seconds := number(m[1]), number(m[2]+m[4]), number(m[3]+m[5])
 	since = span(hours, minutes, seconds)
-	unit := time.Second // of the fraction: that of the last number
+	unit := time.Second // of the fraction, which belongs to the last number
 	switch {
 	case m[2]+m[4] == "":
 		unit = time.Hour
@@ -107,7 +107,7 @@ func parseTime(text string, extended bool) (since, offset time.Duration, ok bool
 		fraction, _ := strconv.ParseFloat("0."+m[6], 64)
 		since += time.Duration(fraction * float64(unit))
 	}
-	const day, mostMinutes, mostSeconds = 24 * time.Hour, 59, 60 // a leap second is the beginning of the next
+	const day, mostMinutes, mostSeconds = 24 * time.Hour, 59, 60 // a leap second is the beginning of the next minute
 	if minutes > mostMinutes || seconds > mostSeconds || since > day {
 		return 0, 0, false
 	}

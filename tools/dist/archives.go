@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// archives writes one for each platform: a zip file for Windows, a tar.gz for the others. All that is in it stands in a
-// folder of the archive's name.
+// archives writes one archive for each platform: a zip file for Windows, a tar.gz for the others. Its files
+// are in a folder with the archive's name.
 func archives(r *release, out string) error {
 	for _, p := range r.programs {
 		name := fmt.Sprintf("recourse_%s_%s_%s", strings.TrimPrefix(r.version, "v"), p.os, p.arch)
@@ -52,7 +52,7 @@ func gzipped(files []file, modified time.Time) ([]byte, error) {
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
-	err = w.Close() // which writes the rest
+	err = w.Close() // Close writes the rest
 	return b.Bytes(), err
 }
 
@@ -71,7 +71,7 @@ func tarred(files []file, modified time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := w.Close() // which writes the rest
+	err := w.Close() // Close writes the rest
 	return b.Bytes(), err
 }
 
@@ -90,11 +90,11 @@ func zipped(files []file, modified time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := w.Close() // which writes the rest
+	err := w.Close() // Close writes the rest
 	return b.Bytes(), err
 }
 
-// checksums writes those of all files, as sha256sum --check reads them.
+// checksums writes the checksums of all files, in the format of sha256sum --check.
 func checksums(_ *release, out string) error {
 	entries, err := os.ReadDir(out)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A platform is what a program is built for, in Go's words.
+// A platform is a target of a build, in Go's words.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
@@ -29,10 +29,10 @@ var all = []platform{
 
 // A release is what goes into everything that is built.
 type release struct {
-	version  string    // as the program states it, such as v1.2.3
+	version  string    // as the program reports it, such as v1.2.3
 	modified time.Time // of every file
 	programs []program
-	shared   []file // beside each program
+	shared   []file // in each archive and package
 }
 
 // A program is the one for a platform.
@@ -41,10 +41,10 @@ type program struct {
 
 	body     []byte
 	info     *debug.BuildInfo
-	licenses file // of what it is made of, which differs by platform
+	licenses file // of its modules, which differ by platform
 }
 
-// name returns that of the program's file.
+// name returns the name of the program's file.
 func (p program) name() string {
 	if p.os == "windows" {
 		return "recourse.exe"
@@ -52,14 +52,14 @@ func (p program) name() string {
 	return "recourse"
 }
 
-// A file is one of an archive.
+// A file is a file of an archive.
 type file struct {
 	name string // with slashes
 	body []byte
 	mode fs.FileMode
 }
 
-// completions are the shells that the program completes commands for, and the files that they look for.
+// completions are the shells for which the program has completions, and the file names that they expect.
 var completions = []struct{ shell, file string }{
 	{"bash", "recourse.bash"}, {"zsh", "_recourse"}, {"fish", "recourse.fish"},
 }
@@ -100,7 +100,7 @@ func build(ctx context.Context, root, work string, platforms []platform) (*relea
 	return r, nil
 }
 
-// collect reads the files that stand beside the program.
+// collect reads the files that go with the program.
 func (r *release) collect(ctx context.Context, root, work string) error {
 	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"} {
 		body, err := os.ReadFile(filepath.Join(root, name))
@@ -123,14 +123,14 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 	return nil
 }
 
-// beside returns the files that stand beside a program, in the order of their names.
+// beside returns the files that go with a program, sorted by name.
 func (r *release) beside(p program) []file {
 	files := append(slices.Clone(r.shared), p.licenses)
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return files
 }
 
-// compile builds the program for a platform, unless that has been done, and returns its path.
+// compile builds the program for a platform, unless it is already built, and returns its path.
 func compile(ctx context.Context, root, work string, p platform) (string, error) {
 	path := filepath.Join(work, p.os+"_"+p.arch)
 	if _, err := os.Stat(path); err == nil {
@@ -155,8 +155,8 @@ func output(ctx context.Context, dir string, env []string, name string, args ...
 	return out, nil
 }
 
-// version returns the version that Go has stamped into a program: that of the commit's tag, or one made of its time and
-// hash.
+// version returns the version that Go has recorded in a program: that of the commit's tag, or one made from
+// its time and hash.
 func version(info *debug.BuildInfo) string {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
@@ -164,10 +164,10 @@ func version(info *debug.BuildInfo) string {
 	return "v0.0.0-devel"
 }
 
-// earliest is the first moment that a zip file can name.
+// earliest is the earliest time that a zip file can hold.
 var earliest = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// modified returns the time that files bear.
+// modified returns the modification time of the files.
 func modified(info *debug.BuildInfo) (time.Time, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
@@ -186,7 +186,7 @@ func modified(info *debug.BuildInfo) (time.Time, error) {
 
 var isLicense = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// licenses returns those of the modules that a program is made of, and of Go.
+// licenses returns the licenses of a program's modules, and of Go.
 func licenses(ctx context.Context, root string, info *debug.BuildInfo) ([]byte, error) {
 	goroot, err := output(ctx, root, nil, "go", "env", "GOROOT")
 	if err != nil {

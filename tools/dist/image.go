@@ -21,8 +21,8 @@ import (
 // nobody is the user that the program runs as in a container.
 const nobody = "65532:65532"
 
-// image writes the layout of an OCI image for the Linux platforms, as one tar archive. In it are the program and its
-// licenses, and nothing else: the program brings the certificates that it needs.
+// image writes an OCI image layout for the Linux platforms, as one tar archive. It only contains the program
+// and its licenses: the program includes the certificates that it needs.
 func image(r *release, out string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	found := false
@@ -66,7 +66,7 @@ func image(r *release, out string) error {
 	return save(out, "recourse_"+strings.TrimPrefix(r.version, "v")+"_image.tar", body)
 }
 
-// image returns the one for a platform.
+// image returns the image for a platform.
 func (r *release) image(p program) (v1.Image, error) {
 	content := []file{{name: "usr/bin/recourse", body: p.body, mode: 0o755}}
 	for _, f := range r.beside(p) {
@@ -108,7 +108,7 @@ func (r *release) image(p program) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// read returns the files below a folder, in the order of their names.
+// read returns the files below a folder, sorted by name.
 func read(dir string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {

@@ -1,10 +1,10 @@
-// Command dist builds what a release consists of: archives for six platforms, packages for Debian and Red Hat, an
-// image, a bill of materials, and the checksums of all of them.
+// Command dist builds a release: archives for six platforms, packages for Debian and Red Hat, an image, a
+// bill of materials, and the checksums of all of them.
 //
 //	go run . -out ../../dist
 //
-// The same commit, built with the same version of Go, gives the same bytes: every file bears the commit's time, and
-// everything comes in a fixed order. SOURCE_DATE_EPOCH, in seconds since 1970, sets another time.
+// The same commit, built with the same version of Go, gives the same bytes: every file has the commit's time,
+// and everything has a fixed order. SOURCE_DATE_EPOCH, in seconds since 1970, sets another time.
 package main
 
 import (
@@ -63,10 +63,11 @@ func run(ctx context.Context, root, out, only string) error {
 	if err := each(r, out, archives, packages, image, materials); err != nil {
 		return err
 	}
-	return checksums(r, out) // of all that the others have written
+	return checksums(r, out) // of everything that the others have written
 }
 
-// each has all of them write at the same time: most of it goes into compressing, each on one processor.
+// each runs all writers at the same time: most of the time goes into compression, which uses one processor
+// each.
 func each(r *release, out string, writers ...func(*release, string) error) error {
 	errs := make([]error, len(writers))
 	var work sync.WaitGroup
@@ -77,7 +78,7 @@ func each(r *release, out string, writers ...func(*release, string) error) error
 	return errors.Join(errs...)
 }
 
-// choose returns the platforms of a list, or all of them.
+// choose returns the platforms in a list, or all of them.
 func choose(only string) ([]platform, error) {
 	if only == "" {
 		return all, nil
@@ -98,10 +99,10 @@ func choose(only string) ([]platform, error) {
 	return chosen, nil
 }
 
-// mark stands in each folder that dist has made, which it may remove therefore.
+// mark is a file in each folder that dist has made, and may therefore remove.
 const mark = "SHA256SUMS"
 
-// prepare makes an empty folder. One that dist has not made is left alone.
+// prepare makes an empty folder. A folder that dist has not made is left alone.
 func prepare(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -116,12 +117,12 @@ func prepare(dir string) error {
 			return err
 		}
 	}
-	return os.MkdirAll(dir, 0o755) //nolint:gosec // what is released is for everybody
+	return os.MkdirAll(dir, 0o755) //nolint:gosec // a release is public
 }
 
 // save writes a file of the release.
 func save(out, name string, body []byte) error {
-	return os.WriteFile(filepath.Join(out, name), body, 0o644) //nolint:gosec // what is released is for everybody
+	return os.WriteFile(filepath.Join(out, name), body, 0o644) //nolint:gosec // a release is public
 }
 
 // list prints what has been built.

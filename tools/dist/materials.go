@@ -11,7 +11,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// materials writes the bill of materials, in CycloneDX's JSON: what Go has noted in the programs of which modules they are made.
+// materials writes the bill of materials, in CycloneDX's JSON: the modules that Go has recorded in the
+// programs.
 func materials(r *release, out string) error {
 	name := "recourse_" + strings.TrimPrefix(r.version, "v") + "_sbom.cdx.json"
 	bom := cdx.NewBOM()
@@ -37,7 +38,7 @@ func materials(r *release, out string) error {
 	return save(out, name, body.Bytes())
 }
 
-// modules returns those that any of the programs is made of, in the order of their paths.
+// modules returns the modules of all programs, sorted by path.
 func (r *release) modules() []*debug.Module {
 	all := map[string]*debug.Module{}
 	for _, p := range r.programs {

@@ -55,7 +55,7 @@ func packages(r *release, out string) error {
 	return nil
 }
 
-// describe returns what is in a package and what it says of itself. The files are written to work first.
+// describe returns the content and the metadata of a package. The files are written to work first.
 func (r *release) describe(p program, work, zsh string) (*nfpm.Info, error) {
 	contents := files.Contents{}
 	add := func(to string, body []byte, mode os.FileMode) error {

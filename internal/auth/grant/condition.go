@@ -22,7 +22,7 @@ type Condition struct {
 	usesArgs bool
 }
 
-// environment is what an expression can name.
+// environment is what an expression can refer to.
 type environment struct {
 	Caller   caller         `expr:"caller"`
 	Tool     string         `expr:"tool"`
@@ -38,20 +38,20 @@ type caller struct {
 }
 
 const (
-	// maxNodes bounds an expression, and maxArguments the bytes of arguments that one is evaluated for.
+	// maxNodes limits an expression, and maxArguments the bytes of arguments for which one is evaluated.
 	maxNodes     = 200
 	maxArguments = 64 << 10
-	// memoryBudget bounds the items that an evaluation makes.
+	// memoryBudget limits the items that an evaluation creates.
 	memoryBudget = 10_000
 )
 
-// functions are those of the language that take time in proportion to what they are given.
+// functions are the functions of the language that take time in proportion to their input.
 var functions = []string{
 	"len", "all", "any", "none", "one", "count", "lower", "upper", "trim", "hasPrefix", "hasSuffix",
 	"int", "float", "string", "type", "abs",
 }
 
-// Compile makes a condition of an expression, such as args.org == caller.org.
+// Compile makes a condition from an expression, such as args.org == caller.org.
 func Compile(text string) (*Condition, error) {
 	options := []expr.Option{expr.Env(environment{}), expr.AsBool(), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins()}
 	for _, name := range functions {
@@ -84,7 +84,7 @@ func namesArguments(n ast.Node) bool {
 	return ok && (name.Value == "args" || name.Value == "$env")
 }
 
-// bounded refuses what could take more time than in proportion to the arguments.
+// bounded refuses expressions that could take more time than in proportion to the arguments.
 func bounded(root ast.Node) error {
 	var err error
 	ast.Find(root, func(n ast.Node) bool {
@@ -124,10 +124,11 @@ func boundedNode(n ast.Node) error {
 
 func isText(n ast.Node) bool { _, ok := n.(*ast.StringNode); return ok }
 
-// isList reports whether a node may stand for a list: it is not the argument object itself, of which `in` looks up a name.
+// isList reports whether a node may be a list: anything but the argument object itself, in which `in` looks
+// up a name.
 func isList(n ast.Node) bool { name, ok := n.(*ast.IdentifierNode); return !ok || name.Value != "args" }
 
-// arguments are those of a call, read for the first condition that needs them.
+// arguments are the arguments of a call, read when the first condition needs them.
 type arguments struct {
 	raw  json.Value
 	read map[string]any
@@ -155,7 +156,7 @@ func (a *arguments) get() (map[string]any, error) {
 	return a.read, a.err
 }
 
-// numbers replaces numbers by those of the language, whole ones without going through float64.
+// numbers replaces numbers by those of the language, integers without going through float64.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case stdjson.Number:
@@ -165,7 +166,7 @@ func numbers(v any) any {
 		if f, err := v.Float64(); err == nil && !math.IsInf(f, 0) {
 			return f
 		}
-		return string(v) // which no number equals
+		return string(v) // equal to no number
 	case []any:
 		for i := range v {
 			v[i] = numbers(v[i])
@@ -178,7 +179,7 @@ func numbers(v any) any {
 	return v
 }
 
-// holds reports whether the condition is met. One that cannot be evaluated is not.
+// holds reports whether the condition is met. If it cannot be evaluated, it is not met.
 func (c *Condition) holds(who *authn.Identity, use *Use, args *arguments) (bool, error) {
 	env := environment{
 		Caller: caller{Name: who.Name, Org: who.Org, Roles: who.Roles, Scopes: who.Scopes}, Tool: use.Tool, ReadOnly: use.ReadOnly,

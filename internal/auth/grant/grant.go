@@ -9,11 +9,11 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A Grant lets some callers do something. It holds for a caller who meets all that it asks.
+// A Grant lets some callers do something. It applies to a caller who meets all of its requirements.
 type Grant struct {
-	Callers []string // of these names; none: of any
-	Orgs    []string // of these organisations; none: of any
-	Roles   []string // with one of these roles; none: with any
+	Callers []string // with one of these names; none: any
+	Orgs    []string // of one of these organisations; none: any
+	Roles   []string // with one of these roles; none: any
 	Scopes  []string // with all of these scopes
 
 	Tools     []string // patterns of the tools that they may call
@@ -22,10 +22,10 @@ type Grant struct {
 	Resources bool // whether they may read resources
 }
 
-// Grants are those of an endpoint. What none of them lets a caller do is refused.
+// Grants are the grants of an endpoint. What none of them allows is refused.
 type Grants []Grant
 
-// Conditional reports whether some of them hold under a condition only.
+// Conditional reports whether some of them only apply under a condition.
 func (all Grants) Conditional() bool {
 	return slices.ContainsFunc(all, func(g Grant) bool { return g.When != nil })
 }
@@ -33,7 +33,7 @@ func (all Grants) Conditional() bool {
 // A Decision is whether a caller may do something.
 type Decision struct {
 	Allowed bool
-	Lacks   []string // the scopes with which it would be allowed; nil: it is not for scopes
+	Lacks   []string // the scopes that would allow it; nil: scopes would not
 	Cause   error    // why a condition could not be checked, for the log
 }
 
@@ -42,12 +42,12 @@ type Use struct {
 	Tool      string // to call; "": none
 	ReadOnly  bool   // the tool only reads
 	Arguments json.Value
-	Listing   bool // it only asks whether the tool could be called, with arguments to come
+	Listing   bool // it only asks whether the tool could be called; the arguments follow later
 
 	Prompts, Resources bool
 }
 
-// Decide decides whether a caller may do that.
+// Decide reports whether a caller may do that.
 func (all Grants) Decide(who *authn.Identity, use *Use) (d Decision) {
 	var args *arguments
 	for i := range all {
@@ -78,14 +78,14 @@ func (all Grants) Decide(who *authn.Identity, use *Use) (d Decision) {
 	return d
 }
 
-// isFor reports whether the grant is for a caller, given the scopes.
+// isFor reports whether the grant is for a caller, apart from the scopes.
 func (g *Grant) isFor(who *authn.Identity) bool {
 	return (g.Callers == nil || slices.Contains(g.Callers, who.Name)) &&
 		(g.Orgs == nil || who.Org != "" && slices.Contains(g.Orgs, who.Org)) &&
 		(g.Roles == nil || slices.ContainsFunc(g.Roles, func(role string) bool { return slices.Contains(who.Roles, role) }))
 }
 
-// covers reports whether the grant is about that, given the arguments.
+// covers reports whether the grant is for that use, apart from the arguments.
 func (g *Grant) covers(use *Use) bool {
 	switch {
 	case use.Prompts && g.Prompts, use.Resources && g.Resources:

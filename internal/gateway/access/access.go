@@ -1,4 +1,4 @@
-// Package access is who may call an endpoint, by the entries of access control that its entry names.
+// Package access decides who may call an endpoint, by the entries of access control that its entry names.
 package access
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// An Access is who may call an endpoint. A nil one lets in everybody. It does not change.
+// An Access decides who may call an endpoint. A nil one lets everybody in. It is immutable.
 type Access struct {
 	said said
 	who  authn.Authenticator
@@ -28,7 +28,7 @@ type Access struct {
 	scopes  []string // required of every token
 }
 
-// said is all of a configuration that an access depends on.
+// said is the part of a configuration that an access depends on.
 type said struct {
 	entries []config.Access
 	names   []string
@@ -38,14 +38,14 @@ type said struct {
 // Sources are where keys are looked up.
 type Sources struct {
 	Issuers *auth.Issuers // of tokens
-	Keys    auth.KeyStore // nil: there are none but those of the configuration
+	Keys    auth.KeyStore // nil: only those of the configuration
 }
 
-// New returns the access of an entry that names entries of access control; nil: it names none. old is the one of that entry
-// before, which is kept where nothing has changed, with the tokens that it has verified.
+// New returns the access of an entry that names entries of access control; nil: it names none. old is the
+// entry's previous access, which is kept, with the tokens that it has verified, if nothing has changed.
 func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Access, error) {
 	if len(names) == 0 {
-		return nil, nil //nolint:nilnil // there is none, which is no error
+		return nil, nil //nolint:nilnil // no access, which is not an error
 	}
 	a := &Access{said: said{names: names, proxies: cfg.TrustedProxies}}
 	var all auth.AnyOf
@@ -96,7 +96,7 @@ func (a *Access) add(sources Sources, name string, entry *config.Access) authn.A
 	return auth.BearerKeys{Keys: keys}
 }
 
-// tokenRule returns which tokens an entry accepts.
+// tokenRule returns the rule for the tokens that an entry accepts.
 func tokenRule(name string, j *config.AccessJWT) auth.TokenRule {
 	rule := auth.TokenRule{
 		Access: name, Issuer: j.Issuer, Audiences: j.Audience, Leeway: j.Leeway, Scopes: j.Scopes,
@@ -108,7 +108,7 @@ func tokenRule(name string, j *config.AccessJWT) auth.TokenRule {
 	return rule
 }
 
-// NewLogins returns where the callers of entries of access control sign in on pages.
+// NewLogins returns the logins with which callers of entries of access control sign in on pages.
 func NewLogins(cfg *config.Config, issuers *auth.Issuers) map[string]*auth.Login {
 	logins := map[string]*auth.Login{}
 	for _, entry := range cfg.Access {
@@ -124,7 +124,7 @@ func NewLogins(cfg *config.Config, issuers *auth.Issuers) map[string]*auth.Login
 
 // Authenticate implements [authn.Authenticator].
 func (a *Access) Authenticate(r *http.Request) (authn.Identity, error) {
-	return a.who.Authenticate(r) //nolint:wrapcheck // it says all that there is to say
+	return a.who.Authenticate(r) //nolint:wrapcheck // it says everything already
 }
 
 // Accepts reports whether an entry of access control lets callers in.
@@ -133,7 +133,8 @@ func (a *Access) Accepts(entry string) bool { return a != nil && slices.Contains
 // HasIssuer reports whether clients can sign in somewhere.
 func (a *Access) HasIssuer() bool { return a != nil && len(a.issuers) > 0 }
 
-// Again returns why the caller of a request would not be let in now. That nothing can be found out is no reason.
+// Again returns why the caller of a request would not be let in now. If that cannot be determined, it returns
+// nil.
 func (a *Access) Again(r *http.Request) *auth.Refusal {
 	_, err := a.who.Authenticate(r)
 	if err == nil {
@@ -148,8 +149,9 @@ func (a *Access) Again(r *http.Request) *auth.Refusal {
 	}
 }
 
-// Challenge returns the WWW-Authenticate that tells a client what to bring (RFC 6750, section 3; MCP, "Authorization"). code is the
-// error of a token that was understood, and metadata the URL at which the metadata of the endpoint are.
+// Challenge returns the WWW-Authenticate that tells a client what to send (RFC 6750, section 3; MCP,
+// "Authorization"). code is the error of a token that was understood, and metadata the URL of the endpoint's
+// metadata.
 func (a *Access) Challenge(code string, no *auth.Refusal, metadata string) string {
 	if !a.bearer && len(a.headers) > 0 {
 		return "ApiKey " + door.Param("headers", strings.ToLower(strings.Join(a.headers, " ")))
@@ -174,10 +176,12 @@ func (a *Access) Challenge(code string, no *auth.Refusal, metadata string) strin
 	return strings.TrimSpace("Bearer " + strings.Join(params, ", "))
 }
 
-// MetadataPath is where the metadata of protected resources are (RFC 9728, section 3), before the path of the resource.
+// MetadataPath is the path of the metadata of protected resources (RFC 9728, section 3), before the path of
+// the resource.
 const MetadataPath = "/.well-known/oauth-protected-resource"
 
-// Metadata returns those of an endpoint as a protected resource (RFC 9728), which name the issuer where clients sign in.
+// Metadata returns the metadata of an endpoint as a protected resource (RFC 9728), which names the issuer
+// where clients sign in.
 func (a *Access) Metadata(resource, title string, grants []config.Grant) ([]byte, error) {
 	scopes := slices.Clone(a.scopes)
 	for i := range grants {

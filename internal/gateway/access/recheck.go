@@ -13,25 +13,25 @@ import (
 // recheckEvery is how often the credentials behind a long call or an open stream are verified again.
 const recheckEvery = 10 * time.Second
 
-// A Verifier tells why the caller of a request would not be let in now; nil: it would.
+// A Verifier returns why the caller of a request would not be let in now; nil: it would be.
 type Verifier interface {
 	Again(r *http.Request) *auth.Refusal
 }
 
-// A Recheck verifies the caller of a call again while the call is under way, and ends the call when its credentials have expired
-// or been revoked. It can be used again when it has been stopped. Like that of a deadline, its timer is set again only when
-// it goes off.
+// A Recheck verifies the caller of a call again during the call, and ends the call when its credentials have
+// expired or been revoked. It can be reused after it was stopped. Like a deadline's, its timer is only set
+// again when it fires.
 type Recheck struct {
 	mu     sync.Mutex
 	timer  *time.Timer
-	set    bool // the timer is
+	set    bool // the timer is set
 	by     Verifier
-	r      *http.Request // nil: nobody is watched
+	r      *http.Request // nil: not watching
 	since  time.Time
 	cancel context.CancelCauseFunc // ends the call
 }
 
-// Start watches the caller of a request that has come then.
+// Start watches the caller of a request that came at since.
 func (k *Recheck) Start(r *http.Request, since time.Time, by Verifier) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +46,7 @@ func (k *Recheck) Start(r *http.Request, since time.Time, by Verifier) {
 	k.set = true
 }
 
-// Ends says how the call is ended. It is not for calls that nobody watches.
+// Ends sets how the call is ended. It has no effect on a call that is not watched.
 func (k *Recheck) Ends(cancel context.CancelCauseFunc) {
 	if k.r == nil { // only the call itself changes r, so it may read r without the lock
 		return
@@ -102,7 +102,7 @@ func Lapsed(ctx context.Context) *auth.Refusal {
 	if ctx == nil || ctx.Err() == nil {
 		return nil
 	}
-	if l, ok := context.Cause(ctx).(*lapse); ok { //nolint:errorlint // it is given as it is
+	if l, ok := context.Cause(ctx).(*lapse); ok { //nolint:errorlint // the cause is stored unwrapped
 		return l.no
 	}
 	return nil

@@ -10,26 +10,26 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Deadline ends a context when a call has shown no sign of life for a time, and at the
-// latest after another. While the server waits for its client, whom it has asked something,
-// only the latter counts. It can be used again when it has been stopped.
+// A Deadline ends a context when a call has shown no sign of life for some time, and at the latest after a
+// maximum time. While the server waits for an answer from its client, only the maximum counts. It can be
+// reused after it was stopped.
 //
-// A timer that goes off too early is set again when it does. To set it for each call would
-// cost more, and wake a thread that waits for the network.
+// A timer that fires too early is set again then. Setting it for each call would cost more, and wake a thread
+// that waits for the network.
 type Deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
-	fires  time.Time               // the timer; zero: it does not run
-	cancel context.CancelCauseFunc // nil: it does not run
+	fires  time.Time               // the timer; zero: not running
+	cancel context.CancelCauseFunc // nil: not running
 	cause  func(within time.Duration) error
 	quiet  time.Duration
 	most   time.Duration
-	ends   time.Time // as it stands
-	last   time.Time // at which it ends whatever happens
+	ends   time.Time // the current end
+	last   time.Time // when it ends in any case
 	asking int       // questions that the client has not answered yet
 }
 
-// Start begins the time. At its end cancel is called with what cause makes of it.
+// Start starts the time. When it is over, cancel is called with the result of cause.
 func (d *Deadline) Start(quiet, most time.Duration, cancel context.CancelCauseFunc, cause func(within time.Duration) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *Deadline) move(ends time.Time) {
 	}
 }
 
-// end ends the context when its time has come.
+// end ends the context if its time is over.
 func (d *Deadline) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,28 +66,28 @@ func (d *Deadline) end() {
 		return
 	}
 	within := d.quiet
-	if !d.ends.Before(d.last) { // no sign of life could have made it any longer
+	if !d.ends.Before(d.last) { // no sign of life could have extended it
 		within = d.most
 	}
 	d.cancel(d.cause(within))
 	d.cancel = nil
 }
 
-// Stop ends the deadline, but not the context.
+// Stop stops the deadline without ending the context.
 func (d *Deadline) Stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cancel, d.cause = nil, nil
 }
 
-// Alive notes a sign of life.
+// Alive records a sign of life.
 func (d *Deadline) Alive() { d.note(0, false) }
 
-// Suspend notes that the server waits for its client, until its next sign of life.
+// Suspend records that the server waits for its client, until its next sign of life.
 func (d *Deadline) Suspend() { d.note(0, true) }
 
-// note notes a sign of life, a change in the number of open questions, and whether the
-// server waits for its client in any case.
+// note records a sign of life, a change in the number of open questions, and whether the server waits for its
+// client in any case.
 func (d *Deadline) note(asking int, waits bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,18 +102,17 @@ func (d *Deadline) note(asking int, waits bool) {
 	d.move(ends)
 }
 
-// Left returns the time until the end, as it stands.
+// Left returns the time until the current end.
 func (d *Deadline) Left() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Until(d.ends)
 }
 
-// maxQuestions bounds the open questions to a client whose answers are looked for.
+// maxQuestions limits the open questions to a client whose answers are looked for.
 const maxQuestions = 256
 
-// Questions are those that a server has asked a client in the course of calls. The
-// zero value is none.
+// Questions are the questions that a server has asked a client during calls. The zero value is empty.
 type Questions struct {
 	mu   sync.Mutex
 	open []question
@@ -124,8 +123,8 @@ type question struct {
 	of *Deadline // of the call that waits for the answer
 }
 
-// Ask notes that a call waits for the answer to a question: until that comes, or to
-// its last moment where there are too many.
+// Ask records that a call waits for the answer to a question: until it comes, or to the call's last moment if
+// there are too many questions.
 func (q *Questions) Ask(id wire.ID, of *Deadline) {
 	of.note(1, true)
 	q.mu.Lock()
@@ -135,7 +134,7 @@ func (q *Questions) Ask(id wire.ID, of *Deadline) {
 	}
 }
 
-// Answer notes that the client has answered the question with that id.
+// Answer records that the client has answered the question with that id.
 func (q *Questions) Answer(id wire.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// busyWait is how long a client is told to wait when nothing says when there is room again.
+// busyWait is the Retry-After when it is unknown when there will be room again.
 const busyWait = time.Second
 
-// A Call is one that limits count.
+// A Call is a call that limits count.
 type Call interface {
 	// Tool returns the tool that is called.
 	Tool() string
-	// Key returns the key of the calls that a limit counts together with this one.
+	// Key returns the key under which a limit counts this call together with others.
 	Key(of *config.Limit) limit.Key
-	// Waits is called before the call waits for its turn, and what it returns after the wait.
+	// Waits is called before the call waits for its turn, and its result after the wait.
 	Waits() (waited func())
 }
 
-// An Allowance is what a call takes of its endpoint's limits. The zero value has taken nothing.
+// An Allowance is what a call uses of its endpoint's limits. The zero value has used nothing.
 type Allowance struct {
 	Refused string // the name of the limit that refused the call
 
@@ -45,7 +45,7 @@ type admission struct {
 	key  limit.Key
 }
 
-// Clear resets a for another call: only its memory is kept.
+// Clear resets a for another call, and only keeps its memory.
 func (a *Allowance) Clear() {
 	clear(a.charges)
 	clear(a.rates)
@@ -56,7 +56,7 @@ func (a *Allowance) Clear() {
 // Counts reports whether the call has been charged.
 func (a *Allowance) Counts() bool { return len(a.charges) > 0 }
 
-// Enter waits until the call may proceed, or says why it may not.
+// Enter waits until the call may proceed, or returns why it may not.
 func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c Call) *recourse.Error {
 	for i := range l.gates {
 		g := &l.gates[i]
@@ -96,7 +96,7 @@ func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 		}).CausedBy(err)
 }
 
-// Charge counts the call in all windows, or says why it may not pass.
+// Charge counts the call in all windows, or returns why it may not pass.
 func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c Call, now time.Time) *recourse.Error {
 	for i := range l.rates {
 		if r := &l.rates[i]; r.Counts(c.Tool()) {
@@ -120,8 +120,8 @@ func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits
 	return a.exceeded()
 }
 
-// exceeded returns the refusal of a call for which a window has no room. The window that has room last is the
-// binding one.
+// exceeded returns the refusal of a call for which a window has no room. The window that has room last
+// decides.
 func (a *Allowance) exceeded() *recourse.Error {
 	binding := -1
 	for i := range a.charges {
@@ -144,7 +144,7 @@ func (a *Allowance) exceeded() *recourse.Error {
 	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithMessage("The limit of %s in %s has been reached.", callsOf(w.Calls), recourse.FormatWait(w.Length)).
 		With(func(r *recourse.Error) {
-			// Whole seconds, so that every form of the wait says the same.
+			// Whole seconds, so that all forms of the wait agree.
 			r.Quotas, r.RetryAfter = quotas, (quotas[0].ResetAt.Sub(a.at) + time.Second - 1).Truncate(time.Second)
 		})
 }
@@ -173,8 +173,8 @@ func (a *Allowance) GiveBack(ctx context.Context, counter limit.Counter) bool {
 	return true
 }
 
-// TellRemaining says in headers what a call that has passed leaves. The single values are those of the
-// shortest window.
+// TellRemaining writes headers with what remains after a call that has passed. The single values are those of
+// the shortest window.
 func (a *Allowance) TellRemaining(h http.Header) {
 	quotas, shortest := make([]recourse.Quota, len(a.charges)), 0
 	for i := range a.charges {
@@ -185,7 +185,7 @@ func (a *Allowance) TellRemaining(h http.Header) {
 	tell(h, quotas, shortest, a.at, a.at)
 }
 
-// partition says whose allowance is counted under a key, as far as that is known.
+// partition returns whose allowance is counted under a key, as far as that is known.
 func partition(key limit.Key) string {
 	var parts []string
 	for _, part := range []string{key.Org, key.Name, key.Tool} {

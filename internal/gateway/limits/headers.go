@@ -34,7 +34,7 @@ func TellRefusal(h http.Header, e *recourse.Error, now time.Time) {
 }
 
 // tell writes quotas into headers; the single values are those of one of them. Reset is when more is
-// available of quotas that state no time themselves.
+// available of quotas that have no time of their own.
 func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time) {
 	if len(quotas) == 0 {
 		return

@@ -1,4 +1,5 @@
-// Package limits says how much an endpoint lets its callers take: calls in a window of time, and calls at once.
+// Package limits defines how much an endpoint allows its callers: calls in a window of time, and calls at
+// once.
 package limits
 
 import (
@@ -10,9 +11,9 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// Limits are the limits of an endpoint. They do not change.
+// Limits are the limits of an endpoint. They are immutable.
 type Limits struct {
-	Headers bool // successes report what remains
+	Headers bool // successful answers report what remains
 
 	rates []rate
 	gates []gate
@@ -49,7 +50,7 @@ func New(entry *config.Server) *Limits {
 	return l
 }
 
-// Counting is what limits are counted with. It survives reloads, so that counts do not start over.
+// Counting holds the counters of limits. It survives reloads, so that counts do not start over.
 type Counting struct {
 	gate   limit.Gate
 	memory *limit.Memory
@@ -58,7 +59,7 @@ type Counting struct {
 	log    *slog.Logger
 }
 
-// NewCounting returns what counts in memory, and in Redis, which has to answer within a time.
+// NewCounting returns counters in memory, and in Redis, which must answer within a time.
 func NewCounting(within time.Duration, log *slog.Logger) *Counting {
 	return &Counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}, within: within, log: log}
 }
@@ -86,7 +87,7 @@ func (n *Counting) Counter(cfg, old *config.Config, counter limit.Counter) (limi
 	return limit.NewShared(inRedis, memory, n.log), nil
 }
 
-// Keep drops what none of the limits counts, some of which may be nil.
+// Keep drops the counters that none of the limits uses. Some of all may be nil.
 func (n *Counting) Keep(all []*Limits) {
 	var windows []*limit.Window
 	for _, l := range all {
@@ -100,7 +101,7 @@ func (n *Counting) Keep(all []*Limits) {
 	n.memory.Keep(windows)
 }
 
-// Waiting returns how many calls wait for others of the same caller to end.
+// Waiting returns how many calls wait for other calls of the same caller to end.
 func (n *Counting) Waiting() int { return n.gate.Waiting() }
 
 // Close ends the connections to Redis.

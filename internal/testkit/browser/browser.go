@@ -1,4 +1,4 @@
-// Package browser looks at pages in a real Chromium, as a person does.
+// Package browser opens pages in a real Chromium.
 package browser
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// patience is how long a page may take to become what a test waits for.
+// patience is how long a page may take to reach the state that a test waits for.
 const patience = 15 * time.Second
 
-// A Tab is a page with cookies of its own. The test that opened it fails when it ends if a script of the page has thrown, or its
-// Content-Security-Policy has refused something.
+// A Tab is a page with cookies of its own. At its end, the test that opened it fails if a script of the page
+// has thrown, or if its Content-Security-Policy has blocked something.
 type Tab struct {
 	tb  testing.TB
 	ctx context.Context
@@ -33,11 +33,11 @@ type Tab struct {
 	faults []string
 }
 
-// Open opens a tab in the browser that all tests of the process share. Where there is no Chromium, it skips the test; with CI=true
-// that is a failure instead.
+// Open opens a tab in the browser that all tests of the process share. Without a Chromium, it skips the test;
+// with CI=true that is a failure instead.
 func Open(tb testing.TB) *Tab {
 	tb.Helper()
-	life, end := context.WithCancel(context.WithoutCancel(tb.Context())) // each step has a patience of its own
+	life, end := context.WithCancel(context.WithoutCancel(tb.Context())) // each step has a timeout of its own
 	tb.Cleanup(end)
 	allocator, leave := remote.NewAllocator(life, testkit.Chromium(tb), remote.NoModifyURL)
 	tb.Cleanup(leave)
@@ -59,7 +59,7 @@ func Open(tb testing.TB) *Tab {
 	return t
 }
 
-// hear collects what goes wrong in the page.
+// hear collects faults in the page.
 func (t *Tab) hear(event any) {
 	fault := ""
 	switch e := event.(type) {
@@ -78,7 +78,7 @@ func (t *Tab) hear(event any) {
 	t.faults = append(t.faults, fault)
 }
 
-// exception returns what a script has thrown.
+// exception returns the exception of a script.
 func exception(of *runtime.ExceptionDetails) string {
 	if of.Exception != nil && of.Exception.Description != "" {
 		return of.Text + " " + of.Exception.Description
@@ -86,7 +86,7 @@ func exception(of *runtime.ExceptionDetails) string {
 	return of.Text
 }
 
-// Faults returns what has gone wrong in the page since it was asked last.
+// Faults returns the page's faults since the last call.
 func (t *Tab) Faults() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +128,7 @@ func (t *Tab) Press(keys string) {
 	t.do("press keys", chromedp.KeyEvent(keys))
 }
 
-// Await waits until an expression of JavaScript is true, on this page or on the one that it leads to.
+// Await waits until a JavaScript expression is true, on this page or on the page that it leads to.
 func (t *Tab) Await(expression string) {
 	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
@@ -139,14 +139,14 @@ func (t *Tab) Await(expression string) {
 			return
 		}
 		select {
-		case <-time.After(20 * time.Millisecond): // an error may come of a page that is going
+		case <-time.After(20 * time.Millisecond): // a page that is being left may cause an error
 		case <-ctx.Done():
 			t.tb.Fatalf("browser: await %s: %v\nthe page: %.2000s", expression, err, Value[string](t, "document.body?.innerText ?? ''"))
 		}
 	}
 }
 
-// Value returns the value of an expression of JavaScript, which may be a promise.
+// Value returns the value of a JavaScript expression, which may be a promise.
 func Value[T any](t *Tab, expression string) T {
 	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
@@ -158,13 +158,13 @@ func Value[T any](t *Tab, expression string) T {
 	return value
 }
 
-// Size makes the window so many pixels wide and high.
+// Size sets the window's width and height in pixels.
 func (t *Tab) Size(width, height int64) {
 	t.tb.Helper()
 	t.do("change the size", chromedp.EmulateViewport(width, height))
 }
 
-// Dark has the page shown as to somebody who prefers dark colours, or light ones. Nothing moves.
+// Dark shows the page with the preference for dark colours, or for light ones. Animations are off.
 func (t *Tab) Dark(dark bool) {
 	t.tb.Helper()
 	scheme := "light"
@@ -175,7 +175,7 @@ func (t *Tab) Dark(dark bool) {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}})
-		return err //nolint:wrapcheck // do says what was done
+		return err //nolint:wrapcheck // do adds the step's name
 	}))
 }
 
@@ -191,8 +191,8 @@ func (t *Tab) Screenshot() []byte {
 	return png
 }
 
-// Inaccessible returns what axe finds serious or critical in the page: the rule, and the elements that break it. It checks
-// these rules only, or all.
+// Inaccessible returns what axe finds serious or critical in the page: the rule, and the elements that break
+// it. It checks only these rules, or all if there are none.
 func (t *Tab) Inaccessible(rules ...string) []string {
 	t.tb.Helper()
 	script, err := os.ReadFile(filepath.Join(testkit.Node(t.tb), "node_modules", "axe-core", "axe.min.js"))

@@ -1,5 +1,5 @@
-// Package mcpgotest serves a real MCP server built with mcp-go to tests. It stands beside package testkit so that what
-// imports that does not depend on mcp-go.
+// Package mcpgotest serves a real MCP server built with mcp-go to tests. It is separate from package testkit
+// so that testkit's importers do not depend on mcp-go.
 package mcpgotest
 
 import (
@@ -16,17 +16,18 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// NewServer serves a server built with mcp-go, with sessions, until the test ends, and returns its endpoint's URL. It
-// has the tools of [testkit.GoSDKServer]. As mcp-go does unless told otherwise, it validates no arguments, and an error that a
-// tool returns becomes a JSON-RPC error.
+// NewServer serves a server built with mcp-go, with sessions, until the test ends, and returns its endpoint's
+// URL. It has the tools of [testkit.GoSDKServer]. With mcp-go's defaults, it does not validate arguments, and
+// an error that a tool returns becomes a JSON-RPC error.
 func NewServer(tb testing.TB) string {
 	tb.Helper()
 	handler, closeSessions := NewHandler()
-	tb.Cleanup(closeSessions) // after the listener is gone
+	tb.Cleanup(closeSessions) // after the listener is closed
 	return testkit.Serve(tb, handler) + "/mcp"
 }
 
-// NewHandler returns the handler of [NewServer], for programs, and what ends its sessions once it is served no more.
+// NewHandler returns the handler of [NewServer], for programs, and a function that ends its sessions after
+// serving.
 func NewHandler() (handler http.Handler, closeSessions func()) {
 	s := server.NewMCPServer("mcp-go", "1.0.0", server.WithToolCapabilities(true))
 	s.AddTool(

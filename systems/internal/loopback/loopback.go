@@ -1,5 +1,4 @@
-// Package loopback serves the backends of the reference systems, which fail when they
-// are asked to.
+// Package loopback serves the backends of the reference systems, which fail on request.
 package loopback
 
 import (
@@ -38,8 +37,7 @@ func Serve(handler http.Handler) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the backend and the requests that it has not answered. It is to be
-// called once.
+// Close stops the backend and aborts the requests that it has not answered. Call it once.
 func (s *Server) Close() error {
 	err := s.srv.Close()
 	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {
@@ -48,9 +46,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Fault finds in text the word that asks a backend to fail: "fault-" and what is to
-// go wrong, up to the next character that is no letter or digit; "" where there is
-// none.
+// Fault returns the fault that a word in text requests from a backend: the text after "fault-" up to the next
+// character that is not a letter or digit; "" if there is none.
 func Fault(text string) string {
 	_, rest, found := strings.Cut(text, "fault-")
 	if !found {
@@ -67,7 +64,7 @@ func Fault(text string) string {
 //
 //   - drop: the connection is closed without an answer;
 //   - slow: no answer comes before the client gives up;
-//   - html: a page of some proxy, with status 200;
+//   - html: a proxy's page, with status 200;
 //   - 400 to 599: that status; 429 and 503 with Retry-After: 12.
 func Fail(w http.ResponseWriter, r *http.Request, fault string) bool {
 	switch fault {
@@ -75,11 +72,11 @@ func Fail(w http.ResponseWriter, r *http.Request, fault string) bool {
 		return false
 	case "drop":
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			_ = conn.Close() // that is the fault
+			_ = conn.Close() // this is the fault
 		}
 		return true
 	case "slow":
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
 		<-r.Context().Done()
 		return true
 	case "html":

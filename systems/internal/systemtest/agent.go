@@ -23,7 +23,7 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// An Agent calls the tools of a system as a client of package recovery, with the Go SDK, by way of an injector.
+// An Agent calls the tools of a system as a client of package recovery, with the Go SDK, through an injector.
 type Agent struct {
 	*recovery.Client[*mcp.CallToolParams, *mcp.CallToolResult]
 
@@ -35,8 +35,8 @@ type Agent struct {
 	entrance systems.Entrance
 }
 
-// NewAgent serves a system until the test ends and connects an agent that knows nothing but c. faults are the rules of a fault
-// file; "" for none. The agent waits for nothing, and adds nothing at random to its waits.
+// NewAgent serves a system until the test ends and connects an agent that only knows c. faults are the rules
+// of a fault file; "" for none. The agent does not actually wait, and adds no jitter to its waits.
 func NewAgent(t *testing.T, s systems.System, c *contract.Contract, faults string, options ...recovery.Option) *Agent {
 	t.Helper()
 	a := &Agent{Injector: inject.New(plan(t, faults)), Clock: NewClock(), entrance: s.Entrance()}
@@ -85,7 +85,7 @@ func plan(t *testing.T, rules string) *inject.Plan {
 	return p
 }
 
-// front serves the system with the injector in front of it, and returns the root of the injector.
+// front serves the system behind the injector, and returns the root of the injector.
 func (a *Agent) front(t *testing.T, s systems.System) string {
 	t.Helper()
 	target, err := url.Parse(testkit.ServeInMemory(t, s.Handler()) + a.entrance.Path)
@@ -117,29 +117,29 @@ func dial(t *testing.T) *http.Transport {
 	return transport
 }
 
-// Entrance returns what the agent brings.
+// Entrance returns what the agent sends.
 func (a *Agent) Entrance() systems.Entrance {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.entrance
 }
 
-// Enter has the agent bring something else from now on.
+// Enter replaces what the agent sends from now on.
 func (a *Agent) Enter(e systems.Entrance) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.entrance = e
 }
 
-// An Outcome is what a call has ended with.
+// An Outcome is the result of a call.
 type Outcome struct {
 	Text     string // of the result
 	Failure  *recourse.Error
 	Question *recourse.NeedsInput
 }
 
-// Call calls a tool; arguments are a JSON object. It fails the test unless the call ends with a failure of that code, or of that
-// kind where it has no code: "" stands for a success, "question" for a question.
+// Call calls a tool; arguments are a JSON object. It fails the test unless the call ends with a failure of
+// that code, or of that kind if it has no code: "" means a success, "question" a question.
 func (a *Agent) Call(t *testing.T, tool, arguments, code string) Outcome {
 	t.Helper()
 	result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -160,7 +160,7 @@ func (a *Agent) Call(t *testing.T, tool, arguments, code string) Outcome {
 	return o
 }
 
-// Reached returns how often each tool was called that reached the system.
+// Reached returns how many calls of each tool reached the system.
 func (a *Agent) Reached() map[string]int {
 	reached := map[string]int{}
 	for _, e := range a.Injector.Ledger().Calls {
@@ -171,7 +171,7 @@ func (a *Agent) Reached() map[string]int {
 	return reached
 }
 
-// CheckReached fails the test unless these calls reached the system, by tool, and no others.
+// CheckReached fails the test unless exactly these calls, by tool, reached the system.
 func (a *Agent) CheckReached(t *testing.T, want map[string]int) {
 	t.Helper()
 	if diff := gocmp.Diff(want, a.Reached()); diff != "" {
@@ -179,7 +179,7 @@ func (a *Agent) CheckReached(t *testing.T, want map[string]int) {
 	}
 }
 
-// CheckWaits fails the test unless the agent has waited this long, time by time.
+// CheckWaits fails the test unless the agent has waited for these times, in order.
 func (a *Agent) CheckWaits(t *testing.T, want ...time.Duration) {
 	t.Helper()
 	if diff := gocmp.Diff(want, a.Clock.Waits()); diff != "" {
@@ -187,14 +187,14 @@ func (a *Agent) CheckWaits(t *testing.T, want ...time.Duration) {
 	}
 }
 
-// A Clock goes on only while somebody sleeps, who does not wait for it. It implements [recovery.Clock].
+// A Clock only advances when somebody sleeps, without actually waiting. It implements [recovery.Clock].
 type Clock struct {
 	mu    sync.Mutex
 	now   time.Time
 	waits []time.Duration
 }
 
-// NewClock returns a clock that begins now.
+// NewClock returns a clock that starts now.
 func NewClock() *Clock { return &Clock{now: time.Now()} }
 
 // Now returns the time.
@@ -204,7 +204,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Sleep lets time pass.
+// Sleep advances the clock.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +213,7 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Waits returns how long was slept, time by time.
+// Waits returns the durations of all sleeps, in order.
 func (c *Clock) Waits() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

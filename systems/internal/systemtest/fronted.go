@@ -7,8 +7,8 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// Fronted returns the ways to a system that lead through a gateway, for clients of both eras. entry are further keys of the
-// server's entry, such as "contract: studies".
+// Fronted returns the ways to a system through a gateway, for clients of both eras. entry are further keys of
+// the server's entry, such as "contract: studies".
 func Fronted(entry ...string) []Wire {
 	var wires []Wire
 	for name, era := range map[string]testkit.Era{"gateway, legacy era": testkit.Legacy, "gateway, modern era": testkit.Modern} {

@@ -23,8 +23,7 @@ import (
 // system that it tests.
 const AsProgram = "RECOURSE_TEST_PROGRAM"
 
-// Main runs the tests of a system, or the system itself on stdin and stdout, for a
-// gateway that starts it.
+// Main runs the tests of a system, or the system itself on stdin and stdout, for a gateway that starts it.
 func Main(m *testing.M, start func() (systems.System, error)) {
 	if os.Getenv(AsProgram) == "" {
 		testkit.Goroutines(m)
@@ -41,7 +40,7 @@ func Main(m *testing.M, start func() (systems.System, error)) {
 	}
 }
 
-// Program is the entry of a gateway's configuration for the test binary as a program.
+// Program is the entry in a gateway's configuration for the test binary as a program.
 func Program(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -51,8 +50,7 @@ func Program(t *testing.T) []string {
 	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + AsProgram + `: "1"}`}
 }
 
-// Endpoint is the entry for the endpoint of a system over HTTP, to which clients bring
-// their own credentials.
+// Endpoint is the entry for the endpoint of a system over HTTP, to which clients send their own credentials.
 func Endpoint(t *testing.T, s systems.System) []string {
 	t.Helper()
 	names := []string{}

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// aWhile is more than any wait of a test, none of which is waited.
+// aWhile is longer than any wait of a test. No test actually waits.
 const aWhile = 10_000 * time.Hour
 
 // call is a tools/call as package recovery passes it to a session.
@@ -20,8 +20,8 @@ type call struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// session is a session whose calls are made by a function. It knows nothing but the contract: records of ours are
-// left out of what it returns.
+// session is a session whose calls are made by a function. It only knows the contract: our own records are
+// removed from its results.
 type session struct {
 	t        *testing.T
 	contract *contract.Contract
@@ -39,8 +39,8 @@ func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
 	return s.last.bare(s.t), nil
 }
 
-// Recover calls a tool as package recovery does for a client that knows nothing but c, and waits for nothing. It returns the result
-// and the error that the client is given, and what was done.
+// Recover calls a tool as package recovery does for a client that only knows c, and does not actually wait.
+// It returns the result and the error that the client gets, and what was done.
 func Recover(
 	t *testing.T, c *contract.Contract, client Client, tool, arguments string, options ...recovery.Option,
 ) (json.RawMessage, *recovery.Report, error) {
@@ -54,8 +54,8 @@ func Recover(
 	return result, report, err
 }
 
-// Follow makes a call of a tool of that nature as Recover does, and returns the last answer and the waits.
-// random is what jitter is taken from, in [0, 1).
+// Follow calls a tool of that nature like Recover, and returns the last answer and the waits. random is the
+// source of jitter, in [0, 1).
 func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random float64, ask func() Reply) (last Reply, waits []time.Duration) {
 	t.Helper()
 	const tool = "tool"
@@ -63,6 +63,6 @@ func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random floa
 	asleep := NewClock()
 	client := recovery.New(s, c, recovery.WithNature(tool, nature), recovery.WithRandom(func() float64 { return random }),
 		recovery.WithTimeout(aWhile), recovery.WithLogger(Quiet()), recovery.WithClock(asleep))
-	_, _ = client.CallTool(t.Context(), call{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer says how it ended
+	_, _ = client.CallTool(t.Context(), call{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer shows how it ended
 	return s.last, asleep.Waits()
 }

@@ -1,5 +1,5 @@
-// Package systemtest is what the tests of the reference systems share: clients that
-// show what came over the wire, and one that repeats calls as a contract asks.
+// Package systemtest holds what the tests of the reference systems share: clients that show what came over
+// the wire, and one that repeats calls as a contract requires.
 package systemtest
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// Quiet is a log that nobody reads.
+// Quiet returns a log that is discarded.
 func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A Reply is what came back for a request.
+// A Reply is the answer to a request.
 type Reply struct {
 	Result json.RawMessage       `json:"result"`
 	Error  *testkit.MessageError `json:"error"`
 
-	// Status, Header and Body are those of the HTTP answer; of stdio there are none.
+	// Status, Header and Body are those of the HTTP answer; they are empty on stdio.
 	Status int         `json:"-"`
 	Header http.Header `json:"-"`
 	Body   []byte      `json:"-"`
 }
 
-// A Client makes requests of a system.
+// A Client sends requests to a system.
 type Client func(t *testing.T, method, params string) Reply
 
 // Call calls a tool; arguments are a JSON object.
@@ -75,8 +75,7 @@ func (r Reply) Tool(t *testing.T) testkit.ToolResult {
 	return result
 }
 
-// Object decodes the JSON in the text block with that index, which stands for the
-// tool's answer, into v.
+// Object decodes the JSON in the text block with that index, which is the tool's answer, into v.
 func (r Reply) Object(t *testing.T, block int, v any) {
 	t.Helper()
 	content := r.Tool(t).Content
@@ -98,8 +97,8 @@ func (r Reply) Record(t *testing.T) *recourse.Error {
 	return e
 }
 
-// Read reads the failure in a reply as a client does that knows nothing but c: without
-// the record in _meta. It is nil for a success.
+// Read reads the failure in a reply like a client that only knows c: without the record in _meta. It is nil
+// for a success.
 func (r Reply) Read(t *testing.T, c *contract.Contract) *recourse.Error {
 	t.Helper()
 	reader := &contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
@@ -144,8 +143,7 @@ func Wires() []Wire {
 	}
 }
 
-// HTTP serves a system until the test ends, and returns a client that brings what its
-// entrance asks for.
+// HTTP serves a system until the test ends, and returns a client that sends what its entrance requires.
 func HTTP(t *testing.T, s systems.System, era testkit.Era) Client {
 	t.Helper()
 	return Connect(t, Serve(t, s), era, s.Entrance().Header)
@@ -194,7 +192,7 @@ func SDK(t *testing.T, s systems.System) *mcp.ClientSession {
 	return session
 }
 
-// entering is a RoundTripper that brings what an entrance asks for.
+// entering is a RoundTripper that sends what an entrance requires.
 type entering struct {
 	base     http.RoundTripper
 	entrance func() systems.Entrance
@@ -209,8 +207,7 @@ func (e entering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e.base.RoundTrip(r)
 }
 
-// SDKText calls a tool and returns the texts that the Go SDK's client sees, and
-// whether they are those of a failure.
+// SDKText calls a tool and returns the texts that the Go SDK's client sees, and whether the call failed.
 func SDKText(t *testing.T, session *mcp.ClientSession, tool, arguments string) (text string, isError bool) {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -278,7 +275,7 @@ func Stdio(t *testing.T, server *mcp.Server) Client {
 	return request
 }
 
-// bare returns the result without its _meta, where a record of ours would stand.
+// bare returns the result without its _meta, which would contain our own record.
 func (r Reply) bare(t *testing.T) json.RawMessage {
 	t.Helper()
 	var members map[string]json.RawMessage
