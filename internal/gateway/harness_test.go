@@ -160,7 +160,7 @@ func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
 
 // impatient is the reach of a gateway in front of processes, for which no test waits.
 var impatient = gateway.Reach{
-	Patience: upstream.Patience{Last: 50 * time.Millisecond, Leave: 50 * time.Millisecond, Restart: time.Millisecond},
+	Patience: upstream.Patience{Leave: 50 * time.Millisecond, Restart: time.Millisecond},
 	Pause:    time.Millisecond,
 }
 
