@@ -78,6 +78,15 @@ func (s *server) share() string {
 	return strconv.FormatFloat(share, 'f', 1, 64) + " %"
 }
 
+// failed returns the number of failures, and their share.
+func (s *server) failed() string {
+	n := grouped(s.tally.failures)
+	if share := s.share(); share != "" {
+		n += " (" + share + ")"
+	}
+	return n
+}
+
 // servers lists all servers in the order of the configuration.
 func (c *Console) servers() []*server {
 	if c.Gateway == nil {
