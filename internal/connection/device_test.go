@@ -223,7 +223,7 @@ func TestRealDeviceFlow(t *testing.T) {
 		client := storage.DeviceClient("tractor", "hunter2")
 		accounts := storage.NewStorageWithClients(storage.NewUserStore(at), map[string]*storage.Client{"tractor": client})
 		s := newStage(t)
-		s.hosts["127.0.0.1:3"] = exampleop.SetupServer(at, accounts, slog.New(slog.DiscardHandler), false)
+		s.hosts["127.0.0.1:3"] = oneAtATime(exampleop.SetupServer(at, accounts, slog.New(slog.DiscardHandler), false))
 		p := &connection.Provider{
 			Name: "tractor", Title: "Tractor", Flow: connection.DeviceCode, DeviceURL: at + "/device_authorization", TokenURL: at + "/oauth/token",
 			ClientID: "tractor", ClientSecret: "hunter2", Scopes: []string{"profile"}, Header: "Authorization", Prefix: "Bearer ",

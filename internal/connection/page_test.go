@@ -64,15 +64,18 @@ type stage struct {
 var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
-	provider := exampleop.SetupServer(providerURL, accounts, slog.New(slog.DiscardHandler), false)
-	// It reads what it keeps of a device without its lock: it is asked one question at a time.
+	return oneAtATime(exampleop.SetupServer(providerURL, accounts, slog.New(slog.DiscardHandler), false))
+})
+
+// oneAtATime asks the example provider one question at a time: it reads what it keeps of a device without its lock.
+func oneAtATime(provider http.Handler) http.Handler {
 	var asked sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Lock()
 		defer asked.Unlock()
 		provider.ServeHTTP(w, r)
 	})
-})
+}
 
 // newStage sets a stage, where the caller called ada has the API key "ada's key".
 func newStage(t *testing.T) *stage {
