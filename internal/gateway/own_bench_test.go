@@ -1,0 +1,199 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/gateway"
+)
+
+// BenchmarkOwn measures what the gateway itself takes for a call of 1 KB in the legacy era. The connections to its client and to its
+// server are in memory, and answer at once on the gateway's own goroutine. The one system call that remains asks whether an idle
+// connection is quiet.
+func BenchmarkOwn(b *testing.B) {
+	const key = "bench"
+	server := "servers: {farm: {url: 'http://farm/mcp', tools: {echo: {read_only: true}}%s}}\n"
+	for name, config := range map[string]string{
+		"defaults": fmt.Sprintf(server, ""),
+		"keys, limits, breaker, bulkhead": fmt.Sprintf("access: {team: {keys: [{name: bench, hash: 'sha256:%x'}]}}\n"+server, sha256.Sum256([]byte(key)),
+			", access: [team], limits: {minute: {calls: 100000000/1m}, month: {calls: 1000000000/30d}}, breaker: {}, concurrency: {max: 64}"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			quiet, never, err := os.Pipe()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer never.Close()
+			reach := gateway.Reach{Dial: func(context.Context, string, string) (net.Conn, error) { return &ownServer{File: quiet}, nil }}
+			g, log := newReaching(b, reach, config)
+			client := &ownClient{b: b, ended: make(chan struct{}), stopped: make(chan struct{}, 1)}
+			ctx, cancel := context.WithCancel(context.Background())
+			served := make(chan struct{})
+			b.ReportAllocs()
+			go func() {
+				defer close(served)
+				_ = g.Serve(ctx, &ownListener{conn: client, ended: ctx.Done()}, 0)
+			}()
+			<-client.ended
+			cancel()
+			<-served
+			if client.failed != "" {
+				b.Fatal(client.failed, log)
+			}
+		})
+	}
+}
+
+// An ownConn is a connection in memory that never waits.
+type ownConn struct{}
+
+func (ownConn) Close() error        { return nil }
+func (ownConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func (ownConn) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
+func (ownConn) SetDeadline(time.Time) error      { return nil }
+func (ownConn) SetReadDeadline(time.Time) error  { return nil }
+func (ownConn) SetWriteDeadline(time.Time) error { return nil }
+
+// An ownListener accepts one connection.
+type ownListener struct {
+	conn  net.Conn
+	ended <-chan struct{}
+}
+
+func (l *ownListener) Accept() (net.Conn, error) {
+	if conn := l.conn; conn != nil {
+		l.conn = nil
+		return conn, nil
+	}
+	<-l.ended
+	return nil, net.ErrClosed
+}
+
+func (l *ownListener) Close() error   { return nil }
+func (l *ownListener) Addr() net.Addr { return ownConn{}.LocalAddr() }
+
+const ownMessage = `{"jsonrpc":"2.0","id":1000000000,"method":"tools/call","params":{"name":"echo","arguments":{"message":"%s"}}}`
+
+// An ownClient opens a session, and then calls echo as often as the benchmark says.
+type ownClient struct {
+	ownConn
+
+	b       *testing.B
+	step    int
+	session string
+	request []byte
+	failed  string
+	ended   chan struct{}
+	asked   atomic.Bool   // an answer is due: only the gateway's watch on its client reads then
+	stopped chan struct{} // the watch ends
+}
+
+func (c *ownClient) SetReadDeadline(t time.Time) error {
+	if t.Before(time.Now()) && !t.IsZero() {
+		c.stopped <- struct{}{}
+	}
+	return nil
+}
+
+func (c *ownClient) Read(p []byte) (int, error) {
+	if c.asked.Load() {
+		<-c.stopped
+		return 0, os.ErrDeadlineExceeded
+	}
+	c.asked.Store(true)
+	step := c.step
+	c.step++
+	switch {
+	case c.failed != "":
+	case step == 0:
+		return copy(p, ownPost("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+			`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)), nil
+	case step == 1:
+		return copy(p, ownPost(c.session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)), nil
+	case step == 2:
+		c.request = ownPost(c.session, fmt.Sprintf(ownMessage, strings.Repeat(`Field 17 north: 4.2 ha, \"wheat\", sown in April\n`, 20)))
+		return copy(p, c.request), nil
+	case c.b.Loop():
+		return copy(p, c.request), nil
+	}
+	close(c.ended)
+	return 0, io.EOF
+}
+
+func (c *ownClient) Write(p []byte) (int, error) {
+	c.asked.Store(false)
+	_, after, opened := bytes.Cut(p, []byte("Mcp-Session-Id: "))
+	switch {
+	case c.step == 1 && opened:
+		session, _, _ := bytes.Cut(after, []byte("\r\n"))
+		c.session = string(session)
+	case c.step == 2 && bytes.Contains(p, []byte(" 202 ")):
+	case c.step < 3 || !bytes.Contains(p, []byte(`"result"`)) || bytes.Contains(p, []byte("isError")):
+		c.failed = string(p)
+	}
+	return len(p), nil
+}
+
+func ownPost(session, message string) []byte {
+	if session != "" {
+		session = "Mcp-Session-Id: " + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n"
+	}
+	return fmt.Appendf(nil, "POST /farm/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer bench\r\nUser-Agent: bench\r\nContent-Type: application/json\r\n"+
+		"Accept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", session, len(message), message)
+}
+
+// An ownServer answers initialize, tools/list and echo. Between two calls it is quiet, as the end of a pipe that nobody writes to.
+type ownServer struct {
+	ownConn
+	*os.File
+
+	out, body []byte
+	rest      []byte
+}
+
+func (s *ownServer) Close() error                     { return s.File.Close() }
+func (s *ownServer) SetDeadline(time.Time) error      { return nil }
+func (s *ownServer) SetReadDeadline(time.Time) error  { return nil }
+func (s *ownServer) SetWriteDeadline(time.Time) error { return nil }
+
+func (s *ownServer) Write(p []byte) (int, error) {
+	_, id, asks := bytes.Cut(p, []byte(`"id":`))
+	if !asks { // a notification
+		s.rest = []byte("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+		return len(p), nil
+	}
+	s.body = append(append(s.body[:0], `{"jsonrpc":"2.0","id":`...), id[:bytes.IndexAny(id, ",}")]...)
+	switch {
+	case bytes.Contains(p, []byte(`"tools/call"`)):
+		_, message, _ := bytes.Cut(p, []byte(`"message":"`))
+		s.body = append(append(s.body, `,"result":{"content":[{"type":"text","text":"`...), message[:bytes.LastIndexByte(message, '"')]...)
+		s.body = append(s.body, `"}]}}`...)
+	case bytes.Contains(p, []byte(`"initialize"`)):
+		s.body = append(s.body, `,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"farm","version":"1"}}}`...)
+	default:
+		s.body = append(s.body, `,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"message":{"type":"string"}},`+
+			`"required":["message"],"additionalProperties":false}}]}}`...)
+	}
+	s.out = append(s.out[:0], "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\n"+
+		"Date: Mon, 23 Nov 2026 10:00:00 GMT\r\nContent-Length: "...)
+	s.out = append(append(strconv.AppendInt(s.out, int64(len(s.body)), 10), "\r\n\r\n"...), s.body...)
+	s.rest = s.out
+	return len(p), nil
+}
+
+func (s *ownServer) Read(p []byte) (int, error) {
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
