@@ -138,15 +138,15 @@ var budgets = []budget{
 		return r.most(func(c *comparison) float64 { return c.garbage(c.through()) }) / kilobyte
 	}},
 	{"result of 50 MB, growth of memory", false, 8, "MB", exactly, func(r *results) float64 { return r.growth / megabyte }},
-	{"idle session", false, 20, "KB", exactly, func(r *results) float64 { return r.session / kilobyte }},
-	{"idle session on a shared child", false, 20, "KB", exactly, func(r *results) float64 { return r.childSession / kilobyte }},
+	{"idle session", false, 2, "KB", exactly, func(r *results) float64 { return r.session / kilobyte }},
+	{"idle session on a shared child", false, 2, "KB", exactly, func(r *results) float64 { return r.childSession / kilobyte }},
 	{"server answers 503, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 {
 		return r.unavailable
 	}},
 	{"server refuses, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 { return r.refused }},
-	{"failure written or read", false, 30, "us", machine, func(r *results) float64 { return r.translation.time / microsecond }},
-	{"failure written or read, garbage", false, 12, "KB", exactly, func(r *results) float64 { return r.translation.bytes / kilobyte }},
-	{"success of 1 KB classified", false, 1.5, "us", machine, func(r *results) float64 { return r.classify.time / microsecond }},
+	{"failure written or read", false, 20, "us", machine, func(r *results) float64 { return r.translation.time / microsecond }},
+	{"failure written or read, garbage", false, 10, "KB", exactly, func(r *results) float64 { return r.translation.bytes / kilobyte }},
+	{"success of 1 KB classified", false, 1, "us", machine, func(r *results) float64 { return r.classify.time / microsecond }},
 	{"success of 1 KB classified, allocations", false, 0, "", exactly, func(r *results) float64 { return r.classify.allocs }},
 }
 

@@ -87,7 +87,7 @@ func compareChild(ctx context.Context, o *options, dir, program string, gateway 
 	if s.callers == 1 {
 		all = all[:single]
 	}
-	return compare(ctx, s, all, o.rounds, o.benchtime)
+	return compare(ctx, o, dir, s, all)
 }
 
 // starts is how often the start of a program is measured.

@@ -115,7 +115,7 @@ func (r *results) compareHTTP(ctx context.Context, o *options, dir string, serve
 		for _, p := range others {
 			all = append(all, variant{name: string(p.role), process: p})
 		}
-		c, err := compare(ctx, s, all, o.rounds, o.benchtime)
+		c, err := compare(ctx, o, dir, s, all)
 		if err != nil {
 			return err
 		}
@@ -137,25 +137,32 @@ func (v *variant) connect(ctx context.Context, s setting) (err error) {
 
 // compare measures all variants in rounds, each of which begins with another one: a machine that gets slower or faster
 // meanwhile does so for all.
-func compare(ctx context.Context, s setting, all []variant, rounds int, benchtime time.Duration) (*comparison, error) {
+func compare(ctx context.Context, o *options, dir string, s setting, all []variant) (c *comparison, err error) {
 	defer func() {
 		for _, v := range all {
 			v.callers.close()
 		}
 	}()
-	c := &comparison{setting: s}
+	if s.callers == 1 && o.awake {
+		awake, err := start(ctx, dir, roleAwake)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, awake.stop()) }()
+	}
+	c = &comparison{setting: s}
 	for v := range all {
 		if err := all[v].connect(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
 		}
 		c.names = append(c.names, all[v].name)
 	}
-	for round := range rounds {
+	for round := range o.rounds {
 		row := make([]slice, len(all))
 		for i := range all {
 			v := (round + i) % len(all)
 			var err error
-			if row[v], err = all[v].measure(ctx, benchtime); err != nil {
+			if row[v], err = all[v].measure(ctx, o.benchtime); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
 			}
 		}

@@ -100,7 +100,7 @@ func (r *results) compareFeatures(ctx context.Context, o *options, dir string, s
 		}
 		all = append(all, variant{name: f.name, process: gateway, fields: []string{"Authorization: Bearer " + credentials}})
 	}
-	r.features, err = compare(ctx, featureSetting, all, o.rounds, o.benchtime)
+	r.features, err = compare(ctx, o, dir, featureSetting, all)
 	return err
 }
 

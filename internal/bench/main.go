@@ -1,6 +1,6 @@
 // Command bench measures what the gateway costs, and fails when that is more than it may. Run it with `make bench`, or
 //
-//	go run ./internal/bench [-benchtime 400ms] [-rounds 5] [-run REGEXP] [-profile DIR]
+//	go run ./internal/bench [-benchtime 400ms] [-rounds 5] [-run REGEXP] [-profile DIR] [-asleep]
 //	go run ./internal/bench -load [-run REGEXP]
 //
 // # What is compared
@@ -21,6 +21,12 @@
 // Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. Each
 // figure is the median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The
 // figures depend on the machine and on what else it does; the ratios are what matters.
+//
+// # Sleeping processors
+//
+// A single caller leaves every processor idle for most of the time. To wake one takes longer than anything that is measured here,
+// above all on a virtual machine, and differs from machine to machine. So on Linux, while there is one caller, a process that runs
+// only when no other can keeps the processors awake. With -asleep they may sleep.
 //
 // # The gateway's process
 //
@@ -86,6 +92,7 @@ type options struct {
 	run       *regexp.Regexp
 	profile   string
 	load      bool
+	awake     bool
 }
 
 func parse(args []string) (*options, error) {
@@ -101,9 +108,11 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.profile, "profile", "", "`directory` for the gateway's cpu.pprof and allocs.pprof")
 	flags.BoolVar(&o.load, "load", false,
 		"try the limits of harm instead: memory under load, garbage and outages, on Linux; -run chooses trials by name")
+	asleep := flags.Bool("asleep", !keepsAwake, "let the processors sleep while a single caller waits; always so unless on Linux")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
+	o.awake = keepsAwake && !*asleep
 	if o.benchtime <= 0 || o.rounds < 1 || flags.NArg() > 0 {
 		return nil, errors.New("benchtime and rounds must be positive, and there are no arguments")
 	}
@@ -125,8 +134,13 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if o.load {
 		return tryLimits(ctx, o, dir, out)
 	}
-	fmt.Fprintf(out, "%s %s/%s, %d cores. Medians of %d interleaved rounds of %v. Ratios matter, not the figures.\n\n",
+	fmt.Fprintf(out, "%s %s/%s, %d cores. Medians of %d interleaved rounds of %v. Ratios matter, not the figures.\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds, o.benchtime)
+	sleep := "may sleep"
+	if o.awake {
+		sleep = "are kept awake"
+	}
+	fmt.Fprintf(out, "While there is a single caller, the processors %s.\n\n", sleep)
 	r, err := measureAll(ctx, o, dir)
 	if err != nil {
 		return err

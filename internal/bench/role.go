@@ -28,6 +28,7 @@ const (
 	roleCollector role = "collector" // of traces
 	roleChild     role = "child"     // an MCP server on standard input and output
 	roleWaiting   role = "waiting"   // one that takes childDelay for each call
+	roleAwake     role = "awake"     // keeps the processors awake
 )
 
 // envRole holds the role of a process that the program has started.
@@ -51,6 +52,8 @@ func runRole(r role, args []string) error {
 		return serveChild(os.Stdin, os.Stdout, 0)
 	case r == roleWaiting && len(args) == 0:
 		return serveChild(os.Stdin, os.Stdout, childDelay)
+	case r == roleAwake && len(args) == 0:
+		return keepAwake()
 	default:
 		return fmt.Errorf("no role: %s %q", r, args)
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// keepsAwake says whether keepAwake works on this system.
+const keepsAwake = true
+
+// keepAwake spins on each processor when nothing else has anything to do there, until standard input ends. It prints a line once it
+// does.
+func keepAwake() error {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return fmt.Errorf("list the processors: %w", err)
+	}
+	runtime.GOMAXPROCS(all.Count() + 1) // one for this goroutine
+	started := make(chan error)
+	for cpu, left := 0, all.Count(); left > 0; cpu++ {
+		if all.IsSet(cpu) {
+			left--
+			go spin(cpu, started)
+		}
+	}
+	var err error
+	for range all.Count() {
+		err = errors.Join(err, <-started)
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(os.Stdout, "awake")     // nobody is left to read it: the end of standard input follows
+	_, _ = bufio.NewReader(os.Stdin).ReadByte() // at its end the program ends, and its threads with it
+	return nil
+}
+
+// spin never returns unless it fails.
+func spin(cpu int, started chan<- error) {
+	runtime.LockOSThread()
+	var own unix.CPUSet
+	own.Set(cpu)
+	err := unix.SchedSetaffinity(0, &own)
+	if err == nil {
+		err = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+	}
+	started <- err
+	for err == nil { //nolint:revive // it does nothing, all the time
+	}
+}
