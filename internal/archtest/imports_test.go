@@ -117,6 +117,10 @@ var layers = []layer{
 		beside: "each is one policy or one observer; the stages put them in order",
 	},
 	{
+		packages: []string{"internal/gateway/toollist"},
+		up:       "a stage asks it for a list, and it asks back only how to fetch one",
+	},
+	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
 		beside:   "gateway, author, caller, checker and injector meet on the wire, where each must hold alone",

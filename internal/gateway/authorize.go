@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/auth/grant"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -131,7 +132,7 @@ func (c *call) granted(text []byte) []byte {
 	all, _ := json.Items(list, math.MaxInt)
 	kept := []byte{'['}
 	for _, raw := range all {
-		if tool := readTool(raw); tool != nil && c.sees(tool) {
+		if tool := toollist.ReadTool(raw); tool != nil && c.sees(tool) {
 			if len(kept) > 1 {
 				kept = append(kept, ',')
 			}

@@ -12,8 +12,6 @@ import (
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
-		fmt.Sprintf("%d tools, %d MiB, %d pages", maxTools, maxListBytes>>20, maxPages),
-		fmt.Sprintf("%d lists, %d MiB, %d fetched at once", maxLists, maxListsBytes>>20, maxFetches),
 		fmt.Sprintf("%d KiB, 128 levels, 4000 objects; %d,000 objects in a list", args.MaxSchema>>10, args.MaxObjects/1000),
 		fmt.Sprintf("%d,000 in a list", args.MaxInstructions/1000),
 		fmt.Sprintf(" s and %.0f s", bodyTimeout.Seconds()), // to read the body, behind what front has for the head

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
@@ -94,7 +95,7 @@ type rule struct {
 	config.Tool
 
 	nature retry.Nature
-	list   *toolList       // nil: not known
+	list   *toollist.List  // nil: not known
 	listed toolcall.Listed // what the list says about the tool
 }
 

@@ -26,7 +26,7 @@ func (g *Gateway) Entrance(name, tool, access string) (e Entrance, ok bool) {
 	e.URL = g.URL() + on.Path
 	e.Access, _ = t.config.Access.Get(access)
 	if on.target.tools != nil {
-		e.Params = on.target.tools.params(tool)
+		e.Params = on.target.tools.Params(tool)
 	}
 	return e, true
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/redact"
@@ -75,7 +76,7 @@ func (to *target) connectMany(g *Gateway, e *config.Endpoint, on *endpoint) {
 		file = ""
 	}
 	conn := many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
-	to.backend = newBackend(g, bridge.New(conn, bridge.Options{Forward: on.forward}), conn)
+	to.backend = newBackend(g, e.Name, bridge.New(conn, bridge.Options{Forward: on.forward}), conn)
 	to.many, to.up = conn, to.bridged
 }
 
@@ -191,7 +192,7 @@ func (c *call) memberReads(offered string) bool {
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
-		if on.natureOf(local, on.target.Tool(local), readTool(raw)) != retry.Reads {
+		if on.natureOf(local, on.target.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
 			return false
 		}
 		known = true

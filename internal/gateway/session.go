@@ -130,8 +130,6 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	}
 }
 
-var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-
 // opening returns the client's own initialize, on behalf of c's caller. A program sees no credentials, so its
 // clients may change theirs within a session: c's are used.
 func (c *call) opening() *upstream.Request {
@@ -174,7 +172,7 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 			r.Header[wire.HeaderVersion] = []string{text}
 		}
 	}
-	r.Body = initialized
+	r.Body = wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
 	resp, err := to.up.Do(ctx, r)
 	if err != nil {
 		return "", err

@@ -61,7 +61,7 @@ func (c *call) notice(signs *wire.Signs) {
 		case wire.MethodProgress:
 			c.deadline.Alive()
 		case wire.MethodToolsChanged:
-			c.to.tools.changed(c.listKey())
+			c.to.tools.Changed(asking{c}.Key())
 		}
 	case wire.Invalid, wire.Response:
 	}
@@ -119,7 +119,7 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 		}
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.to.tools.changed(c.listKey())
+			c.to.tools.Changed(asking{c}.Key())
 		}
 		if raw := spoken(part); raw != nil {
 			c.forward(resp, raw)

@@ -18,6 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
@@ -163,7 +164,7 @@ type backend struct {
 	direct   upstream.Connection // the same without the bridge
 	sessions *session.Store
 	place    *session.Place // where sessions were opened that need not be reopened
-	tools    *toolLists
+	tools    *toollist.Lists
 	many     *many.Conn // for an endpoint with several servers
 	budget   retry.Budget
 
@@ -176,8 +177,11 @@ type backend struct {
 }
 
 // newBackend returns a backend held by its table.
-func newBackend(g *Gateway, bridged, direct upstream.Connection) *backend {
-	b := &backend{g: g, bridged: bridged, direct: direct, sessions: session.NewStore(), place: &session.Place{}, tools: newToolLists(g.log)}
+func newBackend(g *Gateway, server string, bridged, direct upstream.Connection) *backend {
+	b := &backend{
+		g: g, bridged: bridged, direct: direct,
+		sessions: session.NewStore(), place: &session.Place{}, tools: toollist.New(server, g.log),
+	}
 	b.streams, b.endStreams = context.WithCancel(g.streams)
 	b.holds.Store(1)
 	return b
@@ -196,7 +200,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	if err != nil {
 		return err
 	}
-	b := newBackend(g, bridged, direct)
+	b := newBackend(g, to.Name, bridged, direct)
 	if old != nil && slices.Equal(to.Forward, old.Forward) {
 		b.sessions = old.sessions // they are reopened, at another place
 		if to.URL != "" && to.URL == old.URL {
