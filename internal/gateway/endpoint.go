@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // An endpoint is where clients reach a server: a path, with its contract, masking and sessions. It does not
@@ -141,4 +142,27 @@ func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 		}
 	}
 	return on, user, on != nil
+}
+
+// An Entrance is what a client needs to call a tool.
+type Entrance struct {
+	URL    string
+	Access config.Access      // the entry by which the caller was let in; its zero value: there is none
+	Params []wire.ParamHeader // arguments that are repeated in headers, as far as the server's tools are known
+}
+
+// Entrance returns that of a server's or an endpoint's tool, for a caller whom an entry of access control has
+// let in. ok is false if clients reach the server through other endpoints only.
+func (g *Gateway) Entrance(name, tool, access string) (e Entrance, ok bool) {
+	t := g.table.Load()
+	on := t.named[name]
+	if on == nil || on.Path == config.PathNone {
+		return e, false
+	}
+	e.URL = g.URL() + on.Path
+	e.Access, _ = t.config.Access.Get(access)
+	if on.target.tools != nil {
+		e.Params = on.target.tools.Params(tool)
+	}
+	return e, true
 }

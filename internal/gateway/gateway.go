@@ -198,6 +198,26 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// URL returns the gateway's own URL, as people on its machine reach it if nothing else is known.
+func (g *Gateway) URL() string {
+	cfg := g.table.Load().config
+	if cfg.PublicURL != "" {
+		return strings.TrimSuffix(cfg.PublicURL, "/")
+	}
+	at := cfg.Listen
+	if bound := g.listens.Load(); bound != nil {
+		at = *bound // the port may have been 0
+	}
+	host, port, err := net.SplitHostPort(at)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		at = net.JoinHostPort("127.0.0.1", port)
+	}
+	if cfg.TLS != nil {
+		return "https://" + at
+	}
+	return "http://" + at
+}
+
 // background runs f as work that Close waits for. Its context ends with the gateway. Once the gateway is
 // closed, f runs with an ended context, and only its caller waits for it.
 func (g *Gateway) background(timeout time.Duration, f func(ctx context.Context)) {

@@ -55,16 +55,14 @@ func newManyEndpoint(
 		return old, nil
 	}
 	on.ask()
+	var before *target
 	if old != nil && old.many != nil {
-		to.backend, to.up = old.target.backend, old.target.bridged
+		before = old.target
+		to.backend, to.up = before.backend, before.bridged
 	} else {
 		to.connectMany(g, e, on)
 	}
-	var before *guard
-	if old != nil && old.many != nil {
-		before = &old.target.guard
-	}
-	to.guard = newGuard(entry, entry, before)
+	to.guard = newGuard(entry, before)
 	on.target, on.sessions, on.limits = to, to.sessions, limits.New(entry)
 	return on, nil
 }

@@ -13,9 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/breaker"
 	"github.com/recoursehq/recourse/internal/bridge"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
@@ -193,7 +191,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	userHeader := on.contract.Session.UserHeader
 	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
 		to.backend, to.up = old.target.backend, old.target.bridged
-		to.guard = newGuard(to.Server, old.Server, &old.target.guard)
+		to.guard = newGuard(to.Server, old.target)
 		return nil
 	}
 	bridged, direct, err := g.newConnection(to.Server, userHeader)
@@ -208,7 +206,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 		}
 	}
 	to.backend, to.up = b, bridged
-	to.guard = newGuard(to.Server, nil, nil)
+	to.guard = newGuard(to.Server, nil)
 	return nil
 }
 
@@ -234,64 +232,4 @@ func (b *backend) leave() {
 func (b *backend) close() {
 	b.endStreams()
 	b.bridged.Close()
-}
-
-// A guard stands between the calls and one server. Like the backend, it survives a reload.
-type guard struct {
-	breaker       *breaker.Breaker                           // nil: there is none
-	bulkhead      *bulkhead.Bulkhead                         // nil: there is none
-	toolBulkheads map[*config.Concurrency]*bulkhead.Bulkhead // by the entry of a tool or pattern
-}
-
-// newGuard returns an entry's guard. It takes over the state of the previous one, which may be nil.
-func newGuard(entry, oldEntry *config.Server, old *guard) guard {
-	var g guard
-	if entry.Breaker != nil {
-		if old != nil && old.breaker != nil {
-			g.breaker = old.breaker
-		} else {
-			g.breaker = breaker.New(breakerRule(entry.Breaker))
-		}
-	}
-	if rule := entry.Concurrency; rule != nil {
-		if old != nil && old.bulkhead != nil {
-			g.bulkhead = old.bulkhead
-		} else {
-			g.bulkhead = bulkhead.New(rule.Max, rule.Queue)
-		}
-	}
-	before := map[string]*bulkhead.Bulkhead{}
-	if old != nil {
-		for _, tool := range oldEntry.Tools {
-			if tool.Value.Concurrency != nil {
-				before[tool.Key] = old.toolBulkheads[tool.Value.Concurrency]
-			}
-		}
-	}
-	for _, tool := range entry.Tools {
-		rule := tool.Value.Concurrency
-		if rule == nil {
-			continue
-		}
-		if g.toolBulkheads == nil {
-			g.toolBulkheads = map[*config.Concurrency]*bulkhead.Bulkhead{}
-		}
-		if g.toolBulkheads[rule] = before[tool.Key]; g.toolBulkheads[rule] == nil {
-			g.toolBulkheads[rule] = bulkhead.New(rule.Max, rule.Queue)
-		}
-	}
-	return g
-}
-
-// apply makes what the guard shares with the previous one follow the entry's rules.
-func (g *guard) apply(entry *config.Server) {
-	if g.breaker != nil {
-		g.breaker.Set(breakerRule(entry.Breaker))
-	}
-	if g.bulkhead != nil {
-		g.bulkhead.Set(entry.Concurrency.Max, entry.Concurrency.Queue)
-	}
-	for rule, b := range g.toolBulkheads {
-		b.Set(rule.Max, rule.Queue)
-	}
 }

@@ -8,9 +8,121 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/wire"
 )
+
+// A guard stands between the calls and one server. Like the backend, it survives a reload.
+type guard struct {
+	breaker       *breaker.Breaker                           // nil: there is none
+	bulkhead      *bulkhead.Bulkhead                         // nil: there is none
+	toolBulkheads map[*config.Concurrency]*bulkhead.Bulkhead // by the entry of a tool or pattern
+}
+
+// newGuard returns an entry's guard. It takes over the state of the previous target's, which may be nil.
+func newGuard(entry *config.Server, old *target) guard {
+	var before guard
+	toolsBefore := map[string]*bulkhead.Bulkhead{}
+	if old != nil {
+		before = old.guard
+		for _, tool := range old.Tools {
+			toolsBefore[tool.Key] = before.toolBulkheads[tool.Value.Concurrency]
+		}
+	}
+	g := guard{bulkhead: bulkheadFor(entry.Concurrency, before.bulkhead), toolBulkheads: map[*config.Concurrency]*bulkhead.Bulkhead{}}
+	if entry.Breaker != nil {
+		if g.breaker = before.breaker; g.breaker == nil {
+			g.breaker = breaker.New(breakerRule(entry.Breaker))
+		}
+	}
+	for _, tool := range entry.Tools {
+		if rule := tool.Value.Concurrency; rule != nil {
+			g.toolBulkheads[rule] = bulkheadFor(rule, toolsBefore[tool.Key])
+		}
+	}
+	return g
+}
+
+// bulkheadFor returns the bulkhead for a rule: the previous one, if there is one.
+func bulkheadFor(rule *config.Concurrency, before *bulkhead.Bulkhead) *bulkhead.Bulkhead {
+	switch {
+	case rule == nil:
+		return nil
+	case before != nil:
+		return before
+	default:
+		return bulkhead.New(rule.Max, rule.Queue)
+	}
+}
+
+// apply makes what the guard shares with the previous one follow the entry's rules.
+func (g *guard) apply(entry *config.Server) {
+	if g.breaker != nil {
+		g.breaker.Set(breakerRule(entry.Breaker))
+	}
+	if g.bulkhead != nil {
+		g.bulkhead.Set(entry.Concurrency.Max, entry.Concurrency.Queue)
+	}
+	for rule, b := range g.toolBulkheads {
+		b.Set(rule.Max, rule.Queue)
+	}
+}
+
+// breakerRule returns the settings of an entry.
+func breakerRule(entry *config.Breaker) breaker.Settings {
+	return breaker.Settings{
+		FailureRate: entry.FailureRate, Window: entry.Window, MinCalls: entry.MinCalls,
+		OpenFor: entry.OpenFor, MaxOpen: entry.MaxOpen,
+	}
+}
+
+// inBulkhead holds an attempt back while too many calls to the tool or the server are in progress. In observe
+// mode it holds nothing back.
+func inBulkhead(c *call, next next) error {
+	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || c.on.Mode == config.ModeObserve {
+		return next(c)
+	}
+	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
+		b := c.to.toolBulkheads[rule]
+		if e := c.takePlace(b, rule); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	if b := c.to.bulkhead; b != nil {
+		if e := c.takePlace(b, c.to.Concurrency); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	return next(c)
+}
+
+// takePlace waits for a place, or returns why the call does not get one.
+func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
+	if b.Try() {
+		return nil
+	}
+	if e := c.isHeldBack(); e != nil { // the calls ahead are waiting for a server that does not answer
+		return e
+	}
+	began := time.Now()
+	c.deadline.Suspend() // the wait has a limit of its own
+	err := b.Enter(c.ctx, rule.Wait)
+	c.deadline.Alive() // the full timeout is for the server
+	c.out.queued += time.Since(began)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bulkhead.ErrFull):
+		return c.unsent(busyWait).
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
+	default:
+		return c.unsent(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+			c.to.Title, recourse.FormatWait(time.Since(began)))
+	}
+}
 
 // errHeldBack is the cause in a failure that says that the gateway did not send the call, to protect the
 // server.
@@ -157,12 +269,4 @@ func (c *call) logCircuit(s *breaker.State) {
 		attrs = append(attrs, slog.String("for", recourse.FormatWait(s.Wait)))
 	}
 	c.g.log.LogAttrs(c.req.http.Context(), level, message, attrs...)
-}
-
-// breakerRule returns the settings of an entry.
-func breakerRule(entry *config.Breaker) breaker.Settings {
-	return breaker.Settings{
-		FailureRate: entry.FailureRate, Window: entry.Window, MinCalls: entry.MinCalls,
-		OpenFor: entry.OpenFor, MaxOpen: entry.MaxOpen,
-	}
 }
