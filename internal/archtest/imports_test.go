@@ -117,8 +117,9 @@ var layers = []layer{
 		beside: "each is one policy or one observer; the stages put them in order",
 	},
 	{
-		packages: []string{"internal/gateway/toollist"},
-		up:       "a stage asks it for a list, and it asks back only how to fetch one",
+		packages: []string{"internal/gateway/failures", "internal/gateway/toollist"},
+		up:       "it is about one server and its answers, and does not know what a call is",
+		beside:   "one reads what has failed, the other what there is",
 	},
 	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -292,7 +293,7 @@ var (
 // bad is the failure for an answer that breaks the protocol.
 func (c *call) bad(resp *http.Response, err error) *recourse.Error {
 	text := observe.Beginning(string(c.in.text))
-	return c.to.badResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
+	return c.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
 		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)})
 }
 
@@ -336,7 +337,7 @@ func (c *call) passed(text []byte) []byte {
 	}
 	if !signs.Error.IsZero() && !c.to.Trusted { // it asks the client a question
 		raw := json.Value(signs.Error.Of(text))
-		if own := withoutForgery(raw); len(own) != len(raw) {
+		if own := failures.WithoutRecord(raw); len(own) != len(raw) {
 			edits = append(edits, wire.Edit{At: signs.Error, With: own})
 		}
 	}

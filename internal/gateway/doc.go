@@ -40,9 +40,13 @@
 // What is true of every call of a tool, whoever carries it out, is in internal/toolcall; what is true of
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
-// The decisions of a stage are in a package of their own if they need nothing of the call: access says who may call,
-// limits how much, account has the accounts of callers at providers, observe what observers are told, and the log,
-// session the sessions of legacy clients, and deadline the time of a call.
+// A stage is in the file of its name, with these exceptions: inSession is in session.go, connected in connect.go,
+// throttle in limit.go, repeat in retry.go, inBulkhead and holdBack in guard.go.
+//
+// The decisions of a stage are in a package of their own if they need nothing of the call: access says who may
+// call, limits how much, account has the accounts of callers at providers, toollist what a server offers,
+// failures what its failures mean, observe what observers are told, and the log, session the sessions of legacy
+// clients, and deadline the time of a call.
 //
 // An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the
 // server for a request. There the request becomes a call of its own (nested.go), which takes that server's

@@ -40,12 +40,6 @@ type endpoint struct {
 	grants    grant.Grants   // what they may do; nil: everything
 }
 
-// sameReaders reports whether both read the server's answers in the same way.
-func sameReaders(a, b *contract.Reader) bool {
-	return slices.EqualFunc(a.Contracts, b.Contracts, (*contract.Contract).Same) &&
-		slices.EqualFunc(a.Families, b.Families, (*contract.Family).Same)
-}
-
 // newEndpoint returns an entry's endpoint. old is the endpoint of that name from before the reload, or nil,
 // and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
@@ -54,7 +48,7 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 	if err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	if old != nil && on.access == old.access && old.Same(entry) && sameReaders(old.target.reader(), to.reader()) {
+	if old != nil && on.access == old.access && old.Same(entry) && old.target.reader.Same(to.reader) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -153,14 +147,14 @@ type Entrance struct {
 
 // Entrance returns that of a server's or an endpoint's tool, for a caller whom an entry of access control has
 // let in. ok is false if clients reach the server through other endpoints only.
-func (g *Gateway) Entrance(name, tool, access string) (e Entrance, ok bool) {
+func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	t := g.table.Load()
 	on := t.named[name]
 	if on == nil || on.Path == config.PathNone {
 		return e, false
 	}
 	e.URL = g.URL() + on.Path
-	e.Access, _ = t.config.Access.Get(access)
+	e.Access, _ = t.config.Access.Get(letInBy)
 	if on.target.tools != nil {
 		e.Params = on.target.tools.Params(tool)
 	}

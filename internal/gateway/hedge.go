@@ -197,7 +197,7 @@ func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
 		return 0, recourse.From(r.err)
 	}
 	if status = r.resp.StatusCode; status != http.StatusOK {
-		return status, c.to.readHTTP(status, r.resp.Header, nil, "").Error()
+		return status, c.to.reader.HTTP(status, r.resp.Header, nil, "").Error()
 	}
 	if body, ok := r.resp.Body.(*begun); ok && !errors.Is(body.err, io.EOF) {
 		e = c.to.broken(c.ctx, body.err)

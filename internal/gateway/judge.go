@@ -5,35 +5,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// codeURLElicitation is the code, in JSON, of an error that is not a failure.
-var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
-
 // emptyResult replaces a result that is dropped.
 var emptyResult = json.Value("{}")
-
-// Kinds that occur in every result that says by its kind that it is a failure, or a question.
-var (
-	kindFailure  = []byte(`toolError:v1`)
-	kindQuestion = []byte(`needsInput:v1`)
-	kindEnd      = []byte(`:v1`)
-)
-
-// hasKind reports whether a kind occurs in a text. It searches for the end of the kind first: the first letter of the kind
-// is much more frequent, and the search would stop at each of them.
-func hasKind(text, kind []byte) bool {
-	return bytes.Contains(text, kindEnd) && bytes.Contains(text, kind)
-}
 
 // judge finds out whether the current answer is a failure. It returns nil for a success, which is not
 // examined any further.
@@ -48,7 +35,7 @@ func (c *call) judge(text []byte) *failure {
 	}
 	e = c.caused(e, text)
 	own := reading.Contract == nil && c.forProgram(e) || !c.req.isCall()
-	if original == nil && own && isRPCError(c.in.signs.Error.Of(text)) {
+	if original == nil && own && failures.IsRPCError(c.in.signs.Error.Of(text)) {
 		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
 	if original != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
@@ -68,57 +55,15 @@ func (c *call) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
 // is about the message itself, about a method other than a call, or about the state with which a call
 // continues (MCP 2026-07-28, multi round-trip requests).
 func (c *call) forProgram(e *recourse.Error) bool {
-	return isProtocol(e) || !c.req.isCall() ||
+	return failures.IsProtocol(e) || !c.req.isCall() ||
 		json.Lookup(c.req.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(c.req.msg.Params, "/"+wire.InputResponses) != nil
-}
-
-// isRPCError reports whether raw is a JSON-RPC error that clients can read.
-func isRPCError(raw json.Value) bool {
-	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
 }
 
 // reading reads the failure in an answer. The original is the answer's result, masked.
 func (c *call) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
 	// The masker is created for the first failure: a success needs none.
-	return c.read(text, c.in.signs, func(raw []byte) []byte { return c.masker().JSON(raw) })
-}
-
-// read does the reading. Texts are masked by mask.
-func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
-	reader := *c.to.reader()
-	reader.Cut = c.in.cut
-	if !signs.Error.IsZero() {
-		raw := signs.Error.Of(text)
-		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
-			return reading, nil, false
-		}
-		return reader.RPC(mask(raw)), nil, true
-	}
-	if !c.req.isCall() {
-		return reading, nil, false
-	}
-	result := signs.Result.Of(text)
-	if json.Value(result).Kind() != '{' { // not a tool's result
-		return c.unreadable(), nil, true
-	}
-	if !c.suspicious(text, signs) {
-		return reading, nil, false
-	}
-	original = mask(result)
-	reading, ok = reader.Result(original)
-	if !ok && (signs.IsError || signs.OddError) { // marked twice, or in a form of its own
-		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
-		if reading, ok = reader.Result(original); !ok {
-			return c.unreadable(), nil, true
-		}
-	}
-	return reading, original, ok
-}
-
-// suspicious reports whether a result shows any sign of a failure.
-func (c *call) suspicious(text []byte, signs *wire.Signs) bool {
-	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
-		c.to.weak != nil || len(c.to.families) > 0 || hasKind(text, kindFailure)
+	mask := func(raw []byte) []byte { return c.masker().JSON(raw) }
+	return c.to.reader.Answer(text, c.in.signs, c.req.isCall(), c.in.cut, mask)
 }
 
 // caused returns e with the server's words as its cause, unless it has one.
@@ -144,10 +89,111 @@ func (c *call) late() {
 	c.record(e.WithEffect(c.effect(e)), "failure beyond the decision window: not rewritten")
 }
 
-// unreadable is the reading of an answer that is marked as a failure but cannot be read or masked: nothing of
-// it may be passed on.
-func (c *call) unreadable() contract.Reading {
-	return contract.Reading{Sign: "isError", Failure: recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer)}
+// maxErrorBody limits how much is read of an answer with a status of 400 or more.
+const maxErrorBody = 64 << 10
+
+// refusal handles an answer whose HTTP status is not 200.
+func (c *call) refusal(resp *http.Response) error {
+	refused, narrowed := c.refusesAccount(resp.StatusCode, resp.Header)
+	if narrowed != nil {
+		return settled(narrowed)
+	}
+	if c.passesAuth(resp.StatusCode) {
+		body, e := c.refusedCredentials(resp)
+		return &failure{e: e, text: body, resp: resp}
+	}
+	within := c.table.config.DecideWithin
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // if reading fails, the status still counts
+	if err := c.ctx.Err(); err != nil {
+		return c.to.broken(c.ctx, err)
+	}
+	if len(text) > int(within) {
+		c.in.cut = within.String()
+		text = wholeWords(text)
+		if whole := json.Complete(text); whole != nil {
+			text = whole
+		}
+	}
+	reading := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, c.in.cut)
+	e := c.refusedFor(reading.Error(), text)
+	if c.out.last.refused = refused; refused {
+		return e.WithEffect(recourse.EffectNone)
+	}
+	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
+		return e.WithEffect(recourse.EffectNone)
+	}
+	if reading.Contract == nil && c.forProgram(e) && c.isRefusal(text) {
+		return c.rpcFailure(resp.StatusCode, text, e)
+	}
+	return e
+}
+
+// passesAuth reports whether a refusal is between the client and the server: the client's own credentials
+// were forwarded.
+func (c *call) passesAuth(status int) bool {
+	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.on.forwards("Authorization")
+}
+
+const notedAuth = "passed on under its own status"
+
+// refusedCredentials reads the refusal of the client's own credentials, which is passed on unchanged,
+// including the challenge.
+func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse.Error) {
+	c.out.reason = "the server refused the client's own credentials"
+	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
+	return body, c.to.reader.Forwarded(resp.StatusCode, resp.Header, body)
+}
+
+// refusedFor finds out what is wrong with a message if e only says that the server did not accept it. The
+// gateway has already checked its form and headers: what remains is the method, or missing params.
+func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
+	status := e.Upstream.Status
+	if e.Kind != recourse.KindClientError || failures.IsRPCError(json.Lookup(body, "/error")) {
+		return e
+	}
+	why := recourse.New(recourse.KindInvalidRequest, e.Message)
+	if fault := c.req.msg.Refused(); fault != nil {
+		why = door.Refused(fault)
+	}
+	switch {
+	case status == http.StatusBadRequest && (!c.req.isCall() || why.Kind != recourse.KindInvalidRequest):
+	case status == http.StatusNotFound && c.req.era == wire.Modern && why.Kind == recourse.KindUnknownMethod:
+	default:
+		return e
+	}
+	return why.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithUpstream(e.Upstream).CausedBy(e.Cause())
+}
+
+// isRefusal reports whether body is a JSON-RPC error that answers the request.
+func (c *call) isRefusal(body []byte) bool {
+	if len(c.req.msg.ID) == 0 || c.in.rescan(body) != nil {
+		return false
+	}
+	signs := c.in.signs
+	return isWhole(signs) && signs.ID.Equal(c.sentID()) && failures.IsRPCError(signs.Error.Of(body))
+}
+
+// provided reads the answer of an HTTP API's provider again, with everything that the gateway knows about its
+// errors. Any other error is returned unchanged.
+func (c *call) provided(e *recourse.Error) *recourse.Error {
+	refusal, ok := errors.AsType[*api.RefusedError](e.Cause())
+	if !ok {
+		return e
+	}
+	c.out.last.Status = refusal.Status
+	refused, narrowed := c.refusesAccount(refusal.Status, refusal.Header)
+	if narrowed != nil {
+		return narrowed
+	}
+	if c.out.last.refused = refused; refused {
+		return e.WithEffect(recourse.EffectNone)
+	}
+	if refusal.Status == http.StatusUnauthorized && !c.to.reader.PassesCredentials && !c.on.forwards("Authorization") {
+		return c.to.reader.OwnCredentials(refusal)
+	}
+	c.out.last.answered = refusal.Status != http.StatusUnauthorized
+	return c.to.reader.Provider(refusal, e)
 }
 
 // largeFailures is how many failures larger than the decision window are held in memory at a time. The next
@@ -166,9 +212,8 @@ func (c *call) beginsFailed(text []byte) bool {
 	if signs.Message() == wire.Request || signs.Message() == wire.Notification {
 		return false
 	}
-	c.in.cut = c.table.config.DecideWithin.String()
-	defer func() { c.in.cut = "" }()
-	reading, _, ok := c.read(begun, signs, func(raw []byte) []byte { return raw })
+	asIs := func(raw []byte) []byte { return raw }
+	reading, _, ok := c.to.reader.Answer(begun, signs, c.req.isCall(), c.table.config.DecideWithin.String(), asIs)
 	return ok && reading.Error() != nil
 }
 

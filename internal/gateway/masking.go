@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
@@ -89,10 +89,7 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // question masks an answer that asks the client something: only credentials, since a question may well be
 // about addresses and paths. Any other answer is unchanged.
 func (c *call) question(text []byte) []byte {
-	signs := c.in.signs
-	asks := string(signs.ResultType) == wire.InputRequired || hasKind(text, kindQuestion) ||
-		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
-	if !asks {
+	if !failures.Asks(text, c.in.signs) {
 		return text
 	}
 	return c.masker().As(redact.Secrets).Message(c.bindState(text))
@@ -230,40 +227,4 @@ func (c *call) strippedMessage(event *wire.Event) []byte {
 		return event.Raw
 	}
 	return strippedEvent(recordPruner(), event)
-}
-
-// withoutForgery returns a JSON-RPC error without a record in its data. If the data itself is a record, only
-// the members that the protocol defines remain (MCP 2026-07-28, "Errors").
-func withoutForgery(raw json.Value) json.Value {
-	data := json.Lookup(raw, "/data")
-	all, record := json.MembersOf(data), isRecord(data)
-	own := slices.DeleteFunc(slices.Clone(all), func(m json.Member) bool {
-		return m.Name == recourse.MetaKey || record && !slices.Contains(protocolData, m.Name)
-	})
-	switch len(own) {
-	case len(all):
-		return raw
-	case 0:
-		return withData(raw, nil)
-	default:
-		return withData(raw, own.AppendTo(nil))
-	}
-}
-
-// protocolData are the members that the protocol defines for an error's data.
-var protocolData = []string{"supported", "requested", "requiredCapabilities"}
-
-// isRecord reports whether an object is read as a record.
-func isRecord(object json.Value) bool {
-	return json.Lookup(object, "/v").Kind() == '0' && json.Lookup(object, "/kind").Kind() == '"'
-}
-
-// withData returns a JSON-RPC error with other data, or without data if data is nil.
-func withData(raw, data json.Value) json.Value {
-	e := json.Members{
-		{Name: "code", Value: json.Lookup(raw, "/code")},
-		{Name: "message", Value: json.Lookup(raw, "/message")},
-		{Name: "data", Value: data},
-	}
-	return e.AppendTo(nil)
 }

@@ -62,7 +62,7 @@ func (c *call) watchRefusal(resp *http.Response) error {
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	c.observe(c.refusedFor(c.to.readHTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	c.observe(c.refusedFor(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.passWith(resp, body)
 	return nil
 }
@@ -159,7 +159,7 @@ func (c *call) watch(part *wire.Part) {
 		broken = errWrongID
 	}
 	if broken != nil {
-		c.observe(c.to.badResponse(broken))
+		c.observe(c.to.reader.BadResponse(broken))
 		return
 	}
 	if reading, _, ok := c.reading(part.Data); ok {
@@ -170,7 +170,7 @@ func (c *call) watch(part *wire.Part) {
 // watchLarge does so after the last piece of a large answer.
 func (c *call) watchLarge(part *wire.Part) {
 	if err := c.flaw(part); err != nil {
-		c.observe(c.to.badResponse(err))
+		c.observe(c.to.reader.BadResponse(err))
 		return
 	}
 	c.late()

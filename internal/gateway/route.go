@@ -99,7 +99,7 @@ func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.To
 // says how failures are written, on a server that may have other tools: it is not believed when it says that
 // a tool reads, only when it says that one writes.
 func (on *endpoint) reads(tool string) bool {
-	weak := on.target.weak
+	weak := on.target.reader.Weak
 	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))
 }
 
@@ -179,7 +179,7 @@ func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		reading := c.to.readHTTP(answer.Status, answer.Header, answer.Body, "")
+		reading := c.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
 		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
 			return nil, reading.Error()
 		}

@@ -190,7 +190,7 @@ func (c *call) handedOver(resp *http.Response) error {
 		c.passStream(resp) // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
-		e := c.to.readHTTP(resp.StatusCode, resp.Header, text, "").Error()
+		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:

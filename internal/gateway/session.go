@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -156,7 +157,7 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 		return "", err
 	}
 	if answer.Status != http.StatusOK {
-		return "", to.readHTTP(answer.Status, answer.Header, answer.Body, "").Error()
+		return "", to.reader.HTTP(answer.Status, answer.Header, answer.Body, "").Error()
 	}
 	serverID = answer.Header.Get(wire.HeaderSession)
 	if answer.Error != nil {
@@ -178,4 +179,34 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 		return "", err
 	}
 	return serverID, resp.Body.Close()
+}
+
+// lostSession reports whether the server does not know the session that it was sent, and so did nothing. A
+// 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The words of a 400 alone prove
+// nothing: the server is asked whether the session is gone.
+func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
+	switch {
+	case c.session == nil || sent == "":
+		return false
+	case status == http.StatusNotFound:
+		return true
+	default:
+		return status == http.StatusBadRequest && e.Kind == recourse.KindUnknownSession && c.isGone(sent)
+	}
+}
+
+// pingTimeout limits how long a server may take to answer a ping.
+const pingTimeout = 5 * time.Second
+
+// isGone asks the server, with a request that does nothing, whether it has lost a session.
+func (c *call) isGone(sessionID string) bool {
+	const maxPong = 64 << 10
+	header := c.upstreamHeader()
+	header["Content-Type"] = []string{wire.TypeJSON}
+	header[wire.HeaderSession] = []string{sessionID}
+	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
+	ctx, cancel := context.WithTimeout(c.ctx, pingTimeout)
+	defer cancel()
+	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id, maxPong)
+	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
 }

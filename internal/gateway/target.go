@@ -2,12 +2,9 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/many"
@@ -31,15 +29,9 @@ type target struct {
 	guard
 
 	up       upstream.Connection
-	weak     *contract.Contract // whose weak signs count; nil: none
-	families []*contract.Family // whose weak forms count
-	reader   func() *contract.Reader
+	reader   *failures.Reader
 	policy   retry.Policy
 	timedOut func(within time.Duration) error // makes the failure for a call without an answer
-
-	// passesCredentials says that the credentials required by the contract are forwarded to the server:
-	// whether they are valid is for the server to say.
-	passesCredentials bool
 }
 
 // broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.
@@ -107,45 +99,14 @@ const attempts = 3
 // newTarget returns an endpoint's target, before it is connected.
 func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: g.reach.Pause, Factor: 2, Jitter: 0.5}}
-	for _, name := range to.Reads {
-		if f, ok := set.Family(name); ok {
-			to.families = append(to.families, f)
-			continue
-		}
-		var ok bool
-		if to.weak, ok = set.Get(name); !ok {
-			return nil, fmt.Errorf("there is no contract or family %s", name)
-		}
+	var err error
+	if to.reader, err = failures.New(on.Server, on.contract, set, on.forwards); err != nil {
+		return nil, err
 	}
-	to.reader = sync.OnceValue(func() *contract.Reader { return to.newReader(on.contract, set) })
 	to.timedOut = func(within time.Duration) error {
 		return recourse.Timeout(to.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.Title)
 	}
-	asked := on.contract.Session.Credentials
-	to.passesCredentials = len(asked) > 0 && !slices.ContainsFunc(asked, func(name string) bool {
-		return !on.forwards(http.CanonicalHeaderKey(name))
-	})
 	return to, nil
-}
-
-// newReader returns the reader for the server's failures. It knows all contracts, and is created for the
-// first failure: reading the contracts would make up most of a program's start.
-func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract.Reader {
-	r := &contract.Reader{Weak: to.weak, Families: to.families, Trusted: to.Trusted, Provider: to.Title}
-	if to.weak != nil {
-		r.Contracts = append(r.Contracts, to.weak)
-	}
-	for _, c := range append([]*contract.Contract{own}, set.All()...) {
-		if !slices.Contains(r.Contracts, c) {
-			r.Contracts = append(r.Contracts, c)
-		}
-	}
-	return r
-}
-
-// badResponse returns the failure for an invalid response.
-func (to *target) badResponse(cause error) *recourse.Error {
-	return recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
 }
 
 // unserved is the failure for requests that arrive when the server has been removed from the configuration.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -62,7 +65,7 @@ func refuseAt(at contract.At, e *recourse.Error) error {
 func (c *call) breakOff(cause error) error {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
-		e = c.to.badResponse(cause)
+		e = c.to.reader.BadResponse(cause)
 	}
 	return &failure{e: e, off: true}
 }
@@ -115,7 +118,7 @@ func (c *call) writeFailure(f *failure) {
 	}
 	call := c.contractCall(e, status)
 	call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
-	call.Quotes = f.from != nil && f.from == c.to.weak && f.from == c.on.contract
+	call.Quotes = f.from != nil && f.from == c.to.reader.Weak && f.from == c.on.contract
 	c.write(c.withProtocolData(c.masked(c.on.contract.Write(e, call)), e), e)
 }
 
@@ -180,9 +183,9 @@ func (c *call) passRPCError(f *failure) {
 		c.reply.message(f.status, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
 		return
 	}
-	own := withoutForgery(raw) // the record of a trusted server is part of e
-	if !isProtocol(e) || c.to.Trusted && len(own) != len(raw) {
-		own = withRecord(own, record)
+	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
+	if !failures.IsProtocol(e) || c.to.Trusted && len(own) != len(raw) {
+		own = failures.WithRecord(own, record)
 	}
 	c.reply.message(f.status, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
 }
@@ -196,24 +199,6 @@ func (c *call) passRefusal(f *failure) {
 	f.resp.ContentLength = int64(len(body))
 	c.head(f.resp)
 	_ = c.reply.put(body)
-}
-
-// withRecord adds the record to the data of a JSON-RPC error: as the data if there is none, or as a member of
-// it if it is an object.
-func withRecord(raw json.Value, record *recourse.Error) json.Value {
-	form, err := record.MarshalJSON()
-	data := json.Lookup(raw, "/data")
-	switch {
-	case err != nil:
-		return raw
-	case data == nil || data.Kind() == 'n':
-		return withData(raw, form)
-	case data.Kind() != '{':
-		return raw
-	}
-	members := json.MembersOf(json.Without(data, recourse.MetaKey))
-	members.Add(recourse.MetaKey, form)
-	return withData(raw, members.AppendTo(nil))
 }
 
 // protocolStatus returns the HTTP status that the era requires for a kind, or 0.
@@ -272,7 +257,7 @@ func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contr
 func (c *call) failed() *toolcall.Call {
 	call := &toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.to.weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.attempts > 0,
+		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.attempts > 0,
 		Relays: true, Trusted: c.to.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
@@ -306,4 +291,28 @@ func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	c.offered(call)
 	call.URL, call.Status, call.HTTP, call.ResultType = c.url(), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
+}
+
+// at returns how far the call had come when it failed.
+func (c *call) at(e *recourse.Error) contract.At {
+	switch status := e.Upstream.Status; {
+	case errors.Is(e.Cause(), errHeldBack) && c.req.isCall():
+		return contract.AtUpstream
+	case errors.Is(e.Cause(), errHeldBack):
+		return contract.AtSession
+	case c.out.attempts == 0:
+		return contract.AtArguments
+	case c.out.last.answered && c.req.isCall():
+		return contract.AtTool
+	case status == http.StatusUnauthorized && c.to.reader.PassesCredentials:
+		return contract.AtCredentialsInvalid
+	case status == http.StatusForbidden && c.to.reader.PassesCredentials && c.who.user != "":
+		return contract.AtUserInvalid
+	case errors.Is(e.Cause(), failures.ErrOwnCredentials), errors.Is(e.Cause(), upstream.ErrNotStarted):
+		return contract.AtUpstreamMisconfigured
+	case !c.req.isCall():
+		return contract.AtSession
+	default:
+		return contract.AtUpstream
+	}
 }

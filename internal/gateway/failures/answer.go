@@ -1,0 +1,90 @@
+package failures
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// codeURLElicitation is the code, in JSON, of an error that is not a failure.
+var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
+
+// Kinds that occur in every result that says by its kind that it is a failure, or a question.
+var (
+	kindFailure  = []byte(`toolError:v1`)
+	kindQuestion = []byte(`needsInput:v1`)
+	kindEnd      = []byte(`:v1`)
+)
+
+// hasKind reports whether a kind occurs in a text. It searches for the end of the kind first: the first letter
+// of the kind is much more frequent, and the search would stop at each of them.
+func hasKind(text, kind []byte) bool {
+	return bytes.Contains(text, kindEnd) && bytes.Contains(text, kind)
+}
+
+// Asks reports whether an answer asks the client something.
+func Asks(text []byte, signs *wire.Signs) bool {
+	return string(signs.ResultType) == wire.InputRequired || hasKind(text, kindQuestion) ||
+		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
+}
+
+// Answer reads the failure in a JSON-RPC response, as scanned; isCall says that it is about a tool. Texts are
+// masked by mask. The original is the response's result, masked. ok is false for a success.
+func (r *Reader) Answer(text []byte, signs *wire.Signs, isCall bool, cut string, mask func([]byte) []byte) (
+	reading contract.Reading, original json.Value, ok bool,
+) {
+	if !signs.Error.IsZero() {
+		raw := signs.Error.Of(text)
+		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
+			return reading, nil, false
+		}
+		return r.cut(cut).RPC(mask(raw)), nil, true
+	}
+	if !isCall {
+		return reading, nil, false
+	}
+	result := signs.Result.Of(text)
+	if json.Value(result).Kind() != '{' { // not a tool's result
+		return r.unreadable(), nil, true
+	}
+	if !r.suspicious(text, signs) {
+		return reading, nil, false
+	}
+	original = mask(result)
+	reader := r.cut(cut)
+	reading, ok = reader.Result(original)
+	if !ok && (signs.IsError || signs.OddError) { // marked twice, or in a form of its own
+		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
+		if reading, ok = reader.Result(original); !ok {
+			return r.unreadable(), nil, true
+		}
+	}
+	return reading, original, ok
+}
+
+// suspicious reports whether a result shows any sign of a failure.
+func (r *Reader) suspicious(text []byte, signs *wire.Signs) bool {
+	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
+		r.Weak != nil || len(r.families) > 0 || hasKind(text, kindFailure)
+}
+
+// unreadable is the reading of an answer that is marked as a failure but cannot be read or masked: nothing of
+// it may be passed on.
+func (r *Reader) unreadable() contract.Reading {
+	return contract.Reading{Sign: "isError", Failure: recourse.BadResponse(r.entry.Title).WithOrigin(recourse.OriginServer)}
+}
+
+// IsRPCError reports whether raw is a JSON-RPC error that clients can read.
+func IsRPCError(raw json.Value) bool {
+	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
+}
+
+// IsProtocol reports whether e is about the message itself, so that the client's program has to see the
+// server's original answer.
+func IsProtocol(e *recourse.Error) bool {
+	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
+}

@@ -1,0 +1,112 @@
+package failures
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// HTTP reads an answer whose status is not 200; cut is as in [contract.Reader].
+func (r *Reader) HTTP(status int, header http.Header, body []byte, cut string) contract.Reading {
+	switch {
+	case status == http.StatusUnauthorized && !r.PassesCredentials:
+		return contract.Reading{Failure: r.misconfigured(status, body), Sign: "HTTP status 401"}
+	case status < http.StatusBadRequest:
+		e := r.BadResponse(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), observe.Beginning(string(body)))).
+			WithUpstream(recourse.Upstream{Status: status}).
+			WithMessage("%s answered with HTTP status %d, which is not an answer to an MCP request.", r.entry.Title, status)
+		return contract.Reading{Failure: e, Sign: "HTTP status"}
+	}
+	reading := r.cut(cut).HTTP(status, header, body)
+	e := reading.Error()
+	switch {
+	case e == nil:
+		reading.Failure = recourse.FromStatus(r.entry.Title, status).WithOrigin(recourse.OriginServer)
+	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !r.PassesCredentials:
+		reading.Failure = r.misconfigured(status, body)
+	case reading.Contract == nil && aboutThings(e.Kind) && !IsRPCError(json.Lookup(body, "/error")):
+		// The status comes from the endpoint, and says nothing about what the tool was asked to do.
+		refused := recourse.ClientError(r.entry.Title, status).WithOrigin(recourse.OriginServer).
+			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
+		reading.Failure = refused
+	}
+	return reading
+}
+
+// aboutThings reports whether a kind is about things and values. The status of an MCP endpoint is about the
+// endpoint.
+func aboutThings(kind recourse.Kind) bool {
+	switch kind {
+	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Forwarded reads the refusal of the client's own credentials.
+func (r *Reader) Forwarded(status int, header http.Header, body []byte) *recourse.Error {
+	if e := r.full().HTTP(status, header, body).Error(); e != nil {
+		return e
+	}
+	return recourse.FromStatus(r.entry.Title, status).WithOrigin(recourse.OriginServer)
+}
+
+// OwnCredentials reads the refusal of an HTTP API's provider to accept the gateway's own credentials.
+func (r *Reader) OwnCredentials(refusal *api.RefusedError) *recourse.Error {
+	return r.misconfigured(refusal.Status, refusal.Body).WithProvider(r.entry.Title)
+}
+
+// Provider reads the answer of an HTTP API's provider, which e only names, with everything that is known about
+// its errors.
+func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recourse.Error {
+	read := r.narrow().HTTP(refusal.Status, refusal.Header, refusal.Body).Error()
+	if read == nil { // a question that nobody here can answer
+		return e
+	}
+	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(r.entry.Title).With(func(record *recourse.Error) {
+		record.Upstream.Status = refusal.Status
+		record.Upstream.RequestID = cmp.Or(record.Upstream.RequestID, e.Upstream.RequestID)
+		if record.Effect == "" && refuses(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
+			record.Effect = recourse.EffectNone
+		}
+	}).CausedBy(refusal)
+}
+
+const (
+	maxTold     = 5   // how many violations a sentence lists
+	maxToldText = 300 // size of each in bytes
+)
+
+// withViolations adds the provider's objections to each argument to the sentence, unless the sentence has
+// them: a model acts on the text alone.
+func withViolations(e *recourse.Error) *recourse.Error {
+	said := strings.TrimSuffix(e.Message, ".") + ". "
+	if strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[{") { // the whole body, since there is no sentence
+		said = ""
+	}
+	var told []string
+	for _, v := range e.Violations[:min(len(e.Violations), maxTold)] {
+		if v.Message != "" && !strings.Contains(said, v.Message) {
+			told = append(told, strings.TrimPrefix(v.Param+": "+observe.Cut(v.Message, maxToldText), ": "))
+		}
+	}
+	if told == nil {
+		return e
+	}
+	return e.WithMessage("%s%s", said, strings.Join(told, "; "))
+}
+
+// refuses reports whether a status may mean that nothing was done: what the body of a 5xx says does not
+// count.
+func refuses(status int) bool {
+	return status < http.StatusInternalServerError && status != http.StatusRequestTimeout || status == http.StatusNotImplemented
+}
