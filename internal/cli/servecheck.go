@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/store"
 )
 
 // issuerTimeout limits how long fetching the keys of all issuers may take.
@@ -32,6 +35,48 @@ func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
 			}
 		}
 	}
+}
+
+// redisTimeout and storeTimeout limit how long the checks of Redis and of the store wait. SQLite waits for 5 seconds
+// for a file that is locked, and PostgreSQL's driver for a connection.
+const (
+	redisTimeout = 5 * time.Second
+	storeTimeout = 10 * time.Second
+)
+
+// warnOfRedis warns if Redis cannot count calls now. The gateway starts without it.
+func warnOfRedis(ctx context.Context, env *Environment, cfg *config.Config) {
+	if cfg.Redis == "" {
+		return
+	}
+	redis, err := limit.OpenRedis(cfg.Redis, redisTimeout)
+	if err == nil {
+		err = errors.Join(redis.Check(ctx), redis.Close())
+	}
+	if err != nil {
+		env.painter(env.Stderr).printf(plain, "recourse: warning: Redis cannot be used now: %s\n", err)
+	}
+}
+
+// checkStore returns why the store cannot be opened. It only warns if that may pass by itself: the file can be right
+// although the database cannot be reached from here.
+func checkStore(ctx context.Context, env *Environment, cfg *config.Config) error {
+	if cfg.Store == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	pending, err := store.Check(ctx, cfg.Store)
+	switch {
+	case errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrLocked):
+		env.painter(env.Stderr).printf(plain, "recourse: warning: the gateway could not start now: %s\n", err)
+		return nil
+	case err != nil:
+		return storeError(err)
+	case pending:
+		printf(env.Stdout, "  the store is created or updated when the gateway starts\n")
+	}
+	return nil
 }
 
 // check reports that the configuration can be served, and where each server would be.
@@ -75,10 +120,12 @@ func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) 
 		}
 	}
 	warnOfIssuers(ctx, env, cfg)
+	warnOfRedis(ctx, env, cfg)
+	err := checkStore(ctx, env, cfg)
 	if len(missing) > 0 {
-		return &hintedError{
+		err = errors.Join(err, &hintedError{
 			fmt.Errorf("cannot find the program %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
-		}
+		})
 	}
-	return nil
+	return err
 }

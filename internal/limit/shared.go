@@ -57,7 +57,7 @@ func (s *Shared) Failures() int64 { return s.failures.Load() }
 // Check returns why Redis cannot count or store anything. The error is also [ErrUncounted] if calls are
 // refused meanwhile.
 func (s *Shared) Check(ctx context.Context) error {
-	err := s.redis.check(ctx)
+	err := s.redis.Check(ctx)
 	if err != nil && s.memory == nil {
 		return fmt.Errorf("%w: %w", ErrUncounted, err)
 	}

@@ -64,6 +64,9 @@ func pingError(err error) error {
 	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_BUSY {
 		return ErrLocked
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &causedError{ErrUnreachable, "the database does not answer"}
+	}
 	return fullOr("reach the database", err)
 }
 

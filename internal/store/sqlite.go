@@ -45,6 +45,9 @@ func openSQLite(path string, create bool) (*Store, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
+	if info.Size() == 0 && !create { // opening it would write to it
+		return nil, fmt.Errorf("%w at %s: the file is empty", ErrNone, path)
+	}
 	forWrites := url.Values{"_txlock": {"immediate"}}
 	if info.Size() == 0 { // setting it takes the write lock, and later has no effect
 		forWrites.Set("_auto_vacuum", "INCREMENTAL")

@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -80,6 +82,24 @@ func OpenExisting(ctx context.Context, address string) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open the store %s: %w", s.name, err), s.Close())
 	}
 	return s, nil
+}
+
+// Check returns why [Open] would fail, as far as that shows without creating or changing anything. pending says
+// that Open would create the store or update its schema.
+func Check(ctx context.Context, address string) (pending bool, err error) {
+	s, err := OpenExisting(ctx, address)
+	if err == nil {
+		return false, s.Close()
+	}
+	if !errors.Is(err, ErrNone) {
+		return false, err
+	}
+	if path, ok := strings.CutPrefix(address, schemeSQLite); ok {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return false, fmt.Errorf("open the store: %w", err)
+		}
+	}
+	return true, nil
 }
 
 // connect returns a store without checking its schema.

@@ -1,0 +1,142 @@
+package cli_test
+
+import (
+	"bytes"
+	"database/sql"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// What keeps the gateway from its store or from Redis is told.
+func TestCheckStores(t *testing.T) {
+	t.Parallel()
+	const made = "the store is created or updated when the gateway starts"
+	dir := t.TempDir()
+	at := func(name string) string { return "sqlite:" + filepath.Join(dir, name) }
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// makes creates a store and changes it, as another version would.
+	makes := func(address, statement string) {
+		t.Helper()
+		s, err := store.Open(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("sqlite", strings.Replace(address, "sqlite:", "file:", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makes(at("good.db"), "SELECT 1")
+	makes(at("newer.db"), "INSERT INTO recourse_schema (version_id, is_applied) VALUES (99, true)")
+	makes(at("older.db"), "DELETE FROM recourse_schema WHERE version_id = (SELECT MAX(version_id) FROM recourse_schema)")
+	write("empty.db", "")
+	write("text", strings.Repeat("no database ", 100))
+	silent := silentServer(t)
+	for name, test := range map[string]struct {
+		yaml           string
+		code           int
+		stdout, stderr string
+	}{
+		"a good store":         {yaml: "store: " + at("good.db")},
+		"a store to be made":   {yaml: "store: " + at("new.db"), stdout: made},
+		"an empty file":        {yaml: "store: " + at("empty.db"), stdout: made},
+		"an older schema":      {yaml: "store: " + at("older.db"), stdout: made},
+		"a newer schema":       {"store: " + at("newer.db"), cli.ExitFailure, "", "written by a later version of this program: its schema is 99"},
+		"a folder":             {"store: 'sqlite:" + dir + "'", cli.ExitFailure, "", "is a directory"},
+		"no folder":            {"store: " + at("none/recourse.db"), cli.ExitFailure, "", "none: no such file or directory"},
+		"no database":          {"store: " + at("text"), cli.ExitFailure, "", "not a database"},
+		"no PostgreSQL":        {"store: postgres://u:hunter2@127.0.0.1:1/d", cli.ExitOK, "", "warning: the gateway could not start now: open the store postgres://127.0.0.1/d: connection refused"},
+		"a hanging PostgreSQL": {"store: postgres://u:hunter2@" + silent + "/d?connect_timeout=1&sslmode=disable", cli.ExitOK, "", "/d: the database does not answer"},
+		"no Redis":             {"redis: redis://:hunter2@127.0.0.1:1", cli.ExitOK, "", "warning: Redis cannot be used now: count in Redis: dial tcp 127.0.0.1:1: "},
+		"a store without a program": {
+			"store: " + at("newer.db") + "\nservers: {tool: {command: [no-such-program]}}", cli.ExitFailure, "",
+			"this program knows 5\ncannot find the program no-such-program (server tool)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := checked(t, test.yaml)
+			if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) ||
+				test.stdout == "" && strings.Contains(stdout, "the store") || test.stderr == "" && stderr != "" || strings.Contains(stderr, "hunter2") {
+				t.Errorf("%d\n%s\n%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// checked returns what serve --check says about a configuration.
+func checked(t *testing.T, yaml string) (code int, stdout, stderr string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "recourse.yaml")
+	if !strings.Contains(yaml, "servers:") {
+		yaml += "\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}"
+	}
+	if err := os.WriteFile(file, []byte(yaml+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code = cli.Run(t.Context(), cli.Environment{
+		Args: []string{"serve", "--check", "-c", file}, Stdout: &out, Stderr: &errs, LookupEnv: os.LookupEnv,
+	})
+	return code, out.String(), errs.String()
+}
+
+// silentServer returns the address of a server that accepts connections and never answers.
+func silentServer(t *testing.T) string {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	return ln.Addr().String() // whose backlog takes a few connections
+}
+
+// serve --check leaves no file behind, and leaves those that there are as they are.
+func TestCheckChangesNoStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty.db": "", "text": "no database"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"empty.db", "text", "new.db"} {
+		checked(t, "store: sqlite:"+filepath.Join(dir, name))
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 2 {
+		t.Errorf("%v, the folder holds %q", err, left)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "empty.db")); err != nil || info.Size() > 0 {
+		t.Errorf("%v, the empty file has %d bytes", err, info.Size())
+	}
+}
+
+// A Redis that answers, and a PostgreSQL that is still empty, are right as they are.
+func TestCheckServers(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := checked(t, "store: '"+testkit.Postgres(t)+"'\nredis: '"+testkit.Redis(t)+"'")
+	if code != cli.ExitOK || stderr != "" || !strings.Contains(stdout, "the store is created or updated") {
+		t.Errorf("%d\n%s\n%s", code, stdout, stderr)
+	}
+}
