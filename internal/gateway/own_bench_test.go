@@ -6,36 +6,71 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/admin"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/trace"
 )
+
+// ownVariants are what BenchmarkOwn measures: the names of features, and what the configuration has for them beside the server,
+// and in its entry. %d is a directory.
+var ownVariants = []struct{ name, lines, keys string }{
+	{name: "nothing"},
+	{name: "metrics", lines: "admin: 127.0.0.1:0\n"},
+	{name: "access log", lines: "access_log: true\n"},
+	{name: "traces, a tenth", lines: "tracing: {endpoint: 'http://collector', sample: 0.1}\n"},
+	{name: "traces, all", lines: "tracing: {endpoint: 'http://collector'}\n"},
+	{name: "keys", lines: ownAccess, keys: ", access: [team]"},
+	{name: "limits", keys: ownLimits},
+	{name: "breaker, bulkhead", keys: ownGuards},
+	{name: "journal", lines: "store: 'sqlite:%d/journal.db'\n"},
+	{name: "journal of all", lines: "store: 'sqlite:%d/journal.db'\njournal: {successes: 1}\n"},
+	{
+		name:  "most",
+		lines: "admin: 127.0.0.1:0\nstore: 'sqlite:%d/journal.db'\n" + ownAccess,
+		keys:  ", access: [team]" + ownLimits + ownGuards,
+	},
+	{
+		name: "all",
+		lines: "admin: 127.0.0.1:0\naccess_log: true\ntracing: {endpoint: 'http://collector', sample: 0.1}\n" +
+			"store: 'sqlite:%d/journal.db'\n" + ownAccess,
+		keys: ", access: [team]" + ownLimits + ownGuards,
+	},
+}
+
+const ownLimits, ownGuards = ", limits: {minute: {calls: 100000000/1m}, month: {calls: 1000000000/30d}}", ", breaker: {}, concurrency: {max: 64}"
+
+var ownAccess = fmt.Sprintf("access: {team: {keys: [{name: bench, hash: 'sha256:%x'}]}}\n", sha256.Sum256([]byte("bench")))
 
 // BenchmarkOwn measures what the gateway itself takes for a call of 1 KB in the legacy era. The connections to its client and to its
 // server are in memory, and answer at once on the gateway's own goroutine. The one system call that remains asks whether an idle
-// connection is quiet.
+// connection is quiet. Observers are those of `recourse serve`: the time of their own goroutines, such as the journal's, is part of
+// the processor time, and not of the time of a call.
 func BenchmarkOwn(b *testing.B) {
-	const key = "bench"
-	server := "servers: {farm: {url: 'http://farm/mcp', tools: {echo: {read_only: true}}%s}}\n"
-	for name, config := range map[string]string{
-		"defaults": fmt.Sprintf(server, ""),
-		"keys, limits, breaker, bulkhead": fmt.Sprintf("access: {team: {keys: [{name: bench, hash: 'sha256:%x'}]}}\n"+server, sha256.Sum256([]byte(key)),
-			", access: [team], limits: {minute: {calls: 100000000/1m}, month: {calls: 1000000000/30d}}, breaker: {}, concurrency: {max: 64}"),
-	} {
-		b.Run(name, func(b *testing.B) {
+	for _, v := range ownVariants {
+		b.Run(v.name, func(b *testing.B) {
 			quiet, never, err := os.Pipe()
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer never.Close()
 			reach := gateway.Reach{Dial: func(context.Context, string, string) (net.Conn, error) { return &ownServer{File: quiet}, nil }}
-			g, log := newReaching(b, reach, config)
+			g := newOwn(b, reach, strings.ReplaceAll(v.lines, "%d", filepath.ToSlash(b.TempDir()))+
+				"servers: {farm: {url: 'http://farm/mcp', tools: {echo: {read_only: true}}"+v.keys+"}}\n")
 			client := &ownClient{b: b, ended: make(chan struct{}), stopped: make(chan struct{}, 1)}
 			ctx, cancel := context.WithCancel(context.Background())
 			served := make(chan struct{})
@@ -48,10 +83,52 @@ func BenchmarkOwn(b *testing.B) {
 			cancel()
 			<-served
 			if client.failed != "" {
-				b.Fatal(client.failed, log)
+				b.Fatal(client.failed)
 			}
 		})
 	}
+}
+
+// newOwn returns a gateway with the observers that its configuration asks for.
+func newOwn(b *testing.B, reach gateway.Reach, yaml string) *gateway.Gateway {
+	b.Helper()
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what it writes is measured, too
+	g, err := gateway.NewReaching(reach, cfg, set, log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(g.Close)
+	if cfg.Store != "" {
+		kept, err := store.Open(b.Context(), cfg.Store)
+		if err != nil {
+			b.Fatal(err)
+		}
+		j := journal.New(kept.Journal(), cfg.Journal, log)
+		b.Cleanup(func() { j.Close(context.Background()); _ = kept.Close() })
+		g.Observe(j)
+	}
+	if cfg.Tracing != nil {
+		e := trace.New(cfg.Tracing, "bench", log, ownCollector{})
+		b.Cleanup(func() { e.Close(time.Second) })
+		g.Observe(e)
+	}
+	if cfg.Admin != "" {
+		g.Observe(admin.New("bench", admin.Sources{}))
+	}
+	return g
+}
+
+// An ownCollector takes all traces.
+type ownCollector struct{}
+
+func (ownCollector) RoundTrip(r *http.Request) (*http.Response, error) {
+	_ = r.Body.Close()
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
 // An ownConn is a connection in memory that never waits.
@@ -93,42 +170,63 @@ type ownClient struct {
 	step    int
 	session string
 	request []byte
+	rest    []byte // of the request that the gateway is reading
 	failed  string
 	ended   chan struct{}
 	asked   atomic.Bool   // an answer is due: only the gateway's watch on its client reads then
-	stopped chan struct{} // the watch ends
+	stopped chan struct{} // holds a token while the deadline for reading has passed: the watch ends
 }
 
 func (c *ownClient) SetReadDeadline(t time.Time) error {
-	if t.Before(time.Now()) && !t.IsZero() {
-		c.stopped <- struct{}{}
+	if t.IsZero() || t.After(time.Now()) {
+		select {
+		case <-c.stopped:
+		default:
+		}
+		return nil
+	}
+	select {
+	case c.stopped <- struct{}{}:
+	default:
 	}
 	return nil
 }
 
 func (c *ownClient) Read(p []byte) (int, error) {
-	if c.asked.Load() {
-		<-c.stopped
-		return 0, os.ErrDeadlineExceeded
+	if len(c.rest) == 0 {
+		if c.asked.Load() {
+			<-c.stopped
+			return 0, os.ErrDeadlineExceeded
+		}
+		if c.rest = c.next(); c.rest == nil {
+			close(c.ended)
+			return 0, io.EOF
+		}
+		c.asked.Store(true)
 	}
-	c.asked.Store(true)
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// next returns the next request, or nil.
+func (c *ownClient) next() []byte {
 	step := c.step
 	c.step++
 	switch {
 	case c.failed != "":
 	case step == 0:
-		return copy(p, ownPost("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
-			`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)), nil
+		return ownPost("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+			`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	case step == 1:
-		return copy(p, ownPost(c.session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)), nil
+		return ownPost(c.session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	case step == 2:
 		c.request = ownPost(c.session, fmt.Sprintf(ownMessage, strings.Repeat(`Field 17 north: 4.2 ha, \"wheat\", sown in April\n`, 20)))
-		return copy(p, c.request), nil
+		return c.request
 	case c.b.Loop():
-		return copy(p, c.request), nil
+		return c.request
 	}
-	close(c.ended)
-	return 0, io.EOF
+	return nil
 }
 
 func (c *ownClient) Write(p []byte) (int, error) {
