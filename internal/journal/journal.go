@@ -89,6 +89,9 @@ func (j *Journal) Ended(o *observe.Outcome) {
 	}
 	j.waiting = append(j.waiting, ended{j.rows.Next(), o.Keep()})
 	j.held += o.Request.Held
+	if n := len(j.waiting); n > 1 && n != maxBatch { // the writer waits for a batch to fill: it is not woken for each call
+		return
+	}
 	select {
 	case j.more <- struct{}{}:
 	default:

@@ -60,9 +60,7 @@ func (s *Store) Journal() *Journal { return &Journal{s: s} }
 
 const (
 	// seqBits are the low bits of a Seq, which distinguish calls that ended in the same microsecond.
-	seqBits = 11
-	// maxRows is how many rows one statement inserts: both databases accept 100 times the columns.
-	maxRows  = 100
+	seqBits  = 11
 	maxName  = 128 // bytes of a name
 	maxText  = 1 << 10
 	rowBytes = 160 // size of a row besides its texts
@@ -123,17 +121,21 @@ func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err
 	if err != nil {
 		return 0, fmt.Errorf("write the journal: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
-	for len(entries) > 0 {
-		part := entries[:min(len(entries), maxRows)]
-		entries = entries[len(part):]
+	defer tx.Rollback()  //nolint:errcheck // after a commit there is nothing to undo
+	var insert *sql.Stmt
+	for part := range slices.Chunk(entries, j.s.rows) {
 		var all []any
 		for _, e := range part {
 			values, n := e.values()
 			all = append(append(all, values...), n)
 			size += n
 		}
-		if _, err := tx.ExecContext(ctx, insertion(len(part), len(all)/len(part)), all...); err != nil {
+		if insert == nil || len(part) < j.s.rows {
+			if insert, err = tx.PrepareContext(ctx, insertion(len(part), len(all)/len(part))); err != nil { //nolint:sqlclosecheck // the transaction closes it
+				return 0, fmt.Errorf("write the journal: %w", err)
+			}
+		}
+		if _, err := insert.ExecContext(ctx, all...); err != nil {
 			return 0, fmt.Errorf("write the journal: %w", err)
 		}
 	}

@@ -17,6 +17,8 @@ const (
 	postgresConnect = 5 * time.Second
 	// schemaLock is the advisory lock for updating the schema: "recourse" in ASCII.
 	schemaLock = 0x7265636f75727365
+	// maxRows is how many rows one statement inserts, since each statement takes a round trip. It may have 65,535 parameters.
+	maxRows = 100
 )
 
 // openPostgres opens the database at a URL.
@@ -35,7 +37,7 @@ func openPostgres(address string) (*Store, error) {
 	db.SetMaxOpenConns(maxPostgres)
 	db.SetMaxIdleConns(postgresIdle)
 	db.SetConnMaxLifetime(postgresLife)
-	s := &Store{name: fmt.Sprintf("postgres://%s/%s", config.Host, config.Database), writes: db, reads: db}
+	s := &Store{name: fmt.Sprintf("postgres://%s/%s", config.Host, config.Database), writes: db, reads: db, rows: maxRows}
 	s.lock = func(ctx context.Context) (func(bool), error) {
 		conn, err := db.Conn(ctx)
 		if err != nil {

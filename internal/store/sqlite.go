@@ -62,7 +62,7 @@ func openSQLite(path string, create bool) (*Store, error) {
 	}
 	writes.SetMaxOpenConns(1)
 	reads.SetMaxOpenConns(maxReaders)
-	s := &Store{name: path, writes: writes, reads: reads}
+	s := &Store{name: path, writes: writes, reads: reads, rows: 1} // SQLite finds a parameter by going through all of the statement's
 	s.lock = func(ctx context.Context) (func(bool), error) { return lockFile(ctx, path+"-lock") }
 	s.tidy = func(ctx context.Context) error { return freeFile(ctx, writes) }
 	return s, nil

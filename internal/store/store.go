@@ -18,6 +18,7 @@ type Store struct {
 	name   string  // for messages; without credentials
 	writes *sql.DB // SQLite has one writer
 	reads  *sql.DB
+	rows   int                                                           // that one statement inserts
 	lock   func(ctx context.Context) (unlock func(done bool), err error) // of the schema; done: it is up to date
 	tidy   func(ctx context.Context) error                               // releases space, a little at a time
 }
