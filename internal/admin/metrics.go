@@ -27,6 +27,7 @@ type metrics struct {
 
 	tools             *bounds
 	reasons, policies *bounded
+	usual             usual
 }
 
 func newMetrics(to prometheus.Registerer, version string) *metrics {
@@ -57,6 +58,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
 		tools:   &bounds{most: maxTools, byServer: map[string]*bounded{}},
 		reasons: newBounded(maxReasons), policies: newBounded(maxReasons),
+		usual: usual{known: map[usualKey]*usualSeries{}},
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "recourse_build_info", Help: "1. The labels say what runs.",
@@ -70,6 +72,12 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 
 // Ended implements [observe.Observer].
 func (m *metrics) Ended(o *observe.Outcome) {
+	if isUsual(o) {
+		if s := m.usualOf(o); s != nil {
+			s.count(o)
+			return
+		}
+	}
 	tool := m.tools.of(o.Server).value(o.Tool)
 	kind := ""
 	if e := o.Record; e != nil {
@@ -83,7 +91,7 @@ func (m *metrics) Ended(o *observe.Outcome) {
 	if o.Limit != "" {
 		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()
 	}
-	if o.Method != "" && o.Method != listen { // otherwise it is a stream, or the end of a session
+	if counts(o) {
 		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
 		m.size.WithLabelValues(o.Server).Observe(float64(o.Bytes))
 	}
@@ -92,6 +100,9 @@ func (m *metrics) Ended(o *observe.Outcome) {
 	}
 	m.tried(o)
 }
+
+// counts reports whether a request has a duration: it has none if it is a stream, or the end of a session.
+func counts(o *observe.Outcome) bool { return o.Method != "" && o.Method != listen }
 
 // tried counts the attempts of a request.
 func (m *metrics) tried(o *observe.Outcome) {

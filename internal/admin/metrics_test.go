@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,6 +158,41 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	for _, want := range []string{`gen_ai_tool_name="other",mcp_method_name="tools/call",server="farm"} 4800`, `reason="other"`, `policy="other"`, "recourse_breaker_open"} {
 		if !strings.Contains(text, want) {
+			t.Errorf("the metrics do not say %s", want)
+		}
+	}
+}
+
+// Usual calls count in the same series as others, each tool in its own up to the limit.
+func TestUsualCalls(t *testing.T) {
+	t.Parallel()
+	a := admin.New("v1.2.3", admin.Sources{})
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() {
+			for i := range 300 {
+				o := &observe.Outcome{
+					Server: "farm", Method: "tools/call", Tool: fmt.Sprintf("tool_%d", i), Took: 30 * time.Millisecond, Bytes: 100,
+					Attempts: []observe.Attempt{{Took: 20 * time.Millisecond}},
+				}
+				a.Ended(o)
+				o.Queued = time.Millisecond
+				a.Ended(o)
+			}
+		})
+	}
+	calls.Wait()
+	_, text := get(t, a, "/metrics")
+	for _, want := range []string{
+		`mcp_server_operation_duration_seconds_bucket{error_type="",gen_ai_tool_name="tool_7",mcp_method_name="tools/call",server="farm",le="0.02"} 0`,
+		`mcp_server_operation_duration_seconds_bucket{error_type="",gen_ai_tool_name="tool_7",mcp_method_name="tools/call",server="farm",le="0.05"} 4`,
+		`mcp_server_operation_duration_seconds_count{error_type="",gen_ai_tool_name="other",mcp_method_name="tools/call",server="farm"} 400`,
+		`recourse_answer_size_bytes_sum{server="farm"} 120000`,
+		`recourse_attempts_total{error_type="",reason="",repetition="false",server="farm"} 1200`,
+		`recourse_attempt_duration_seconds_bucket{server="farm",le="0.02"} 1200`,
+		`recourse_queue_wait_seconds_count{server="farm"} 600`,
+	} {
+		if !strings.Contains(text, want+"\n") {
 			t.Errorf("the metrics do not say %s", want)
 		}
 	}
