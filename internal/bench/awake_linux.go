@@ -50,6 +50,6 @@ func spin(cpu int, started chan<- error) {
 		err = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 	}
 	started <- err
-	for err == nil { //nolint:revive // it does nothing, all the time
+	for err == nil { //nolint:revive,staticcheck // it does nothing, all the time
 	}
 }
