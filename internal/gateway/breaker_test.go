@@ -382,3 +382,21 @@ func TestBreakerOfAProgram(t *testing.T) {
 		})
 	}
 }
+
+// Names that are too long for a tool have no circuit, however many of them a client invents.
+func TestBreakerOfInventedTools(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		srv.Always("tools/list", testkit.Status(http.StatusInternalServerError, testkit.Plain))
+		for _, name := range []string{strings.Repeat("x", 128), strings.Repeat("x", 129)} {
+			if _, err := client.Call(t.Context(), name, `{}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if circuits := g.Protections()[0].Circuits; len(circuits) != 2 || len(circuits[1].Tool) != 128 {
+			t.Errorf("the circuits are %+v", circuits)
+		}
+	})
+}

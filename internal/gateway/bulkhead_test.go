@@ -235,3 +235,72 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 		wantIn(0, 0)
 	})
 }
+
+// Where failures are only observed, nobody waits or is refused.
+func TestBulkheadObserved(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{"concurrency: {max: 1, queue: 0}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
+		runVirtual(t, entry[:6], func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			_, client := protected(t, srv, testkit.Modern, entry, "mode: observe")
+			for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
+				if !succeeded(a) || a.Took > 2*time.Second {
+					t.Errorf("after %s: %s", a.Took, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// While a call probes a server, the others are refused at once, although they would have to wait for a place.
+func TestBulkheadDuringProbe(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
+		srv.Always(testkit.OrderCreate, testkit.ResetBeforeAnswer())
+		order(t, client)
+		wantHeldBack(t, order(t, client), 5*time.Second)
+		time.Sleep(5 * time.Second)
+		srv.Always(testkit.OrderCreate, testkit.Hang())
+		var probing sync.WaitGroup
+		probing.Go(func() { order(t, client) })
+		synctest.Wait()
+		wantHeldBack(t, order(t, client), time.Second)
+		probing.Wait()
+	})
+}
+
+// After a wait in the queue, the timeout holds as for any other call.
+func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{"concurrency: {max: 1}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
+		runVirtual(t, entry[:6], func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 5s", "max_timeout: 1h")
+			srv.Always(testkit.OrderCreate, testkit.Hang())
+			for i, a := range crowd(t, client, 2, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) {
+				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || recordOf(t, a).Kind != recourse.KindTimeout {
+					t.Errorf("call %d is answered after %s, want %s: %s", i, a.Took, want, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// A subscription lasts for hours, and takes no place from the calls meanwhile.
+func TestSubscriptionTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 0}", quickBreaker)
+		s := listenTo(t.Context(), t, client)
+		defer s.Close()
+		if a := order(t, client); !succeeded(a) {
+			t.Errorf("%s", a.Body)
+		}
+		if s := g.Protections()[0].Bulkheads[0].State; s.In != 0 {
+			t.Errorf("the bulkhead is %+v", s)
+		}
+	})
+}

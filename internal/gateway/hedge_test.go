@@ -51,6 +51,13 @@ func TestHedge(t *testing.T) {
 					if n := srv.Cancellations(testkit.GetField); server == testkit.Legacy && n != 1 {
 						t.Errorf("the server was told of %d cancellations", n)
 					}
+					want := 0
+					if server == testkit.Legacy { // which does not take a connection that ends for a cancellation
+						want = 1
+					}
+					if n := srv.Messages("notifications/cancelled"); n != want {
+						t.Errorf("the server got %d notifications, want %d", n, want)
+					}
 					<-told
 					o := <-told
 					if len(o.Attempts) != 2 || o.Sent != 2 || o.Attempts[0].Failure != recourse.KindCancelled || o.Attempts[1].Failure != "" ||
@@ -252,5 +259,60 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 			}
 		}
 		wantHeldBack(t, get(t, c), 40*time.Second)
+	})
+}
+
+// Whatever becomes of the two attempts, and if there is no second one, the place that it took is free again.
+func TestHedgeLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	late := 300 * time.Millisecond
+	for name, test := range map[string]struct {
+		places string // at the server
+		faults []testkit.Fault
+		calls  int
+	}{
+		"the second is answered first":    {"4", []testkit.Fault{testkit.Hang()}, 1},
+		"the first has failed":            {"4", []testkit.Fault{testkit.ResetBeforeAnswer().Late(late), testkit.Fault{}.Late(time.Second)}, 1},
+		"the budget is used up":           {"4", []testkit.Fault{testkit.Fault{}.Late(late), testkit.Hang()}, 20},
+		"the server has no place for it":  {"1", []testkit.Fault{testkit.Fault{}.Late(late)}, 1},
+		"the client does not wait for it": {"4", []testkit.Fault{testkit.Fault{}.Late(time.Minute), testkit.Fault{}.Late(time.Minute)}, 1},
+	} {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			g, c := protected(t, srv, testkit.Modern, hedged, "timeout: 5s", "concurrency: {max: "+test.places+"}",
+				"tools: {get_field: {read_only: true, concurrency: {max: 4}}}")
+			for range test.calls {
+				srv.Next(testkit.GetField, test.faults...)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				_, _ = c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`) // how it ends is not the point
+				cancel()
+				srv.Behave()
+				synctest.Wait()
+				for _, b := range g.Protections()[0].Bulkheads {
+					if b.In != 0 {
+						t.Fatalf("a bulkhead is %+v", b)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A call that probes whether a server works again is the only one: it has no second attempt.
+func TestHedgeDoesNotProbe(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 1, open_for: 5s}")
+		get(t, c)
+		srv.Next(testkit.OrderCreate, testkit.ResetBeforeAnswer())
+		order(t, c)
+		wantHeldBack(t, get(t, c), 5*time.Second)
+		time.Sleep(5 * time.Second)
+		before := srv.Attempts(testkit.GetField)
+		srv.Next(testkit.GetField, testkit.Fault{}.Late(time.Second))
+		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != before+1 {
+			t.Errorf("%d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
+		}
 	})
 }

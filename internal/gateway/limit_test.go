@@ -289,6 +289,7 @@ func TestWhatLimitsCount(t *testing.T) {
 		"a call repeated":                      {failing(testkit.ResetBeforeAnswer(), testkit.ResetBeforeAnswer()), 1},
 		"a refused token":                      {failing(testkit.Unauthorized()), 1},
 		"an argument that the server refuses":  {failing(testkit.RPCError("invalid params", -32602, "message is missing", "")), 0},
+		"a request that the server refuses":    {failing(testkit.RPCError("invalid request", -32600, "the request is not valid", "")), 0},
 		"an argument that the tool refuses":    {failing(testkit.ToolError("wrong", "[invalid_value] message is too short.")), 0},
 		"an argument that the gateway refuses": {calling(testkit.Echo, `{"message":5}`), 0},
 		"a tool that there is not":             {calling("no_such_tool", `{}`), 0},

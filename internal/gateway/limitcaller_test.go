@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/gateway"
@@ -86,4 +87,31 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 		as(alone)
 		pass(t, c, 2)
 	}
+}
+
+// Callers of two entries of access control are two callers, although they have the same name.
+func TestLimitOfNamesakes(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, fmt.Sprintf("access: {one: {keys: [{name: ann, hash: '%s'}]}, two: {keys: [{name: ann, hash: '%s'}]}}\n"+
+		"servers: {farm: {url: '%s', access: [one, two], limits: {minute: {calls: 1/1m}}}}\n", auth.HashOf("one"), auth.HashOf("two"), srv.URL()))
+	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	for _, key := range []string{"one", "two"} {
+		c.Header = http.Header{"Authorization": {"Bearer " + key}}
+		pass(t, c, 1)
+		_ = overLimit(t, c)
+	}
+}
+
+// Of two limits that are reached, the one that lasts longer is told of first, and says how long to wait.
+func TestLimitsReachedTogether(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		f := start(t, testkit.NewServer(t, testkit.InMemory()).URL(), untilDeadline, "limits: {minute: {calls: 2/1m}, hour: {calls: 2/1h}, second: {calls: 2/1s}}")
+		c := f.client(t, testkit.Modern)
+		pass(t, c, 2)
+		if e := overLimit(t, c); e.RetryAfter != time.Hour || e.Quotas[0].Policy != "hour" {
+			t.Errorf("%s", jsonOf(t, e))
+		}
+	})
 }

@@ -110,3 +110,19 @@ func TestLimitQueueIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// A limit holds as it is written, whatever other limits the gateway has counted by before.
+func TestLimitsAtOnceAreApart(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "limits: {narrow: {at_once: 1, tools: [echo]}, wide: {at_once: 3, tools: [progress]}}")
+		c := f.client(t, testkit.Modern)
+		pass(t, c, 1)
+		for _, a := range crowd(t, c, 3, testkit.Progress, slowCall) {
+			if !succeeded(a) || a.Took > 2*time.Second {
+				t.Errorf("after %s: %s", a.Took, a.Body)
+			}
+		}
+	})
+}

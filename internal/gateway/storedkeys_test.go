@@ -98,6 +98,14 @@ func TestStoredKeys(t *testing.T) {
 		if len(store.noted) != 20 {
 			t.Errorf("a wrong key has used the keys %s", store.noted[20:])
 		}
+		store.update(func() { store.key.Revoked = time.Now() })
+		time.Sleep(3 * time.Second)
+		if a := with(key); a.Status != http.StatusUnauthorized {
+			t.Errorf("a key that was just revoked: HTTP %d %s", a.Status, a.Body)
+		}
+		store.update(func() { store.key.Revoked = time.Time{} })
+		time.Sleep(3 * time.Second)
+		with(key)
 		store.update(func() { store.err = errors.New("the disk is full") })
 		time.Sleep(30 * time.Second)
 		if a := with(key); !isIn(a) {

@@ -193,6 +193,14 @@ func TestKeyRotation(t *testing.T) {
 		if a := echoed(t, d.with(t, old)); a.Status != http.StatusUnauthorized {
 			t.Errorf("the old key: HTTP %d %s", a.Status, a.Body)
 		}
+		late := issuer.Token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
+		issuer.SetKeys(testkit.NewSigningKey(t, "newer", "ES256"))
+		time.Sleep(11 * time.Minute)
+		echoed(t, d.with(t, late)) // which makes the gateway look, although it needs no key
+		time.Sleep(2 * time.Minute)
+		if a := echoed(t, d.with(t, late)); a.Status != http.StatusUnauthorized {
+			t.Errorf("a key that nobody uses any more: HTTP %d %s", a.Status, a.Body)
+		}
 		fetched := issuer.Fetches()
 		for i := range 20 {
 			key := testkit.NewSigningKey(t, fmt.Sprint("invented-", i), "ES256")
@@ -210,29 +218,50 @@ func TestKeyRotation(t *testing.T) {
 // While an issuer is down its keys count for four hours. Without them nobody can be verified, which is nobody's fault: 503.
 func TestIssuerIsDown(t *testing.T) {
 	t.Parallel()
-	answers := map[string]http.HandlerFunc{
-		"500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"huge": func(w http.ResponseWriter, _ *http.Request) {
-			for range 1 << 10 {
-				_, _ = w.Write([]byte(strings.Repeat(" ", 4<<10)))
-			}
-		},
-		"no JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
-		"no keys": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
-		"a secret": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[{"kty":"oct","kid":"k1","k":"c2VjcmV0"}]}`))
-		},
-		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://192.0.2.1/keys", http.StatusFound)
-		},
-		"many keys": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat(`{"kty":"oct","kid":"x","k":"c2VjcmV0"},`, 200) + `{}]}`))
-		},
-		"a hang": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	const noKey = "the key set has no public key for signatures"
+	text := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }
 	}
-	for name, answer := range answers {
+	redirect := func(to string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
+	}
+	tests := map[string]struct {
+		answer func(good string) http.HandlerFunc // good is the key that is wanted
+		cause  string
+	}{
+		"500": {func(string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+		}, "HTTP status 500"},
+		"huge": {func(good string) http.HandlerFunc {
+			return text(`{"keys":[` + good + `]}` + strings.Repeat(" ", 512<<10))
+		}, "the answer has more than 524288 bytes"},
+		"endless": {func(string) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					_, _ = w.Write([]byte(strings.Repeat(" ", 600<<10)))
+					time.Sleep(time.Second)
+				}
+			}
+		}, "the answer has more than 524288 bytes"},
+		"no JSON":  {func(string) http.HandlerFunc { return text("<html>") }, "the key set has no list of keys"},
+		"no keys":  {func(string) http.HandlerFunc { return text(`{"keys":[]}`) }, noKey},
+		"a secret": {func(string) http.HandlerFunc { return text(`{"keys":[{"kty":"oct","kid":"k1","k":"c2VjcmV0"}]}`) }, noKey},
+		"a key for another use": {func(good string) http.HandlerFunc {
+			return text(`{"keys":[` + strings.Replace(good, `"sig"`, `"enc"`, 1) + `]}`)
+		}, noKey},
+		"elsewhere":  {func(string) http.HandlerFunc { return redirect("http://192.0.2.1/keys") }, "HTTP status 302"},
+		"in circles": {func(string) http.HandlerFunc { return redirect("/keys") }, "HTTP status 302"},
+		"many keys": {func(good string) http.HandlerFunc {
+			return text(`{"keys":[` + strings.Repeat(good+",", 200) + good + `]}`)
+		}, "the key set has more than 200 keys"},
+		"a hang": {func(string) http.HandlerFunc {
+			return func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+		}, "context deadline exceeded"},
+	}
+	for name, test := range tests {
 		runVirtual(t, name, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
+			answer := test.answer(string(issuer.Key().Public()))
 			d := tokenDoor(t, issuer)
 			good := func() string { return issuer.Token(t, nil) }
 			if a := echoed(t, d.with(t, good())); !isIn(a) {
@@ -250,6 +279,9 @@ func TestIssuerIsDown(t *testing.T) {
 
 			late := tokenDoor(t, issuer) // it never had them
 			down(t, late, good())
+			if !strings.Contains(late.log.String(), test.cause) {
+				t.Errorf("the log does not say why: %s", late.log)
+			}
 			for range 30 { // an outage is no failure of the caller's
 				down(t, late, good())
 			}
@@ -270,7 +302,7 @@ func down(tb testing.TB, d *door, token string) {
 	a := echoed(tb, d.with(tb, token))
 	e := recordOf(tb, a)
 	if a.Status != http.StatusServiceUnavailable || e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway ||
-		a.Header.Get("Retry-After") != "5" || e.RetryAfter != 5*time.Second || a.Header.Get("WWW-Authenticate") != "" {
+		a.Took > 10*time.Second || a.Header.Get("Retry-After") != "5" || e.RetryAfter != 5*time.Second || a.Header.Get("WWW-Authenticate") != "" {
 		tb.Errorf("HTTP %d %s: %s", a.Status, a.Header, a.Body)
 	}
 }
