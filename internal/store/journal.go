@@ -121,7 +121,7 @@ func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err
 	if err != nil {
 		return 0, fmt.Errorf("write the journal: %w", err)
 	}
-	defer tx.Rollback()  //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
 	var insert *sql.Stmt
 	for part := range slices.Chunk(entries, j.s.rows) {
 		var all []any
@@ -131,7 +131,9 @@ func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err
 			size += n
 		}
 		if insert == nil || len(part) < j.s.rows {
-			if insert, err = tx.PrepareContext(ctx, insertion(len(part), len(all)/len(part))); err != nil { //nolint:sqlclosecheck // the transaction closes it
+			//nolint:sqlclosecheck // the transaction closes it
+			insert, err = tx.PrepareContext(ctx, insertion(len(part), len(all)/len(part)))
+			if err != nil {
 				return 0, fmt.Errorf("write the journal: %w", err)
 			}
 		}
