@@ -36,7 +36,7 @@ func (l Log) Failure(o *Outcome, f *Failure) {
 	if e.RetryAfter > 0 {
 		wait = recourse.FormatWait(e.RetryAfter)
 	}
-	what := text("method", named(o.Request.Method))
+	what := text("method", method(o))
 	if o.Request.Method == wire.MethodToolsCall {
 		what = slog.String("tool", named(o.Name))
 	}
@@ -64,7 +64,7 @@ func (l Log) request(o *Outcome) {
 	l.To.LogAttrs(ctx, slog.LevelInfo, "request",
 		slog.String("request_id", o.ID), o.traceID(), text("peer", o.Peer),
 		text("caller", named(o.Caller.Name)), text("org", named(o.Caller.Org)), text("user", named(o.User)),
-		slog.String("http_method", Cut(o.Request.HTTPMethod, maxName)), o.place(), text("method", named(o.Request.Method)), tool,
+		slog.String("http_method", Cut(o.Request.HTTPMethod, maxName)), o.place(), text("method", method(o)), tool,
 		slog.Int("status", o.Status), slog.String("end", o.End), kind, code,
 		slog.Int("attempts", o.Sent), slog.Float64("ms", float64(o.Took.Microseconds())/1000),
 		slog.Int("bytes_in", o.Request.Bytes), slog.Int64("bytes_out", o.Bytes))
@@ -82,6 +82,14 @@ func levelOf(o *Outcome, e *recourse.Error) slog.Level {
 	default:
 		return slog.LevelWarn
 	}
+}
+
+// method returns the method of a message in the form in which it may be logged.
+func method(o *Outcome) string {
+	if o.Method == o.Request.Method { // it is one of MCP's
+		return o.Method
+	}
+	return named(o.Request.Method)
 }
 
 // text returns an attribute, or the empty one, which handlers omit, if there is no value.
