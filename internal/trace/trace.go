@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
@@ -38,7 +36,7 @@ type Exporter struct {
 	log    *slog.Logger
 	source source
 
-	queue chan []*tracepb.Span
+	queue chan spans
 	// Nothing is queued after taking has ended, and nothing is sent after life has.
 	taking  context.Context //nolint:containedctx // the life of the background work
 	stop    context.CancelFunc
@@ -71,7 +69,7 @@ func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.R
 			Transport: transport, Timeout: timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are only for it
 		},
-		queue: make(chan []*tracepb.Span, maxQueued),
+		queue: make(chan spans, maxQueued),
 	}
 	for name, value := range cfg.Headers {
 		e.header.Set(name, value)
@@ -100,15 +98,15 @@ func (e *Exporter) Ended(o *observe.Outcome) {
 	if !o.Span.Own.Sampled || o.Method == listen {
 		return
 	}
-	spans := spansOf(o)
+	all := spansOf(o)
 	if e.taking.Err() != nil {
-		e.dropped.Add(uint64(len(spans)))
+		e.dropped.Add(all.number)
 		return
 	}
 	select {
-	case e.queue <- spans:
+	case e.queue <- all:
 	default:
-		e.dropped.Add(uint64(len(spans)))
+		e.dropped.Add(all.number)
 	}
 }
 
@@ -129,10 +127,11 @@ func (e *Exporter) Close(within time.Duration) {
 
 // run sends batches until there are no more.
 func (e *Exporter) run() {
+	var batch spans
 	for {
-		batch, last := e.batch()
-		if len(batch) > 0 {
-			e.deliver(batch)
+		last := e.fill(&batch)
+		if batch.number > 0 {
+			e.deliver(&batch)
 		}
 		if last && len(e.queue) == 0 {
 			return
@@ -140,29 +139,36 @@ func (e *Exporter) run() {
 	}
 }
 
-// batch waits for spans, and then for more of them. last says that no others will come.
-func (e *Exporter) batch() (batch []*tracepb.Span, last bool) {
+// fill waits for spans, and then for more of them. last says that no others will come.
+func (e *Exporter) fill(batch *spans) (last bool) {
+	*batch = spans{fields: batch.fields[:0]}
 	select {
-	case batch = <-e.queue:
+	case more := <-e.queue:
+		batch.add(more)
 	case <-e.taking.Done():
 	}
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for len(batch) < maxBatch {
+	for batch.number < maxBatch {
 		select {
-		case spans := <-e.queue:
-			batch = append(batch, spans...)
+		case more := <-e.queue:
+			batch.add(more)
 			continue
 		default:
 		}
 		select {
-		case spans := <-e.queue:
-			batch = append(batch, spans...)
+		case more := <-e.queue:
+			batch.add(more)
 		case <-timer.C:
-			return batch, false
+			return false
 		case <-e.taking.Done():
-			return batch, true
+			return true
 		}
 	}
-	return batch, false
+	return false
+}
+
+func (s *spans) add(more spans) {
+	s.fields = append(s.fields, more.fields...)
+	s.number += more.number
 }
