@@ -147,9 +147,23 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, std
 
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
-	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
+	c.ctx = c.req.http.Context()
+	if own, ok := c.ctx.(interface{ End(cause error) }); ok && c.req.asks() { // see [http1.Server]
+		c.cancel = own.End
+	} else {
+		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+	}
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.Ends(c.cancel)
+}
+
+// left reports whether the client has gone.
+func (c *call) left() bool {
+	ctx := c.req.http.Context()
+	if c.ctx == ctx { // it may have ended for other reasons
+		return context.Cause(ctx) == context.Canceled //nolint:errorlint // the very error
+	}
+	return ctx.Err() != nil
 }
 
 // release ends the call, and keeps its memory for another one.

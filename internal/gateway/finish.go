@@ -70,7 +70,7 @@ func finish(c *call, next next) error {
 	switch {
 	case c.reply.broken:
 		c.out.end = observe.BrokenOff
-	case c.reply.gone, c.req.http.Context().Err() != nil:
+	case c.reply.gone, c.left():
 		c.out.end = observe.Left
 	case c.out.record == nil:
 		c.out.end = observe.Succeeded

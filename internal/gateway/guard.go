@@ -228,7 +228,7 @@ func (c *call) toldOf(err error) verdict {
 // verdictOf returns what an attempt shows about the server; status is 0 and err nil if there was none. Only
 // the transport counts: anything that the server answered is an answer.
 func (c *call) verdictOf(status int, e *recourse.Error) verdict {
-	if c.req.http.Context().Err() != nil { // it was ended on the client's behalf
+	if c.left() { // it was ended on the client's behalf
 		return verdict{}
 	}
 	switch status {

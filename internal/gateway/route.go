@@ -157,7 +157,7 @@ func (c asking) Timeout() time.Duration { return c.to.Timeout }
 func (c asking) Failed(cause error) (gone bool) {
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
-	return c.req.http.Context().Err() != nil
+	return c.left()
 }
 
 // Page implements [toollist.Call].

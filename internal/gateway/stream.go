@@ -150,7 +150,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 	status := e.Upstream.Status
 	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
 		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
-	if !away || !c.reply.manner.holds() || c.req.http.Context().Err() != nil {
+	if !away || !c.reply.manner.holds() || c.left() {
 		return false
 	}
 	if !c.reply.started {

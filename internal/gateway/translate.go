@@ -97,7 +97,7 @@ func translate(c *call, next next) error {
 		c.passRefusal(f)
 	case f.text != nil:
 		c.passRPCError(f)
-	case lapsed == nil && c.req.http.Context().Err() != nil: // nobody is left to tell
+	case lapsed == nil && c.left(): // nobody is left to tell
 		c.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
 	default:
 		c.writeFailure(f)

@@ -40,7 +40,8 @@ type clientConn struct {
 	mayRead int64        // bytes left for the head, while it is read
 	writing chan written // nil: the request was written, with the outcome in sent
 	sent    written
-	stop    func() bool // stops waiting for the end of the context; nil: it has none
+	own     *requestContext // tells when it ends; nil: see stop
+	stop    func() bool     // stops waiting for the end of the context; nil: it has none, or it is own
 }
 
 // written is the outcome of writing a request.
@@ -82,7 +83,9 @@ var errUntouched = errors.New("http1: the server has closed the connection")
 
 // roundTrip sends the request in c.out. The error is errUntouched if nothing was sent.
 func (c *clientConn) roundTrip(ctx context.Context, r *http.Request) (*http.Response, error) {
-	if ctx.Done() != nil {
+	if own, ok := ctx.(*requestContext); ok && own.begin(c.abort) {
+		c.own = own
+	} else if ctx.Done() != nil {
 		c.stop = context.AfterFunc(ctx, c.abort)
 	}
 	resp, err := c.exchange(r)
@@ -160,10 +163,10 @@ func switches(resp *http.Response) bool {
 // end ends the exchange, keeps the connection if possible, and closes it otherwise. It returns the
 // outcome of writing the request.
 func (c *clientConn) end(keep bool) written {
-	if c.stop != nil && !c.stop() {
+	if c.stop != nil && !c.stop() || c.own != nil && !c.own.leave() {
 		keep = false // abort was called, or is about to be
 	}
-	c.stop = nil
+	c.stop, c.own = nil, nil
 	if keep && c.in.Buffered() == 0 && c.wrote() {
 		if cap(c.out) > inlineWrite {
 			c.out = nil

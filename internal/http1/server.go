@@ -24,7 +24,9 @@ import (
 //   - [http.MaxBytesReader] refuses what is beyond its limit, but does not close the
 //     connection;
 //   - a client that has gone away is noticed 10 ms after its whole request has arrived, at
-//     the earliest.
+//     the earliest;
+//   - unless BaseContext returns a context that can end, a request's context has a method End(cause error), by which its
+//     handler ends it.
 //
 // If the http.Server has ConnState, ConnContext or TLS set, it gets every connection.
 // SetKeepAlivesEnabled only affects connections that were handed over.

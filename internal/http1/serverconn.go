@@ -227,7 +227,7 @@ func (c *serverConn) answer(head []byte) error {
 		c.limited = true
 		_ = c.nc.SetWriteDeadline(time.Now().Add(d)) // a write reports the error
 	}
-	ctx, cancel := context.WithCancel(c.base)
+	ctx, cancel := c.newContext()
 	defer cancel()
 	body := &requestBody{conn: c, left: template.ContentLength}
 	template.Body = http.NoBody

@@ -1,0 +1,201 @@
+package http1_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/http1"
+)
+
+// endable is the context of a request that its handler can end.
+type endable interface {
+	context.Context
+	End(cause error)
+}
+
+var errEnough = errors.New("enough")
+
+// A relay sends each request on, with the request's own context.
+type relay struct {
+	transport *http1.Transport
+	meanwhile func(r *http.Request) // runs beside the round trip
+	heard     []string
+}
+
+func (s *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the client is watched from then on
+	if s.meanwhile != nil {
+		go s.meanwhile(r)
+	}
+	out, _ := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://server/", strings.NewReader("x"))
+	resp, err := s.transport.RoundTrip(out)
+	body := []byte(nil)
+	if err == nil {
+		body, err = io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+	}
+	if err == nil {
+		s.heard = append(s.heard, string(body))
+	} else {
+		s.heard = append(s.heard, err.Error())
+	}
+	s.heard = append(s.heard, fmt.Sprint(context.Cause(r.Context())))
+	_, _ = io.WriteString(w, "done")
+}
+
+// startRelay starts one in front of a server that answers each of its connections as script says, and returns a connection to it.
+func startRelay(s *relay, script func(conn, request int) []any) (client net.Conn, stop func()) {
+	var dialled atomic.Int64
+	s.transport = http1.NewTransport(&http.Transport{
+		DisableCompression: true, MaxIdleConnsPerHost: 2,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, server := newMemoryConn()
+			go scene{script: script}.serve(new(notebook), server, int(dialled.Add(1)-1))
+			return client, nil
+		},
+	})
+	srv := http1.NewServer(&http.Server{Handler: s})
+	ln := newMemoryListener()
+	go func() { _ = srv.Serve(ln) }()
+	conn := ln.dial()
+	return conn, func() {
+		_ = conn.Close()
+		_ = srv.Close()
+		s.transport.CloseIdleConnections()
+		synctest.Wait()
+	}
+}
+
+func askRelay(t *testing.T, conn net.Conn, in *bufio.Reader) string {
+	t.Helper()
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
+
+func wantHeard(t *testing.T, s *relay, want ...string) {
+	t.Helper()
+	if got := strings.Join(s.heard, "; "); got != strings.Join(want, "; ") {
+		t.Errorf("the handler heard %q, want %q", got, want)
+	}
+}
+
+// A handler that ends its request hears why from the round trip, and still answers. The connection to the server is not used again,
+// and that of the client is.
+func TestHandlerEndsRequest(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		script []any
+	}{
+		{"before the answer", []any{time.Hour, fine}},
+		{"in the head", []any{"HTTP/1.1 200", time.Hour, " OK\r\nContent-Length: 4\r\n\r\nfine"}},
+		{"in the body", []any{fine[:len(fine)-2], time.Hour, "ne"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &relay{meanwhile: func(r *http.Request) {
+					time.Sleep(time.Second)
+					own, _ := r.Context().(endable)
+					own.End(errEnough)
+					own.End(errors.New("too late"))
+				}}
+				client, stop := startRelay(s, func(conn, _ int) []any {
+					if conn == 0 {
+						return tt.script
+					}
+					return []any{fine}
+				})
+				defer stop()
+				in := bufio.NewReader(client)
+				began := time.Now()
+				if got := askRelay(t, client, in); got != "done" || time.Since(began) != time.Second {
+					t.Errorf("answer %q after %v, want the handler's after a second", got, time.Since(began))
+				}
+				s.meanwhile = nil
+				askRelay(t, client, in)
+				wantHeard(t, s, "enough", "enough", "fine", "<nil>")
+				time.Sleep(time.Hour) // the server's script ends
+			})
+		})
+	}
+}
+
+// A client that leaves ends the round trip as well.
+func TestClientLeavesRelay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(relay)
+		client, stop := startRelay(s, func(int, int) []any { return []any{time.Hour} })
+		defer stop()
+		_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+		time.Sleep(time.Second)
+		_ = client.Close()
+		synctest.Wait()
+		wantHeard(t, s, "context canceled", "context canceled")
+		time.Sleep(time.Hour)
+	})
+}
+
+// Several round trips for one request all hear of its end, those that come later too.
+func TestSeveralRoundTrips(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan error, 2)
+		s := new(relay)
+		s.meanwhile = func(r *http.Request) {
+			for range 2 {
+				time.Sleep(time.Second)
+				go func() {
+					out, _ := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://server/", strings.NewReader("x"))
+					resp, err := s.transport.RoundTrip(out)
+					if err == nil {
+						_ = resp.Body.Close()
+					}
+					heard <- err
+				}()
+			}
+			time.Sleep(time.Second)
+			own, _ := r.Context().(endable)
+			own.End(errEnough)
+			late, _ := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://server/", strings.NewReader("x"))
+			resp, err := s.transport.RoundTrip(late)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			heard <- err
+		}
+		client, stop := startRelay(s, func(int, int) []any { return []any{time.Hour, fine} })
+		defer stop()
+		askRelay(t, client, bufio.NewReader(client))
+		for range 3 {
+			if err := <-heard; !errors.Is(err, errEnough) {
+				t.Errorf("got %v, want %v", err, errEnough)
+			}
+		}
+		wantHeard(t, s, "enough", "enough")
+		time.Sleep(time.Hour)
+	})
+}
