@@ -148,9 +148,9 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 		a.reply.send(http.StatusOK, text)
 		return true, nil
 	}
-	raw := withoutComments(event.Raw)
+	raw := wire.WithoutComments(event.Raw)
 	if !bytes.Equal(text, event.Data) {
-		raw = wire.AppendEvent(nil, string(event.ID), string(event.Type), text)
+		raw = event.With(text)
 	}
 	a.forward(a.resp, raw)
 	return true, nil
@@ -227,7 +227,7 @@ func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 func (a *answer) put(piece *wire.Event) {
 	switch {
 	case a.stream && a.strip != nil:
-		a.forward(a.resp, strippedEvent(a.strip, piece))
+		a.forward(a.resp, a.strip.AppendEvent(nil, piece))
 	case a.stream:
 		a.forward(a.resp, piece.Raw)
 	default:

@@ -41,7 +41,7 @@
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
 // A stage is in the file of its name, with these exceptions: inSession is in session.go, connected in connect.go,
-// throttle in limit.go, repeat in retry.go, inBulkhead and holdBack in guard.go.
+// throttle in limit.go, repeat in retry.go, inBulkhead and holdBack in guard.go, validate in route.go.
 //
 // The decisions of a stage are in a package of their own if they need nothing of the call: access says who may
 // call, limits how much, account has the accounts of callers at providers, toollist what a server offers,

@@ -90,15 +90,8 @@ type Bulkhead struct {
 func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection
-	names := make([]string, 0, len(t.named))
-	for _, entry := range t.config.Servers {
-		names = append(names, entry.Name)
-	}
-	for _, entry := range t.config.Endpoints {
-		names = append(names, entry.Name)
-	}
-	for _, name := range names {
-		to, p := t.named[name].target, Protection{Server: name}
+	for _, on := range t.all {
+		to, p := on.target, Protection{Server: on.Name}
 		if to.breaker != nil {
 			p.Circuits = to.breaker.States(now)
 		}

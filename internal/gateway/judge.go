@@ -243,7 +243,7 @@ func (a *answer) collect(first *wire.Part) error {
 		event.Complete = piece.Complete
 	}
 	if a.stream {
-		event.Raw = wire.AppendEvent(nil, string(event.ID), string(event.Type), event.Data)
+		event.Raw = event.With(event.Data)
 	}
 	_, err = a.takeWhole(event)
 	return err

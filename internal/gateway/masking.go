@@ -101,14 +101,14 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	if c.on.redact == redact.Off || !event.Complete || !event.First {
 		return raw
 	}
-	raw = withoutComments(raw)
+	raw = wire.WithoutComments(raw)
 	answers := json.Lookup(event.Data, "/result") != nil
 	if len(event.Data) == 0 || answers && json.Lookup(event.Data, "/result/isError").Kind() != 't' {
 		return raw
 	}
 	m := c.masker()
 	if answers || json.Lookup(event.Data, "/error") != nil { // a failure for which the client resumes its stream
-		return wire.AppendEvent(nil, string(event.ID), string(event.Type), m.JSON(event.Data))
+		return event.With(m.JSON(event.Data))
 	}
 	if level := string(json.Lookup(event.Data, "/params/level")); !slices.Contains(grave, level) {
 		m = m.As(redact.Secrets)
@@ -122,11 +122,10 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	if bytes.Equal(masked, event.Data) {
 		return raw
 	}
-	var out []byte
 	if event.Retry >= 0 {
-		out = fmt.Appendf(out, "retry: %d\n", event.Retry.Milliseconds())
+		return append(fmt.Appendf(nil, "retry: %d\n", event.Retry.Milliseconds()), event.With(masked)...)
 	}
-	return wire.AppendEvent(out, string(event.ID), string(event.Type), masked)
+	return event.With(masked)
 }
 
 // unspeakable reports whether the current message, which is larger than decide_within, is a notification: it
@@ -144,30 +143,6 @@ func (c *call) unspeakable() bool {
 
 // grave are the log levels for failures, in JSON (MCP 2025-11-25, logging).
 var grave = []string{`"error"`, `"critical"`, `"alert"`, `"emergency"`}
-
-// withoutComments empties the comments in a part of an event stream that starts at a line: clients ignore
-// them, but people see them.
-func withoutComments(raw []byte) []byte {
-	if !bytes.HasPrefix(raw, []byte(":")) && !bytes.Contains(raw, []byte("\n:")) && !bytes.Contains(raw, []byte("\r:")) {
-		return raw
-	}
-	out := make([]byte, 0, len(raw))
-	for len(raw) > 0 {
-		end := bytes.IndexAny(raw, "\r\n")
-		if end < 0 {
-			end = len(raw)
-		}
-		if raw[0] == ':' {
-			out = append(out, ':')
-		} else {
-			out = append(out, raw[:end]...)
-		}
-		next := min(end+1, len(raw))
-		out = append(out, raw[end:next]...)
-		raw = raw[next:]
-	}
-	return out
-}
 
 // A record under our key is the gateway's statement to its client. Records written by an untrusted server are
 // removed from everything that is passed on.
@@ -202,29 +177,10 @@ func stripped(p *wire.Rewriter, piece []byte) []byte {
 	return p.Append(make([]byte, 0, len(piece)), piece)
 }
 
-// strippedEvent returns an event, or a piece of one, with the record removed from its message.
-func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
-	var raw []byte
-	if event.First {
-		if len(event.ID) > 0 {
-			raw = fmt.Appendf(raw, "id: %s\n", event.ID)
-		}
-		raw = append(raw, wire.EventBegin...)
-	}
-	start := len(raw)
-	if raw = p.Append(raw, event.Data); event.Complete {
-		raw = p.Close(raw)
-	}
-	if wire.OneLine(raw[start:]); event.Complete {
-		raw = append(raw, wire.EventEnd...)
-	}
-	return raw
-}
-
 // strippedMessage returns an event of a server's own stream without a forged record.
 func (c *call) strippedMessage(event *wire.Event) []byte {
 	if !event.Complete || !event.First || c.in.signs == nil || !c.forged() {
 		return event.Raw
 	}
-	return strippedEvent(recordPruner(), event)
+	return recordPruner().AppendEvent(nil, event)
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/toolcall"
@@ -101,6 +103,27 @@ func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.To
 func (on *endpoint) reads(tool string) bool {
 	weak := on.target.reader.Weak
 	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))
+}
+
+// validate checks a call's arguments against the tool's inputSchema, and the headers that mirror them, so
+// that every violation is reported at once and the server never sees the call. If the schema is not known,
+// the call passes.
+func validate(c *call, next next) error {
+	if e := c.rule.listed.Check(c.refuseArguments, c.relist); e != nil && c.mayRefuse() {
+		if err := c.reply.manner.object(c, e); err != nil {
+			return err
+		}
+	}
+	return next(c)
+}
+
+func (c *call) refuseArguments(t *toolcall.Tool) *recourse.Error {
+	if c.req.era == wire.Modern && !c.req.stdio {
+		if err := wire.CheckParamHeaders(c.req.http.Header, c.req.msg.Arguments, t.ParamHeaders()); err != nil {
+			return door.Refused(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+		}
+	}
+	return t.Refuse(c.ctx, c.req.msg.Arguments)
 }
 
 // relist fetches the list again before a call is refused because of it, unless it was fetched for this caller

@@ -91,7 +91,7 @@ func (c *call) passStream(resp *http.Response) {
 		c.mask = nil // the stream has no end: each message has a budget of its own
 		raw := c.strippedMessage(&part.Event)
 		if c.on.grants != nil && part.First && part.Complete && json.Lookup(part.Data, "/result/tools") != nil {
-			raw = wire.AppendEvent(nil, string(part.ID), string(part.Type), c.granted(part.Data)) // the rest of an answer
+			raw = part.With(c.granted(part.Data)) // the rest of an answer
 		}
 		return c.spoken(&part.Event, raw)
 	})

@@ -32,6 +32,7 @@ type table struct {
 	counter   limit.Counter          // of calls, for limits
 	sealer    *seal.Sealer           // of session ids; nil: they are known in this process only
 	redis     *limit.Shared          // seals what is too long for a session id; nil: nothing does
+	all       []*endpoint            // in the file's order: the servers', then those with several servers
 	named     map[string]*endpoint   // all of them
 	endpoints map[string]*endpoint   // by path
 	userPaths []userPath             // the longest first
@@ -114,6 +115,7 @@ func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
 
 // add adds an endpoint.
 func (t *table) add(on *endpoint) {
+	t.all = append(t.all, on)
 	t.named[on.Name] = on
 	if on.Path == config.PathNone {
 		return
@@ -126,8 +128,8 @@ func (t *table) add(on *endpoint) {
 
 // limits returns those of all endpoints.
 func (t *table) limits() []*limits.Limits {
-	all := make([]*limits.Limits, 0, len(t.named))
-	for _, on := range t.named {
+	all := make([]*limits.Limits, 0, len(t.all))
+	for _, on := range t.all {
 		all = append(all, on.limits)
 	}
 	return all
@@ -135,7 +137,7 @@ func (t *table) limits() []*limits.Limits {
 
 // abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
-	for _, on := range t.named {
+	for _, on := range t.all {
 		if b := on.target.backend; !g.backends[b] {
 			b.close()
 		}
@@ -191,24 +193,24 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	g.counting.Keep(t.limits())
 	g.table.Store(t)
 	g.mu.Unlock()
-	for _, on := range t.named {
+	for _, on := range t.all {
 		if on.many != nil {
 			on.target.many.Adopt(on.many.options)
 		}
 	}
-	for _, on := range old.named {
+	for _, on := range old.all {
 		if b := on.target.backend; !used[b] {
 			b.leave()
 		}
 	}
-	g.logReload(old.named, t.named, cfg)
+	g.logReload(old, t)
 	return nil
 }
 
 // adopt makes the gateway responsible for t's backends, and returns them.
 func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	used = map[*backend]bool{}
-	for _, on := range t.named {
+	for _, on := range t.all {
 		b := on.target.backend
 		used[b], g.backends[b] = true, true
 		on.target.apply(on.target.Server)
@@ -216,27 +218,20 @@ func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	return used
 }
 
-func (g *Gateway) logReload(before, after map[string]*endpoint, cfg *config.Config) {
-	var names []string
-	for _, entry := range cfg.Servers {
-		names = append(names, entry.Name)
-	}
-	for _, entry := range cfg.Endpoints {
-		names = append(names, entry.Name)
-	}
+func (g *Gateway) logReload(before, after *table) {
 	became := map[string][]string{}
-	for _, name := range names {
+	for _, on := range after.all {
 		what := "changed"
-		switch before[name] {
+		switch before.named[on.Name] {
 		case nil:
 			what = "added"
-		case after[name]:
+		case on:
 			what = "kept"
 		}
-		became[what] = append(became[what], name)
+		became[what] = append(became[what], on.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if after[name] == nil {
+	for _, name := range slices.Sorted(maps.Keys(before.named)) {
+		if after.named[name] == nil {
 			became["removed"] = append(became["removed"], name)
 		}
 	}

@@ -400,6 +400,9 @@ func lineLength(p []byte) int {
 	return n
 }
 
+// With returns the event with other data, without what else it consists of besides its id and type.
+func (e *Event) With(data []byte) []byte { return AppendEvent(nil, string(e.ID), string(e.Type), data) }
+
 // AppendEvent appends an event with the given id and type, each left out if it is empty, and the data,
 // one field for each of its lines. An id or type that contains a line end or NUL, which cannot be
 // written, is left out too.
@@ -433,4 +436,28 @@ func appendField(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, value...)
 	return append(dst, '\n')
+}
+
+// WithoutComments empties the comments in a part of an event stream that starts at a line: clients ignore
+// them, but people see them.
+func WithoutComments(raw []byte) []byte {
+	if !bytes.HasPrefix(raw, []byte(":")) && !bytes.Contains(raw, []byte("\n:")) && !bytes.Contains(raw, []byte("\r:")) {
+		return raw
+	}
+	out := make([]byte, 0, len(raw))
+	for len(raw) > 0 {
+		end := bytes.IndexAny(raw, "\r\n")
+		if end < 0 {
+			end = len(raw)
+		}
+		if raw[0] == ':' {
+			out = append(out, ':')
+		} else {
+			out = append(out, raw[:end]...)
+		}
+		next := min(end+1, len(raw))
+		out = append(out, raw[end:next]...)
+		raw = raw[next:]
+	}
+	return out
 }
