@@ -167,11 +167,8 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 	if serverID != "" {
 		r.Header[wire.HeaderSession] = []string{serverID}
 	}
-	if version := json.Lookup(answer.Result, "/protocolVersion"); version.Kind() == '"' {
-		var text string
-		if json.Unmarshal(version, &text) == nil {
-			r.Header[wire.HeaderVersion] = []string{text}
-		}
+	if version := json.Text(answer.Result, "/protocolVersion"); version != "" {
+		r.Header[wire.HeaderVersion] = []string{version}
 	}
 	r.Body = wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
 	resp, err := to.up.Do(ctx, r)

@@ -46,6 +46,12 @@ func Lookup(raw Value, pointer Pointer) Value {
 	return value
 }
 
+// Text returns the string at pointer, or "" if there is none.
+func Text(raw Value, pointer Pointer) (text string) {
+	_ = Unmarshal(Lookup(raw, pointer), &text)
+	return text
+}
+
 // Items returns the first items of an array, up to most, and whether there are more;
 // none of another value. raw is read leniently.
 func Items(raw Value, most int) (list []Value, more bool) {

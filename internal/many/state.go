@@ -25,8 +25,7 @@ func BindState(result json.Value, by *seal.Sealer, purpose []byte) json.Value {
 // OwnState puts the server's own state into the params of a request that returns one. It reports false
 // if the state was not issued for that purpose.
 func OwnState(params json.Value, by *seal.Sealer, purpose []byte) (own json.Value, ok bool) {
-	var text string
-	_ = json.Unmarshal(json.Lookup(params, "/"+wire.RequestState), &text) // otherwise it is not one of ours
+	text := json.Text(params, "/"+wire.RequestState) // otherwise it is not one of ours
 	sealed, state, ok := strings.Cut(text, ".")
 	sum, err := by.Open(sealed, purpose)
 	if !ok || err != nil || !bytes.Equal(sum, sumOf(json.Value(state))) {

@@ -40,8 +40,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	case <-ctx.Done():
 		return nil, Unsent(ctx, s.name)
 	}
-	var uri string
-	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // a missing or invalid value is for the child to judge
+	uri := json.Text(m.Params, "/uri") // a missing or invalid value is for the child to judge
 	if m.Method == wire.MethodSubscribe {
 		return s.subscribe(ctx, m, x, uri)
 	}

@@ -80,9 +80,11 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string,
 
 // refuseInitialize returns a modern server's answer to initialize (MCP 2026-07-28, basic/versioning).
 func refuseInitialize(m *wire.Message) *http.Response {
-	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
+	var data json.Members
+	data.Texts("supported", []string{wire.Version20260728})
+	data.Text("requested", json.Text(m.Params, "/protocolVersion"))
 	return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
-		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
+		"the server knows no initialize and speaks "+wire.Version20260728+" only", data.AppendTo(nil)))
 }
 
 // refuseDiscover returns a legacy server's answer to server/discover.
@@ -108,9 +110,7 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 	case !m.Subscription.IsZero():
 		r.publish(m)
 	case m.Method == wire.MethodLog:
-		var name string
-		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it belongs to nobody
-		r.child.tellLog(text, wire.LogLevelOf(name))
+		r.child.tellLog(text, wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
 	default:
 		r.complain("a notification does not belong to any request", text)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -70,14 +69,6 @@ func (r recipient) own() *child {
 		return nil
 	}
 	return r.session.child
-}
-
-func askedVersion(params []byte) string {
-	var version string
-	if json.Unmarshal(json.Lookup(params, "/protocolVersion"), &version) != nil {
-		return ""
-	}
-	return version
 }
 
 // hand lets use give a message to the child that it is for. If that child takes no more (errUnsent), a shared

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -102,7 +103,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 	s.mu.Lock()
 	s.add(x)
 	s.mu.Unlock()
-	version := negotiate(askedVersion(m.Params), c.hello.version)
+	version := negotiate(json.Text(m.Params, "/protocolVersion"), c.hello.version)
 	return x.opened(wire.AppendResult(nil, m.ID, c.hello.withVersion(version))), nil
 }
 

@@ -42,8 +42,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	if !concernsAll(method) && method != wire.MethodUpdated {
 		return
 	}
-	uri := "" // without one it belongs to nobody
-	_ = json.Unmarshal(json.Lookup(text, "/params/uri"), &uri)
+	uri := json.Text(text, "/params/uri") // without one it belongs to nobody
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var kept []byte

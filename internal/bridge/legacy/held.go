@@ -87,11 +87,10 @@ func purposeOf(of upstream.Caller, method, name string) []byte {
 
 // stateOf returns the requestState of a request, or "".
 func stateOf(m *wire.Message) string {
-	var state string
-	if wire.Named(m.Method) {
-		_ = json.Unmarshal(json.Lookup(m.Params, "/requestState"), &state) // any other value is not a state of ours
+	if !wire.Named(m.Method) {
+		return ""
 	}
-	return state
+	return json.Text(m.Params, "/requestState") // any other value is not a state of ours
 }
 
 // resume passes the client's answer to the server, and begins the call's next turn.

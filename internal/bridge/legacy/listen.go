@@ -174,7 +174,7 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 
 // publish passes a notification to those who listen to it.
 func (s *session) publish(m *wire.Message) {
-	uri := param(m.Raw, "/uri")
+	uri := json.Text(m.Params, "/uri")
 	s.listeners.each(func(l *listener) {
 		if l.want[m.Method] || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
 			l.put(m)

@@ -233,9 +233,8 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 	case peer.IsAway(answer.Status):
 		return nil, p.Refused(again(answer)).WithEffect(recourse.EffectNone)
 	}
-	at := &opened{id: answer.Header.Get(wire.HeaderSession), hello: answer.Result}
-	if json.Unmarshal(json.Lookup(answer.Result, "/protocolVersion"), &at.version) != nil {
-		return nil, peer.ErrOtherEra
+	at := &opened{
+		id: answer.Header.Get(wire.HeaderSession), hello: answer.Result, version: json.Text(answer.Result, "/protocolVersion"),
 	}
 	if era, ok := wire.EraOf(at.version); !ok || era != wire.Legacy {
 		return nil, peer.ErrOtherEra

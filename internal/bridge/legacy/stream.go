@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -167,11 +166,4 @@ func (s *session) hearOfCall(m *wire.Message) bool {
 		c.offer(bytes.Clone(m.Raw))
 	}
 	return true
-}
-
-// param returns a string among the params of a message.
-func param(text json.Value, name json.Pointer) string {
-	var value string
-	_ = json.Unmarshal(json.Lookup(text, "/params"+name), &value) // no string is none
-	return value
 }

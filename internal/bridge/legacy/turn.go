@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -126,7 +127,7 @@ func (t *turn) notice(text []byte) []byte {
 		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
 	case m.Method == wire.MethodLog && t.c.s.srv.p.Program && t.c.s.key.of.IsAnonymous():
 		return nil // a program says it on behalf of any call
-	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(param(text, "/level")) >= t.level:
+	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(json.Text(m.Params, "/level")) >= t.level:
 		return text
 	default: // it is about somebody else, or not wanted
 		return nil

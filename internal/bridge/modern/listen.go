@@ -261,8 +261,7 @@ func announced(text []byte) []byte {
 // the answer: the server is asked first.
 func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
-	var uri string
-	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
+	uri := json.Text(m.Params, "/uri")
 	switch {
 	case !s.offered.Resources.Subscribe:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil

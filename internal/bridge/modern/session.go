@@ -215,8 +215,7 @@ func offeredBy(capabilities json.Value) (o offered) {
 
 // setLevel remembers which logs the client wants; each of its requests asks for them.
 func (s *session) setLevel(m *wire.Message) *http.Response {
-	var level string
-	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
+	level := json.Text(m.Params, "/level")
 	switch {
 	case !s.offered.Logging:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")

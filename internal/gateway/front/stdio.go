@@ -210,10 +210,7 @@ func (h *host) initialize(l wire.Line, m *wire.Message) {
 
 // opened takes over the session from the answer to initialize.
 func (h *host) opened(a *answer) {
-	var version string
-	if raw := json.Lookup(a.result, "/protocolVersion"); raw.Kind() == '"' {
-		_ = json.Unmarshal(raw, &version) // else it stays empty
-	}
+	version := json.Text(a.result, "/protocolVersion")
 	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
 		version = ""
 	}
@@ -247,7 +244,7 @@ func (h *host) reopen(header http.Header) bool {
 	}
 	h.opened(a)
 	if ready {
-		text := []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		text := wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
 		said := wire.Line{Text: text, Size: len(text)}
 		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(nil))
 		h.begin()
