@@ -73,6 +73,9 @@ type System struct {
 
 var _ systems.System = (*System)(nil)
 
+// serverOptions work out the schemas of the tools once: they are the same in every System.
+var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
+
 // New returns the system.
 func New(o Options) (*System, error) {
 	if o.Adapter == nil {
@@ -82,7 +85,7 @@ func New(o Options) (*System, error) {
 	o.PerMinute = cmp.Or(o.PerMinute, 600)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	c := contract.Builtin().MustGet("commerce")
-	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, nil)}
+	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, serverOptions)}
 	addTools(s.server, o.Adapter)
 	log := mcptool.WithLogger(o.Logger)
 	// All callers share one allowance, which Use enforces on every transport.

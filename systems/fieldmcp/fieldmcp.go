@@ -78,6 +78,9 @@ const headerOrganisation = "Fieldmcp-Organisation"
 // deadline is how long a call may take, including all items of a batch.
 const deadline = 30 * time.Second
 
+// serverOptions work out the schemas of the tools once: they are the same in every System.
+var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
+
 // New starts the provider and returns the system; call Close when done.
 func New(o Options) (*System, error) {
 	o.Organisation = cmp.Or(o.Organisation, "willow")
@@ -144,7 +147,7 @@ func (s *System) serveConnected(o Options) {
 // newServer makes the MCP server, and returns its contract.
 func (s *System) newServer(using ...mcptool.Option) *contract.Contract {
 	c := contract.Builtin().MustGet("fieldmcp")
-	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, nil)
+	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, serverOptions)
 	s.addTools()
 	mcptool.Use(s.server, c, using...)
 	return c

@@ -73,6 +73,9 @@ type System struct {
 
 var _ systems.System = (*System)(nil)
 
+// serverOptions work out the schemas of the tools once: they are the same in every System.
+var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
+
 // New starts the backend and returns the system; call Close when done.
 func New(o Options) (*System, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -90,7 +93,7 @@ func New(o Options) (*System, error) {
 	}
 	s := &System{
 		backend: backend,
-		server:  mcp.NewServer(&mcp.Implementation{Name: "patterns", Title: "Design patterns", Version: "1.0.0"}, nil),
+		server:  mcp.NewServer(&mcp.Implementation{Name: "patterns", Title: "Design patterns", Version: "1.0.0"}, serverOptions),
 		api:     newClient(backend.URL, o.LibraryKey),
 	}
 	s.addTools()

@@ -76,6 +76,9 @@ type System struct {
 
 var _ systems.System = (*System)(nil)
 
+// serverOptions work out the schemas of the tools once: they are the same in every System.
+var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
+
 // New starts the service and returns the system; call Close when done.
 func New(o Options) (*System, error) {
 	c := contract.Builtin().MustGet("studies")
@@ -87,7 +90,7 @@ func New(o Options) (*System, error) {
 	}
 	s := &System{
 		options: o, contract: c, backend: backend,
-		server: mcp.NewServer(&mcp.Implementation{Name: "studies", Title: "Simulated studies", Version: "1.0.0"}, nil),
+		server: mcp.NewServer(&mcp.Implementation{Name: "studies", Title: "Simulated studies", Version: "1.0.0"}, serverOptions),
 	}
 	s.api = newClient(backend.URL, o, c, &s.aliases, &http.Transport{})
 	for _, id := range service.ids() {

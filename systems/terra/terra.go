@@ -52,6 +52,9 @@ type System struct {
 
 var _ systems.System = (*System)(nil)
 
+// serverOptions work out the schemas of the tools once: they are the same in every System.
+var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
+
 // New starts the MCP servers and returns the system; call Close when done.
 func New(options Options) (*System, error) {
 	c := contract.Builtin().MustGet(contractName)
@@ -92,7 +95,7 @@ func (s *System) entrance(user string, header http.Header) systems.Entrance {
 func (s *System) Close() error { return s.regions.close() }
 
 func (s *System) newServer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: contractName, Title: "Terra", Version: "1.0.0"}, nil)
+	server := mcp.NewServer(&mcp.Implementation{Name: contractName, Title: "Terra", Version: "1.0.0"}, serverOptions)
 	for name, t := range s.tables {
 		mcp.AddTool(server, &mcp.Tool{
 			Name: name, Title: t.Title, Description: t.describe(), InputSchema: inputSchema,
