@@ -122,7 +122,7 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	legacyOnly := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-	ctx, legacyClient := connected(t, srv, testkit.Legacy)
+	_, legacyClient := connected(t, srv, testkit.Legacy)
 	_, modernClient := connected(t, srv, testkit.Modern)
 	otherClient := modernClient.Clone(t)
 	otherClient.Version = "2027-01-01"
@@ -132,8 +132,8 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 		Status int
 		Code   int
 	}
-	send := func(c *testkit.Client, header http.Header, method, params string) func() (*testkit.Answer, error) {
-		return func() (*testkit.Answer, error) {
+	send := func(c *testkit.Client, header http.Header, method, params string) func(context.Context) (*testkit.Answer, error) {
+		return func(ctx context.Context) (*testkit.Answer, error) {
 			body, own := c.Message("7", method, params)
 			maps.Copy(own, header)
 			return c.Post(ctx, body, own)
@@ -141,10 +141,10 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		send func() (*testkit.Answer, error)
+		send func(context.Context) (*testkit.Answer, error)
 		want want
 	}{
-		{"not JSON", func() (*testkit.Answer, error) { return legacyClient.Post(ctx, []byte("{"), nil) }, want{400, -32700}},
+		{"not JSON", func(ctx context.Context) (*testkit.Answer, error) { return legacyClient.Post(ctx, []byte("{"), nil) }, want{400, -32700}},
 		{"content type", send(legacyClient, http.Header{"Content-Type": {"text/plain"}}, "ping", ""), want{415, 0}},
 		{"accept", send(legacyClient, http.Header{"Accept": {"application/json"}}, "ping", ""), want{406, 0}},
 		{"no session", send(legacyClient, http.Header{"Mcp-Session-Id": {}}, "tools/list", ""), want{400, 0}},
@@ -158,14 +158,18 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 		{"no _meta", send(modernClient, nil, "tools/list", `{"_meta":{}}`), want{400, -32602}},
 		{"other version", send(modernClient, http.Header{"Mcp-Protocol-Version": {"2027-01-01"}}, "tools/list", ""), want{400, -32020}},
 		{"unknown version", send(otherClient, nil, "tools/list", ""), want{400, -32022}},
-		{"GET, modern era", func() (*testkit.Answer, error) { return modernClient.Send(ctx, http.MethodGet, nil, nil) }, want{405, 0}},
-		{"the other era", func() (*testkit.Answer, error) {
+		{"GET, modern era", func(ctx context.Context) (*testkit.Answer, error) {
+			return modernClient.Send(ctx, http.MethodGet, nil, nil)
+		}, want{405, 0}},
+		{"the other era", func(ctx context.Context) (*testkit.Answer, error) {
 			return testkit.NewClient(t, legacyOnly.URL(), testkit.Modern).Initialize(ctx)
 		}, want{400, -32022}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := test.send()
+			ctx, cancel := context.WithTimeout(t.Context(), within) // of its own: it may have waited for its turn
+			defer cancel()
+			answer, err := test.send(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
