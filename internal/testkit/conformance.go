@@ -37,8 +37,8 @@ var errNoNewNode = errors.New("the npm packages in .tools/node have no Node for 
 func NewConformance(tb testing.TB) *Conformance {
 	tb.Helper()
 	dir := Node(tb)
-	node := filepath.Join(dir, "node_modules", ".bin", "node")
-	if _, err := exec.LookPath(node); err != nil {
+	node, err := laterNode(dir)
+	if err != nil {
 		leaveOut(tb, errNoNewNode)
 	}
 	return &Conformance{dir: dir, node: node, server: buildEverythingServer(tb)}
@@ -140,7 +140,7 @@ func (c *Conformance) Run(tb testing.TB, url string, era Era) []Check {
 		filepath.Join(c.dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
 		"server", "--url", url, "--requirements", era.Version(), "--output-dir", results)
 	suite.Dir = results
-	suite.Env = nodeEnviron()
+	suite.Env = nodeEnviron(c.dir)
 	suite.Stdout, suite.Stderr = &output, &output
 	ownGroup(suite)
 	suite.Cancel = func() error {

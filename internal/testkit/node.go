@@ -38,6 +38,25 @@ func Node(tb testing.TB) string {
 	return dir
 }
 
+// laterNode returns the Node that is one of the npm packages, if there is one for this platform.
+func laterNode(dir string) (string, error) {
+	return exec.LookPath(filepath.Join(dir, "node_modules", ".bin", "node"))
+}
+
+// nodeProgram returns the Node that starts the fastest: the later one, if there is one, can keep what it has compiled.
+func nodeProgram(dir string) string {
+	if program, err := laterNode(dir); err == nil {
+		return program
+	}
+	return "node"
+}
+
+// compileCacheVariable names the folder in which Node keeps what it has compiled.
+const compileCacheVariable = "NODE_COMPILE_CACHE"
+
+// compileCache returns that folder, below that of the npm packages.
+func compileCache(dir string) string { return filepath.Join(dir, "compiled") }
+
 // leaveOut skips the test because something is missing, or fails it with CI=true.
 func leaveOut(tb testing.TB, want error) {
 	tb.Helper()

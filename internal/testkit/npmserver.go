@@ -32,9 +32,9 @@ func NewNPMServer(tb testing.TB, name string, args ...string) *NPMServer {
 	dir := Node(tb)
 	s := &NPMServer{held: filepath.Join(tb.TempDir(), "held")}
 	s.Command = append([]string{
-		"node", "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), npmServer(dir, name),
+		nodeProgram(dir), "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), npmServer(dir, name),
 	}, args...)
-	s.Environ = map[string]string{"TESTKIT_HELD": s.held}
+	s.Environ = map[string]string{"TESTKIT_HELD": s.held, compileCacheVariable: compileCache(dir)}
 	return s
 }
 

@@ -27,9 +27,9 @@ type process struct {
 
 // startNode runs a program in a folder with no environment but PATH and the given variables.
 func startNode(dir string, env []string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command("node", args...), lines: make(chan string)}
+	p := &process{cmd: exec.Command(nodeProgram(dir), args...), lines: make(chan string)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(nodeEnviron(), env...)
+	p.cmd.Env = append(nodeEnviron(dir), env...)
 	p.cmd.Stderr = &p.stderr
 	ownGroup(p.cmd)
 	stdin, err := p.cmd.StdinPipe()
@@ -59,8 +59,8 @@ func startNode(dir string, env []string, args ...string) (*process, error) {
 }
 
 // nodeEnviron returns the environment without variables that could change a program's behaviour.
-func nodeEnviron() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot")}
+func nodeEnviron(dir string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot"), compileCacheVariable + "=" + compileCache(dir)}
 }
 
 var errNodeEnded = errors.New("the program has ended")
