@@ -59,6 +59,12 @@ func TestReadinessNeedsWhatRequestsNeed(t *testing.T) {
 		a := admin.New("v1.2.3", admin.Sources{})
 		var down error
 		a.Watch("redis", func(context.Context) error { return down })
+		a.Watch("store", func(context.Context) error { // without which the gateway goes on
+			if down != nil {
+				return errors.New("gone")
+			}
+			return nil
+		})
 		for range 2 {
 			down = nil
 			if status, text := get(t, a, "/readyz"); status != http.StatusOK || text != "ready\n" {

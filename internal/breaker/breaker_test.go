@@ -81,6 +81,14 @@ func TestWindowSlides(t *testing.T) {
 	if !b.Closed("get") {
 		t.Error("three failures in a window open it")
 	}
+	b, c = breaker.New(rule), newClock()
+	for range rule.MinCalls - 1 {
+		c.call(b, "get", breaker.Failed)
+	}
+	c.pass(rule.Window)
+	if s := b.States(c.now)[1]; s.Calls != 0 {
+		t.Errorf("after the window %d calls count", s.Calls)
+	}
 }
 
 // After its time one call at a time may probe. A probe that fails keeps it open twice as long; one that is answered closes it.
@@ -224,6 +232,24 @@ func TestSet(t *testing.T) {
 	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != 40*time.Second {
 		t.Errorf("open again: %+v", refusal)
 	}
+}
+
+// A window of another length counts from the change on.
+func TestSetWindow(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	for range rule.MinCalls - 1 {
+		c.call(b, "get", breaker.Failed)
+	}
+	longer := rule
+	longer.Window *= 10
+	b.Set(longer)
+	for _, s := range b.States(c.now) {
+		if s.Calls != 0 {
+			t.Errorf("%d calls of before count", s.Calls)
+		}
+	}
+	c.open(t, b, "get", breaker.Failed)
 }
 
 // Names that somebody has made up take neither memory without bound, nor the place of a tool that fails.

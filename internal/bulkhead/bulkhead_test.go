@@ -70,9 +70,35 @@ func TestWaitEnds(t *testing.T) {
 		if err := b.Enter(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 4*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
+		if s := b.State(); s != (bulkhead.State{Max: 1, In: 1, Refused: 1}) { // nobody has refused the one that left
+			t.Errorf("state %+v", s)
+		}
 		b.Leave()
 		if !b.Try() {
 			t.Error("those who have given up keep their places")
+		}
+	})
+}
+
+// A caller who goes at the moment of its turn leaves the place to others.
+func TestCallerGoesAtItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 { // it may see either first
+			b := bulkhead.New(1, 1)
+			b.Try()
+			ctx, cancel := context.WithCancel(t.Context())
+			entered := make(chan error, 1)
+			go func() { entered <- b.Enter(ctx, time.Minute) }()
+			synctest.Wait()
+			b.Leave()
+			cancel()
+			if <-entered == nil {
+				b.Leave()
+			}
+			if s := b.State(); s.In != 0 {
+				t.Fatalf("state %+v", s)
+			}
 		}
 	})
 }

@@ -68,6 +68,24 @@ func TestLockoutIsBounded(t *testing.T) {
 	}
 }
 
+// The failures that count are the latest: the time within which they count moves on with each.
+func TestLockoutSlides(t *testing.T) {
+	t.Parallel()
+	lockout, now := endpoint.NewLockout(3, time.Minute), time.Now()
+	address := netip.MustParseAddr("192.0.2.1")
+	lockout.Failed(address, now)
+	for range 3 { // each time the oldest one leaves
+		now = now.Add(40 * time.Second)
+		if lockout.Failed(address, now) || lockout.Wait(address, now) != 0 {
+			t.Fatal("two failures within a minute lock it out")
+		}
+	}
+	now = now.Add(10 * time.Second)
+	if !lockout.Failed(address, now) || lockout.Wait(address, now) != 10*time.Second {
+		t.Errorf("after three within a minute it waits %s", lockout.Wait(address, now))
+	}
+}
+
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{

@@ -190,3 +190,24 @@ func TestGrantsOfALongList(t *testing.T) {
 		}
 	}
 }
+
+// A grant for some callers or organisations is for nobody else, whatever roles others have.
+func TestGrantsOfCallers(t *testing.T) {
+	t.Parallel()
+	for grant, want := range map[string][]string{
+		"{callers: [seller], tools: [echo]}":                {"seller"},
+		"{callers: [seller, boss, gone], tools: [echo]}":    {"seller", "boss"},
+		"{callers: [seller], roles: [boss], tools: [echo]}": nil,
+		"{orgs: [acme], tools: [echo]}":                     {"reader", "seller", "boss", "nobody"},
+		"{orgs: [other], tools: [echo]}":                    nil,
+	} {
+		runVirtual(t, grant, func(t *testing.T) {
+			d := openDoor(t, members(), "access: [team]", "grants: ["+grant+"]")
+			for _, name := range []string{"reader", "seller", "boss", "nobody"} {
+				if a := echoed(t, d.member(t, testkit.Modern, name)); isIn(a) != slices.Contains(want, name) {
+					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+				}
+			}
+		})
+	}
+}

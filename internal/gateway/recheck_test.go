@@ -280,3 +280,31 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 		inTime(t, ended)
 	})
 }
+
+// A call goes on when a reload lets everybody in, and ends when it lets in nobody but this machine.
+func TestCallsWithOtherAccess(t *testing.T) {
+	t.Parallel()
+	for access, want := range map[string]recourse.Kind{"": recourse.KindTimeout, "access: [loopback],": recourse.KindPermissionDenied} {
+		runVirtual(t, "now "+access, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			key, _ := auth.NewKey()
+			entry := func(access string) string {
+				return "access: {team: {keys: [{name: ann, hash: '" + auth.HashOf(key).String() + "'}]}}\n" +
+					"servers: {farm: {url: '" + srv.URL() + "', " + access + " timeout: 1m}}\n"
+			}
+			g, log := newGateway(t, entry("access: [team],"))
+			d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+			client := d.as(t, testkit.Modern, "Authorization", "Bearer "+key)
+			client.Header.Set("X-Forwarded-For", "192.0.2.1")
+			srv.Always(testkit.GetField, testkit.Hang())
+			time.AfterFunc(time.Second, func() { reload(t, g, entry(access)) })
+			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := recordOf(t, a); e.Kind != want {
+				t.Errorf("after %s: %s", a.Took, a.Body)
+			}
+		})
+	}
+}

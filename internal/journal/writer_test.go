@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,7 +55,8 @@ type fake struct {
 	hangs  bool  // until the statement's context ends
 	kept   []*store.Entry
 	size   int64
-	pruned []int64 // the bytes that were to go
+	pruned []int64   // the bytes that were to go
+	before time.Time // which calls were to go
 }
 
 func (f *fake) Next() int64 {
@@ -98,11 +100,16 @@ func (f *fake) count() int {
 	return len(f.kept)
 }
 
-func (f *fake) Size(ctx context.Context) (int64, error) { return f.size, f.fault(ctx) }
-
-func (f *fake) Prune(ctx context.Context, _ time.Time, n int64) (int64, bool, error) {
+func (f *fake) Size(ctx context.Context) (int64, error) {
 	f.mu.Lock()
-	f.pruned = append(f.pruned, n)
+	size := f.size
+	f.mu.Unlock()
+	return size, f.fault(ctx)
+}
+
+func (f *fake) Prune(ctx context.Context, before time.Time, n int64) (int64, bool, error) {
+	f.mu.Lock()
+	f.pruned, f.before = append(f.pruned, n), before
 	f.mu.Unlock()
 	return max(0, min(n, 1000)), n > 1000, f.fault(ctx)
 }
@@ -244,8 +251,46 @@ func TestUpkeep(t *testing.T) {
 		if n := len(rows.pruned); n != 26 || rows.pruned[0] != 25_500 || rows.pruned[25] != 500 {
 			t.Errorf("%d steps: %d", n, rows.pruned)
 		}
+		if age := time.Since(rows.before); age < settings.Keep || age > settings.Keep+10*time.Second {
+			t.Errorf("calls go at an age of %s, not %s", age, settings.Keep)
+		}
+		rows.size, rows.pruned = 1<<20+500, nil // another replica has written
+		rows.mu.Unlock()
+		time.Sleep(12 * time.Minute)
+		rows.mu.Lock()
+		if !slices.Contains(rows.pruned, 500) {
+			t.Errorf("what another has written is not counted: %d", rows.pruned)
+		}
+		rows.mu.Unlock()
+		for i := range 5 {
+			j.Ended(failing(i))
+		}
+		time.Sleep(2 * time.Minute)
+		rows.mu.Lock()
+		if !slices.Contains(rows.pruned, 5000) {
+			t.Errorf("what was written since is not counted: %d", rows.pruned)
+		}
 		rows.mu.Unlock()
 		closing(j, time.Second)
+	})
+}
+
+// A call that has succeeded only when it was repeated is kept with the failures.
+func TestRepeatedCallIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, settings := &fake{}, all()
+		settings.Successes = 0
+		j := journal.New(rows, settings, slog.New(slog.DiscardHandler))
+		for sent := range 3 {
+			o := failing(sent)
+			o.Record, o.Sent = nil, sent
+			j.Ended(o)
+		}
+		closing(j, time.Second)
+		if len(rows.kept) != 1 || rows.kept[0].RequestID != "2" {
+			t.Errorf("%d calls are kept", len(rows.kept))
+		}
 	})
 }
 

@@ -123,6 +123,19 @@ func TestManyOpenAtOnce(t *testing.T) {
 	})
 }
 
+// The lock for bringing the schema up to date does not last as long as the connection that took it.
+func TestSchemaLockIsReleased(t *testing.T) {
+	t.Parallel()
+	address := testkit.Postgres(t)
+	open(t, address)
+	var locks int
+	err := driver(t, address).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND "+
+		"database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&locks)
+	if err != nil || locks != 0 {
+		t.Errorf("%v, %d locks are left", err, locks)
+	}
+}
+
 // driver returns the connection by which a test does what a later version would.
 func driver(t *testing.T, address string) *sql.DB {
 	t.Helper()
