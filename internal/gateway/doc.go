@@ -33,9 +33,9 @@
 //	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)
 //	server
 //
-// An endpoint is where clients reach a server: a path, its contract, masking and sessions. A target is the
-// server behind it: its connection, tools and budget, which survive a reload that does not change them. A
-// table holds all endpoints of one configuration.
+// An endpoint is where clients reach a server: a path, its contract and masking. A target is the server behind
+// it: its connection, sessions, tools and budget, which survive a reload that does not change them. A table
+// holds all endpoints of one configuration.
 //
 // What is true of every call of a tool, whoever carries it out, is in internal/toolcall; what is true of
 // every way in is in internal/endpoint. Package mcptool uses both as well.

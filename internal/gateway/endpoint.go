@@ -14,12 +14,11 @@ import (
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
-	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An endpoint is where clients reach a server: a path, with its contract, masking and sessions. It does not
+// An endpoint is where clients reach a server: a path, with its contract and masking. It does not
 // change.
 type endpoint struct {
 	*config.Server
@@ -33,11 +32,10 @@ type endpoint struct {
 	forward   []string        // canonical names of the client's headers that are forwarded
 	asked     []string        // headers that must hold credentials
 	userParam string          // the path's placeholder for the user; "": none
-	sessions  *session.Store
-	many      *manyServers   // that it offers; nil: it has a single one
-	limits    *limits.Limits // nil: there are none
-	access    *access.Access // who may call; nil: everybody
-	grants    grant.Grants   // what they may do; nil: everything
+	many      *manyServers    // that it offers; nil: it has a single one
+	limits    *limits.Limits  // nil: there are none
+	access    *access.Access  // who may call; nil: everybody
+	grants    grant.Grants    // what they may do; nil: everything
 }
 
 // newEndpoint returns an entry's endpoint. old is the endpoint of that name from before the reload, or nil,
@@ -61,7 +59,7 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 	if err := to.connect(g, on, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	on.target, on.sessions, on.limits = to, to.sessions, limits.New(entry)
+	on.target, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
 			to.up = to.direct

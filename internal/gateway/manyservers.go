@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -33,8 +33,7 @@ const manyListTimeout = 30 * time.Second
 // A manyServers holds what an endpoint with several servers needs.
 type manyServers struct {
 	options *many.Options
-	of      []*endpoint      // the servers' own
-	members []*config.Member // settings from the endpoint's entry
+	members []*member
 }
 
 // newManyEndpoint returns the endpoint for an entry that offers several servers, whose own endpoints are in
@@ -63,7 +62,7 @@ func newManyEndpoint(
 		to.connectMany(g, e, on)
 	}
 	to.guard = newGuard(entry, before)
-	on.target, on.sessions, on.limits = to, to.sessions, limits.New(entry)
+	on.target, on.limits = to, limits.New(entry)
 	return on, nil
 }
 
@@ -84,7 +83,8 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 	for i := range e.Servers {
 		names := &e.Servers[i]
 		on := named[names.Name]
-		all.of, all.members = append(all.of, on), append(all.members, names)
+		m := &member{on: on, names: names}
+		all.members = append(all.members, m)
 		if kept := old.manyServer(on, names); kept != nil {
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
@@ -92,7 +92,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 		private := len(on.Forward) > 0 || on.Connection != "" || on.grants != nil || on.Share == config.ShareClient || on.userParam != ""
 		all.options.Servers = append(all.options.Servers, &many.Server{
 			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
-			Relay: &member{on: on, names: names, relays: true}, Ask: &member{on: on, names: names},
+			Relay: &member{on: on, names: names, relays: true}, Ask: m,
 			Of: func(r *upstream.Request) (of upstream.Caller) {
 				if private {
 					of = r.Caller
@@ -112,10 +112,10 @@ func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server 
 	if on == nil || on.many == nil {
 		return nil
 	}
-	for i, before := range on.many.members {
-		same := before.Prefix == names.Prefix && slices.Equal(before.Allow, names.Allow) && slices.Equal(before.Deny, names.Deny) &&
-			reflect.DeepEqual(before.Rename, names.Rename)
-		if on.many.of[i] == of && same {
+	for i, m := range on.many.members {
+		before := m.names
+		if m.on == of && before.Prefix == names.Prefix && slices.Equal(before.Allow, names.Allow) &&
+			slices.Equal(before.Deny, names.Deny) && maps.Equal(before.Rename, names.Rename) {
 			return on.many.options.Servers[i]
 		}
 	}
@@ -180,17 +180,16 @@ func (c *call) memberReads(offered string) bool {
 		const version = `"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `"`
 		r.Message.Meta = json.Value("{" + version + `,"` + wire.MetaClientCapabilities + `":{}}`)
 	}
-	for i, names := range c.on.many.members {
-		local, ok := names.Local(offered)
+	for i, m := range c.on.many.members {
+		local, ok := m.names.Local(offered)
 		if !ok {
 			continue
 		}
-		on := c.on.many.of[i]
 		raw, listed := c.to.many.Listed(c.ctx, r, c.on.many.options.Servers[i], local)
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
-		if on.natureOf(local, on.target.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
+		if m.on.natureOf(local, m.on.target.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
 			return false
 		}
 		known = true

@@ -43,7 +43,7 @@ func inSession(c *call, next next) error {
 // sessions returns the sessions that the caller can name.
 func (c *call) sessions() session.Scope {
 	return session.Scope{
-		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.on.sessions, Place: c.to.place, URL: c.to.URL,
+		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.to.sessions, Place: c.to.place, URL: c.to.URL,
 		Sealer: c.table.sealer, Redis: c.table.redis, Log: c.g.log,
 	}
 }

@@ -161,7 +161,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	}
 	b := newBackend(g, to.Name, bridged, direct)
 	if old != nil && slices.Equal(to.Forward, old.Forward) {
-		b.sessions = old.sessions // they are reopened, at another place
+		b.sessions = old.target.sessions // they are reopened, at another place
 		if to.URL != "" && to.URL == old.URL {
 			b.place = old.target.place // the server still knows them
 		}
