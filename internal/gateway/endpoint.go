@@ -38,26 +38,26 @@ type endpoint struct {
 	grants    grant.Grants    // what they may do; nil: everything
 }
 
-// newEndpoint returns an entry's endpoint. old is the endpoint of that name from before the reload, or nil,
-// and is returned itself if nothing has changed.
-func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
+// newEndpoint returns an entry's endpoint in t. old is the endpoint of that name from before the reload, or
+// nil, and is returned itself if nothing has changed.
+func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*endpoint, error) {
 	on := &endpoint{Server: entry, manner: enforcing{}}
-	to, err := on.begin(g, cfg, set, old)
+	to, err := on.begin(g, t, old)
 	if err != nil {
-		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+		return nil, err
 	}
 	if old != nil && on.access == old.access && old.Same(entry) && old.target.reader.Same(to.reader) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
-		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+		return nil, err
 	}
 	on.secrets = sync.OnceValue(func() []string {
 		return slices.Concat(redact.Environ(environ(entry)), redact.Headers(entry.Headers),
 			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query))
 	})
 	if err := to.connect(g, on, old); err != nil {
-		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+		return nil, err
 	}
 	on.target, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
@@ -72,10 +72,10 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 
 // begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
 // target, which is not connected yet.
-func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old *endpoint) (*target, error) {
+func (on *endpoint) begin(g *Gateway, t *table, old *endpoint) (*target, error) {
 	on.forward = canonical(on.Forward)
 	var ok bool
-	if on.contract, ok = set.Get(on.Contract); !ok {
+	if on.contract, ok = t.contracts.Get(on.Contract); !ok {
 		return nil, fmt.Errorf("there is no contract %s", on.Contract)
 	}
 	var before *access.Access
@@ -83,13 +83,13 @@ func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old
 		before = old.access
 	}
 	var err error
-	if on.access, err = access.New(cfg, on.Access, access.Sources{Issuers: g.issuers, Keys: g.reach.Keys}, before); err != nil {
+	if on.access, err = access.New(t.config, on.Access, access.Sources{Issuers: g.issuers, Keys: g.reach.Keys}, before); err != nil {
 		return nil, err
 	}
 	if on.grants, err = config.Grants(on.Grants); err != nil {
 		return nil, err
 	}
-	return newTarget(g, on, set)
+	return newTarget(g, on, t.contracts)
 }
 
 // ask sets what a request must contain: a user in its path, and headers with credentials. If access asks for

@@ -3,7 +3,6 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
@@ -36,19 +34,16 @@ type manyServers struct {
 	members []*member
 }
 
-// newManyEndpoint returns the endpoint for an entry that offers several servers, whose own endpoints are in
-// named. old is the endpoint of that name from before the reload, or nil, and is returned itself if nothing
-// has changed.
-func newManyEndpoint(
-	g *Gateway, cfg *config.Config, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint,
-) (*endpoint, error) {
+// newManyEndpoint returns the endpoint for an entry that offers several servers, whose own endpoints are in t
+// already. old is as in [newEndpoint].
+func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*endpoint, error) {
 	entry := e.Entry()
 	on := &endpoint{Server: entry, manner: relaying{}, redact: redact.Off, secrets: func() []string { return nil }}
-	to, err := on.begin(g, cfg, set, old)
+	to, err := on.begin(g, t, old)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint %s: %w", entry.Name, err)
+		return nil, err
 	}
-	on.many = newManyServers(g, e, named, old)
+	on.many = newManyServers(g, e, t.named, old)
 	if old != nil && on.access == old.access && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
 		old.many.options.Deadline == on.many.options.Deadline && slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil

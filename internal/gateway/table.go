@@ -76,28 +76,34 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	if t.pages, err = g.newPages(t); err != nil {
 		return nil, err
 	}
-	for _, entry := range cfg.Servers {
-		on, err := newEndpoint(g, cfg, entry, set, old.named[entry.Name])
-		if err != nil {
-			g.abandon(t)
-			return nil, err
-		}
-		t.add(on)
+	if err = g.fill(t, old); err == nil {
+		err = t.names()
 	}
-	for _, entry := range cfg.Endpoints {
-		on, err := newManyEndpoint(g, cfg, entry, t.named, set, old.named[entry.Name])
-		if err != nil {
-			g.abandon(t)
-			return nil, err
-		}
-		t.add(on)
-	}
-	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return b.Len() - a.Len() })
-	if err := t.names(); err != nil {
+	if err != nil {
 		g.abandon(t)
 		return nil, err
 	}
 	return t, nil
+}
+
+// fill makes the table's endpoints.
+func (g *Gateway) fill(t, old *table) error {
+	for _, entry := range t.config.Servers {
+		on, err := newEndpoint(g, t, entry, old.named[entry.Name])
+		if err != nil {
+			return fmt.Errorf("server %s: %w", entry.Name, err)
+		}
+		t.add(on)
+	}
+	for _, entry := range t.config.Endpoints {
+		on, err := newManyEndpoint(g, t, entry, old.named[entry.Name])
+		if err != nil {
+			return fmt.Errorf("endpoint %s: %w", entry.Name, err)
+		}
+		t.add(on)
+	}
+	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return b.Len() - a.Len() })
+	return nil
 }
 
 // lockoutOf returns a configuration's lockout. old is the one from before the reload, and is kept if nothing
