@@ -1,0 +1,257 @@
+package http1_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/http1"
+)
+
+// A tcpServer hands each request to answer, which writes to the connection, and says whether to go on.
+type tcpServer struct {
+	t      *testing.T
+	ln     net.Listener
+	answer func(conn *net.TCPConn, number, request int) bool
+
+	conns atomic.Int64
+	mu    sync.Mutex
+	got   []string // the bodies
+}
+
+func startTCP(t *testing.T, answer func(conn *net.TCPConn, number, request int) bool) *tcpServer {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tcpServer{t: t, ln: ln, answer: answer}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			tcp, _ := conn.(*net.TCPConn)
+			number := int(s.conns.Add(1)) - 1
+			serving.Go(func() { s.serve(tcp, number) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		serving.Wait()
+	})
+	return s
+}
+
+func (s *tcpServer) serve(conn *net.TCPConn, number int) {
+	defer conn.Close()
+	_ = conn.SetReadBuffer(4 << 10)
+	in := bufio.NewReader(conn)
+	for request := 0; ; request++ {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.got = append(s.got, string(body))
+		s.mu.Unlock()
+		if !s.answer(conn, number, request) {
+			return
+		}
+	}
+}
+
+func (s *tcpServer) transport(t *testing.T) *http1.Transport {
+	t.Helper()
+	tr := http1.NewTransport(&http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, DialContext: new(net.Dialer).DialContext})
+	t.Cleanup(tr.CloseIdleConnections)
+	return tr
+}
+
+func (s *tcpServer) call(ctx context.Context, tr *http1.Transport, body string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.ln.Addr().String()+"/", strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	resp, err := tr.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return string(answer), err
+}
+
+// received returns how often the server got a body, and over how many connections any.
+func (s *tcpServer) received(body string) (times int, conns int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, got := range s.got {
+		if got == body {
+			times++
+		}
+	}
+	return times, s.conns.Load()
+}
+
+func say(conn *net.TCPConn, text string) bool {
+	_, err := io.WriteString(conn, text)
+	return err == nil
+}
+
+func wantReceived(t *testing.T, s *tcpServer, body string, times int, conns int64) {
+	t.Helper()
+	if got, over := s.received(body); got != times || over != conns {
+		t.Errorf("the server got %.20q %d times over %d connections, want %d over %d", body, got, over, times, conns)
+	}
+}
+
+// The system's own connections are read and written in another way than those in memory, and carry the same.
+func TestOverTCP(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		answer func(conn *net.TCPConn, number, request int) bool
+		second string // what the second call is answered; "error: " and what the error says
+		conns  int64
+	}{
+		{"kept", func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) }, "fine", 1},
+		{"in pieces", func(conn *net.TCPConn, _, _ int) bool {
+			for _, b := range []byte(fine) {
+				if !say(conn, string(b)) {
+					return false
+				}
+				time.Sleep(time.Millisecond / 2)
+			}
+			return true
+		}, "fine", 1},
+		{"informs first", func(conn *net.TCPConn, _, _ int) bool {
+			return say(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") && say(conn, fine)
+		}, "fine", 1},
+		{"closed after the first answer", func(conn *net.TCPConn, number, _ int) bool { return say(conn, fine) && number > 0 }, "fine", 2},
+		{"half closed after the first answer", func(conn *net.TCPConn, number, _ int) bool {
+			return say(conn, fine) && (number > 0 || conn.CloseWrite() == nil)
+		}, "fine", 2},
+		{"says more than it was asked", func(conn *net.TCPConn, number, _ int) bool {
+			if number > 0 {
+				return say(conn, fine)
+			}
+			ok := say(conn, fine)
+			time.Sleep(5 * time.Millisecond) // apart from the answer
+			return ok && say(conn, fine)
+		}, "fine", 2},
+		{"closed instead of the second answer", func(conn *net.TCPConn, _, request int) bool {
+			return request == 0 && say(conn, fine)
+		}, "error: EOF", 1},
+		{"reset instead of the second answer", func(conn *net.TCPConn, _, request int) bool {
+			if request > 0 {
+				_ = conn.SetLinger(0)
+				return false
+			}
+			return say(conn, fine)
+		}, "error: connection reset by peer", 1},
+		{"never answers the second", func(conn *net.TCPConn, _, request int) bool {
+			if request > 0 {
+				_, _ = conn.Read(make([]byte, 1)) // until the client closes it
+				return false
+			}
+			return say(conn, fine)
+		}, "error: enough", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := startTCP(t, tt.answer)
+			tr := s.transport(t)
+			if got, err := s.call(t.Context(), tr, "first"); got != "fine" || err != nil {
+				t.Fatalf("the first call: %q, %v", got, err)
+			}
+			time.Sleep(20 * time.Millisecond) // what the server does between the calls has arrived
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errEnough)
+			defer cancel()
+			got, err := s.call(ctx, tr, "second")
+			if want, fails := strings.CutPrefix(tt.second, "error: "); fails {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the second call: %q, %v, want an error with %q", got, err, want)
+				}
+			} else if got != tt.second || err != nil {
+				t.Errorf("the second call: %q, %v, want %q", got, err, tt.second)
+			}
+			wantReceived(t, s, "second", 1, tt.conns)
+		})
+	}
+}
+
+// A request that the system does not take at once arrives in full.
+func TestSmallBuffers(t *testing.T) {
+	t.Parallel()
+	s := startTCP(t, func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) })
+	tr := http1.NewTransport(&http.Transport{
+		DisableCompression: true, MaxIdleConnsPerHost: 1,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if tcp, ok := conn.(*net.TCPConn); ok {
+				err = errors.Join(err, tcp.SetWriteBuffer(1), tcp.SetReadBuffer(1))
+			}
+			return conn, err
+		},
+	})
+	t.Cleanup(tr.CloseIdleConnections)
+	for i, size := range []int{1, 4 << 10, 15 << 10, 17 << 10, 60 << 10, 15 << 10, 1} {
+		body := strconv.Itoa(i) + strings.Repeat("x", size)
+		if got, err := s.call(t.Context(), tr, body); got != "fine" || err != nil {
+			t.Fatalf("a body of %d bytes: %q, %v", size, got, err)
+		}
+		wantReceived(t, s, body, 1, 1)
+	}
+}
+
+// A server that closes connections whenever it likes gets no request twice, and each call that it answers has its own answer.
+func TestClosedAtRandom(t *testing.T) {
+	t.Parallel()
+	const callers, calls = 8, 150
+	var answered atomic.Int64
+	s := startTCP(t, func(conn *net.TCPConn, _, request int) bool {
+		return say(conn, fine) && (request+int(answered.Add(1)))%5 > 0
+	})
+	tr := s.transport(t)
+	var failed atomic.Int64
+	var running sync.WaitGroup
+	for caller := range callers {
+		running.Go(func() {
+			for i := range calls {
+				body := fmt.Sprintf("%d of %d", i, caller)
+				got, err := s.call(t.Context(), tr, body)
+				times, _ := s.received(body)
+				switch {
+				case err != nil:
+					failed.Add(1)
+				case got != "fine" || times != 1:
+					t.Errorf("%s: answered %q, and the server got it %d times", body, got, times)
+				}
+				if times > 1 {
+					t.Errorf("%s: the server got it %d times", body, times)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := failed.Load(); n > callers*calls/10 {
+		t.Errorf("%d of %d calls have failed", n, callers*calls)
+	}
+}
