@@ -41,12 +41,14 @@ func New[K comparable, V any](bounds Bounds) *Map[K, V] {
 
 // Get returns the value for the key, and counts as its use.
 func (m *Map[K, V]) Get(key K) (v V, ok bool) {
-	if at := m.byKey[key]; at != nil {
-		e, _ := at.Value.(*entry[K, V])
-		e.used = time.Now()
-		m.byUse.MoveToFront(at)
+	at := m.byKey[key]
+	if at == nil {
+		return v, false
 	}
-	return m.Peek(key)
+	e, _ := at.Value.(*entry[K, V])
+	e.used = time.Now()
+	m.byUse.MoveToFront(at)
+	return e.v, true
 }
 
 // Peek returns the value for the key, which is no use of it.
