@@ -84,10 +84,10 @@ func (k *Keys) find(ctx context.Context, text string) (*Key, error) {
 	if key == nil || subtle.ConstantTimeCompare(key.Hash[:], hash[:]) != 1 {
 		return nil, unknown(recourse.Unauthenticated().WithMessage("The API key is not valid.").CausedBy(errNoKey))
 	}
-	switch now := time.Now(); {
+	switch {
 	case !key.Revoked.IsZero():
 		return nil, invalid(recourse.New(recourse.KindTokenRevoked, "The API key was revoked."))
-	case !key.Expires.IsZero() && !now.Before(key.Expires):
+	case !key.Expires.IsZero() && !time.Now().Before(key.Expires):
 		return nil, invalid(recourse.New(recourse.KindTokenExpired, "").
 			WithMessage("The API key expired at %s.", key.Expires.UTC().Format(time.RFC3339)))
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -66,7 +65,7 @@ func authenticate(c *call, next next) error {
 
 // verify finds out who calls according to the endpoint's access, or refuses the request.
 func (c *call) verify() (authn.Identity, error) {
-	r, now := c.req.http, time.Now()
+	r, now := c.req.http, c.out.began
 	address := c.table.proxies.Client(r)
 	if wait := c.table.lockout.Wait(address, now); wait > 0 {
 		c.reply.header()["Retry-After"] = []string{limits.Seconds(wait)}

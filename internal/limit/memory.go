@@ -45,7 +45,7 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 	m.found = m.found[:0]
 	for i := range charges {
 		c := &charges[i]
-		s := m.find(c)
+		s := m.find(c, now)
 		m.found = append(m.found, s)
 		if s == nil {
 			c.at, c.Remaining, c.Reset = at, c.Window.Calls, 0
@@ -82,8 +82,9 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 func (m *Memory) Give(_ context.Context, charges []Charge) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := time.Now()
 	for i := range charges {
-		if s := m.find(&charges[i]); s != nil {
+		if s := m.find(&charges[i], now); s != nil {
 			s.remove(charges[i].at, int64(charges[i].Window.Length))
 		}
 	}
@@ -103,12 +104,12 @@ func (m *Memory) Keep(windows []*Window) {
 	m.tables = kept
 }
 
-func (m *Memory) find(c *Charge) *series {
+func (m *Memory) find(c *Charge, now time.Time) *series {
 	t := m.tables[tableID{c.Window.ID, c.Window.Length}]
 	if t == nil {
 		return nil
 	}
-	s, _ := t.Get(c.Key)
+	s, _ := t.GetAt(c.Key, now)
 	return s
 }
 

@@ -40,13 +40,16 @@ func New[K comparable, V any](bounds Bounds) *Map[K, V] {
 }
 
 // Get returns the value for the key, and counts as its use.
-func (m *Map[K, V]) Get(key K) (v V, ok bool) {
+func (m *Map[K, V]) Get(key K) (v V, ok bool) { return m.GetAt(key, time.Now()) }
+
+// GetAt is Get for those who know the time.
+func (m *Map[K, V]) GetAt(key K, now time.Time) (v V, ok bool) {
 	at := m.byKey[key]
 	if at == nil {
 		return v, false
 	}
 	e, _ := at.Value.(*entry[K, V])
-	e.used = time.Now()
+	e.used = now
 	m.byUse.MoveToFront(at)
 	return e.v, true
 }
