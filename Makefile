@@ -45,8 +45,9 @@ test: export GOGC := 400
 
 # Packages that start no goroutine of their own, nor do their tests (internal/archtest sees to it): there the race detector would find
 # nothing, and take most of the time. The tests of the packages that use them from many goroutines run under it.
-PLAIN := ./contract ./internal/archtest ./internal/args ./internal/config ./internal/contractdoc ./internal/contractgen \
-	./internal/hosts ./internal/json ./internal/kinddoc ./internal/promises ./internal/redact ./internal/strictyaml
+PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./internal/config ./internal/console/templates \
+	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/json ./internal/kinddoc ./internal/nearest ./internal/promises \
+	./internal/recent ./internal/redact ./internal/seal ./internal/strictyaml ./internal/tracecontext ./internal/wildtest
 
 # Tests elsewhere that do one thing after the other, and much of it: the stories, each of whose commands is a process, the
 # commands in the docs, a simulation, a long list, and properties of records.
