@@ -349,6 +349,30 @@ func TestBreakerIsNotClosedFromMemory(t *testing.T) {
 	})
 }
 
+// A server that is held back is not even asked for its list: the last one serves until it answers again.
+func TestBreakerHoldsBackLists(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 10m, max_open: 10m, window: 30s}")
+		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		for range 4 {
+			order(t, client)
+		}
+		lists := srv.Messages("tools/list")
+		time.Sleep(6 * time.Minute) // the list is old
+		wantHeldBack(t, order(t, client), 4*time.Minute)
+		if n := srv.Messages("tools/list") - lists; n != 0 {
+			t.Errorf("the server was asked for its list %d times", n)
+		}
+		srv.Behave()
+		time.Sleep(4 * time.Minute)
+		if a := order(t, client); !succeeded(a) {
+			t.Errorf("the probe of a server that answers: %s", a.Body)
+		}
+	})
+}
+
 // A program that ends in the middle of calls, or that cannot be started, is held back as well.
 func TestBreakerOfAProgram(t *testing.T) {
 	t.Parallel()
