@@ -66,7 +66,7 @@ func (r *readiness) state(ctx context.Context) state {
 	}
 	s := state{Ready: !r.refuses, Troubles: r.troubles}
 	if r.refuses {
-		s.Reason = "a part that the configuration does not do without is missing"
+		s.Reason = "requests are refused, because a part does not work"
 	}
 	return s
 }
