@@ -24,7 +24,7 @@ type Concurrency struct {
 
 // Hedge says when a call that only reads is sent a second time.
 type Hedge struct {
-	After time.Duration `yaml:"after,required" default:"(none)" doc:"How long a call waits for its answer to begin before it is sent once more. The time within which 95 of 100 calls are answered is a good value."`
+	After time.Duration `yaml:"after,required" default:"(none)" doc:"How long a call waits for its answer to begin before it is sent once more. It must be shorter than 'timeout'. The time within which 95 of 100 calls are answered is a good value."`
 }
 
 func (v *validator) protect(s *Server, node *strictyaml.Node) {
@@ -38,6 +38,17 @@ func (v *validator) protect(s *Server, node *strictyaml.Node) {
 		return
 	}
 	v.givenDuration(node.Get("hedge"), "after", s.Hedge.After)
+	longest := s.Timeout
+	for _, tool := range s.Tools {
+		longest = max(longest, tool.Value.Timeout)
+	}
+	for i := range s.Operations {
+		longest = max(longest, s.Operations[i].Timeout)
+	}
+	if after := node.Get("hedge").Get("after"); after != nil && longest > 0 && s.Hedge.After >= longest {
+		v.doc.Reportf(after.Pos(), "shorten `after` or raise `timeout`",
+			"no call is ever sent twice: it times out after %s", written(longest))
+	}
 	if node.Get("command") != nil {
 		v.doc.Reportf(node.Key("hedge"), "remove it", "`hedge` belongs to a server with `url`, and this one has `command`")
 	}
