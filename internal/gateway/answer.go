@@ -19,12 +19,12 @@ import (
 
 // inbound holds the server's answer while it is being read.
 type inbound struct {
-	messages wire.MessageReader
-	scan     wire.Scanner // shared by other texts
-	signs    *wire.Signs  // of the current message
-	text     []byte       // the beginning of a JSON answer
-	id       wire.ID      // the request's id at the server; nil: the client's own
-	cut      string       // the limit at which the input was cut; "": it is complete
+	messages *wire.MessageReader
+	scan     *wire.Scanner // shared by other texts
+	signs    *wire.Signs   // of the current message
+	text     []byte        // the beginning of a JSON answer
+	id       wire.ID       // the request's id at the server; nil: the client's own
+	cut      string        // the limit at which the input was cut; "": it is complete
 
 	asks    bool           // the server has asked the client a question
 	rest    *http.Response // whose stream continues after the answer

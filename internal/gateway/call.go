@@ -62,7 +62,7 @@ type request struct {
 	stdio bool
 
 	era   wire.Era
-	msg   wire.Message
+	msg   *wire.Message
 	body  []byte // a connection may read it even after the call
 	bytes int64  // its bytes that count as in flight
 }
@@ -73,7 +73,7 @@ func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 // change replaces the request's params.
 func (r *request) change(params json.Value) *recourse.Error {
 	r.body = wire.Splice(nil, r.body, wire.Edit{At: r.msg.ParamsAt, With: params})
-	if err := wire.Parse(r.body, &r.msg); err != nil {
+	if err := wire.Parse(r.body, r.msg); err != nil {
 		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
 	return nil
@@ -136,13 +136,21 @@ const maxKept = 512 << 10
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
-		c = &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck)}
+		c = emptyCall()
 	}
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id, c.req.stdio = r, id, stdio
 	c.reply.w, c.reply.manner = w, enforcing{}
 	c.out.began = time.Now()
 	return c
+}
+
+// emptyCall returns a call with the memory that every call needs.
+func emptyCall() *call {
+	return &call{
+		deadline: new(deadline.Deadline), recheck: new(access.Recheck),
+		req: request{msg: new(wire.Message)}, in: inbound{messages: new(wire.MessageReader), scan: new(wire.Scanner)},
+	}
 }
 
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.

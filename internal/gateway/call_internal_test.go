@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,16 +16,24 @@ import (
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
-	var used, fresh call
-	err := testkit.Use(&used, httptest.NewRecorder(), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{})
-	if err != nil {
+	used, fresh := emptyCall(), emptyCall()
+	samples := []any{httptest.NewRecorder(), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}}
+	if err := testkit.Use(used, samples...); err != nil {
 		t.Fatal(err)
 	}
-	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, which are stopped when a call ends
+	for _, kept := range []any{used.req.msg, used.in.messages, used.in.scan} {
+		if err := testkit.Use(kept, samples...); err != nil {
+			t.Fatal(err)
+		}
+	}
 	used.forget()
 	fresh.forget()
-	for _, left := range testkit.Unlike(&used, &fresh) {
-		if !strings.HasPrefix(left, "gateway.call.req.msg.reader.names.s") { // the seed and the empty slots, see internal/wire
+	all := slices.Concat(testkit.Unlike(used.req.msg, fresh.req.msg), testkit.Unlike(used.in.messages, fresh.in.messages),
+		testkit.Unlike(used.in.scan, fresh.in.scan))
+	fresh.req.msg, fresh.in.messages, fresh.in.scan = used.req.msg, used.in.messages, used.in.scan
+	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, which are stopped when a call ends
+	for _, left := range append(all, testkit.Unlike(used, fresh)...) {
+		if !strings.HasPrefix(left, "wire.Message.reader.names.s") { // the seed and the empty slots, see internal/wire
 			t.Error("left:", left)
 		}
 	}

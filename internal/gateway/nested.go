@@ -124,7 +124,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 		return nil, m.on.target.unserved()
 	}
 	c.who, c.trace = of.at(c), of.traced(m.relays)
-	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
+	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
 		c.release()
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 	}

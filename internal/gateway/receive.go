@@ -37,12 +37,12 @@ func receive(c *call, next next) error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
+	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
 		c.req.msg.ID = nil // a message that is not one is not believed about anything
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	var err error
-	if c.req.era, err = wire.CheckHeaders(h, &c.req.msg); err != nil {
+	if c.req.era, err = wire.CheckHeaders(h, c.req.msg); err != nil {
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	return next(c)

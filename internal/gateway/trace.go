@@ -58,26 +58,26 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 	t := &c.trace
 	_, observes := c.on.manner.(observing)
 	if t.Own.IsZero() || observes || !t.Own.Sampled && !t.Parent.IsZero() {
-		return &c.req.msg
+		return c.req.msg
 	}
 	span := t.Own.Child()
 	c.out.last.Span = span.Span
 	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
 	setTrace(header, said)
 	if !t.Own.Sampled {
-		return &c.req.msg
+		return c.req.msg
 	}
 	m := wire.BorrowMessage()
 	if text := c.req.msg.WithTrace(said); text == nil || wire.Parse(text, m) != nil {
 		m.Return()
-		return &c.req.msg
+		return c.req.msg
 	}
 	return m
 }
 
 // returnTraced returns a message from continueTrace to its pool once it has been sent.
 func (c *call) returnTraced(m *wire.Message) {
-	if m != nil && m != &c.req.msg {
+	if m != nil && m != c.req.msg {
 		m.Return()
 	}
 }
