@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,24 @@ func TestResiliencePage(t *testing.T) {
 	for _, block := range blocks {
 		if _, err := config.Parse("recourse.yaml", block[1], options()); err != nil {
 			t.Errorf("%s\n%v", block[1], err)
+		}
+	}
+}
+
+// A second attempt that would come after the timeout of every tool is a mistake.
+func TestHedgeWithinTimeout(t *testing.T) {
+	t.Parallel()
+	for entry, mistake := range map[string]bool{
+		"timeout: 5s, hedge: {after: 4999ms}":                               false,
+		"timeout: 5s, hedge: {after: 5s}":                                   true,
+		"hedge: {after: 60s}":                                               true,
+		"timeout: 5s, hedge: {after: 6s}, tools: {long: {timeout: 7s}}":     false,
+		"timeout: 5s, hedge: {after: 6s}, tools: {'sho*': {timeout: 6s}}":   true,
+		"timeout: 5s, hedge: {after: 6s}, tools: {long: {read_only: true}}": true,
+	} {
+		_, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: 'http://127.0.0.1:1/mcp', "+entry+"}}\n"), options())
+		if (err != nil) != mistake || mistake && !strings.Contains(err.Error(), "no call is ever sent twice") {
+			t.Errorf("%s: %v", entry, err)
 		}
 	}
 }
