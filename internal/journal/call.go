@@ -80,7 +80,6 @@ func (m *Millis) UnmarshalJSON(raw []byte) error {
 
 // failed reports whether a call failed in a way that its client did not ask for: clients use some failures to
 // find out that a server is of the legacy era.
-// legacy era.
 func failed(o *observe.Outcome) bool {
 	return o.Record != nil && (o.Method != wire.MethodDiscover || o.Record.Kind.Class() == recourse.ClassUpstream)
 }
