@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -35,9 +35,11 @@ func keepAwake() error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintln(os.Stdout, "awake")     // nobody is left to read it: the end of standard input follows
-	_, _ = bufio.NewReader(os.Stdin).ReadByte() // at its end the program ends, and its threads with it
-	return nil
+	if _, err := fmt.Fprintln(os.Stdout, "awake"); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err // the program ends, and its threads with it
 }
 
 // spin never returns unless it fails.

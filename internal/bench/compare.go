@@ -144,11 +144,11 @@ func compare(ctx context.Context, o *options, dir string, s setting, all []varia
 		}
 	}()
 	if s.callers == 1 && o.awake {
-		awake, err := start(ctx, dir, roleAwake)
-		if err != nil {
-			return nil, err
+		awake, failed := start(ctx, dir, roleAwake)
+		if failed != nil {
+			return nil, failed
 		}
-		defer func() { err = errors.Join(err, awake.stop()) }()
+		defer func() { err = errors.Join(err, awake.stop()) }() // err is the result
 	}
 	c = &comparison{setting: s}
 	for v := range all {
