@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ var errEnough = errors.New("enough")
 type relay struct {
 	transport *http1.Transport
 	meanwhile func(r *http.Request) // runs beside the round trip
+	between   func(r *http.Request) // runs before the answer's body is read
 	heard     []string
 }
 
@@ -41,6 +43,9 @@ func (s *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, err := s.transport.RoundTrip(out)
 	body := []byte(nil)
 	if err == nil {
+		if s.between != nil {
+			s.between(r)
+		}
 		body, err = io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 	}
@@ -141,6 +146,28 @@ func TestHandlerEndsRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that ends when the whole answer has arrived has its answer, but the connection to the server is not used again: its
+// deadline may be set at any moment.
+func TestEndsWithWholeAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &relay{between: func(r *http.Request) {
+			own, _ := r.Context().(endable)
+			own.End(errEnough)
+		}}
+		client, stop := startRelay(s, func(conn, _ int) []any {
+			return []any{"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfrom ", strconv.Itoa(conn)}
+		})
+		defer stop()
+		in := bufio.NewReader(client)
+		askRelay(t, client, in)
+		s.between = nil
+		askRelay(t, client, in)
+		askRelay(t, client, in)
+		wantHeard(t, s, "from 0", "enough", "from 1", "<nil>", "from 1", "<nil>")
+	})
 }
 
 // A client that leaves ends the round trip as well.
