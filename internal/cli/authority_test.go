@@ -50,6 +50,9 @@ type appClient struct{ op.Client }
 
 func (appClient) IsScopeAllowed(scope string) bool { return strings.HasPrefix(scope, "ag") }
 
+// providers lets one authority at a time be made, or asked: each one that is made writes variables of a package, which all read.
+var providers sync.Mutex
+
 // newAuthority starts an authority for a gateway at that URL.
 func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	t.Helper()
@@ -72,6 +75,8 @@ func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	a.url = srv.URL
 	client := storage.WebClient("recourse", "hunter2", gateway+"/connect/callback", gateway+"/connect/login")
 	a.Storage = storage.NewStorageWithClients(storage.NewUserStore(a.url), map[string]*storage.Client{"recourse": client})
+	providers.Lock()
+	defer providers.Unlock()
 	a.op = exampleop.SetupServer(a.url, a, slog.New(slog.DiscardHandler), false)
 	return a
 }
@@ -144,6 +149,8 @@ func (a *authority) introspect(ctx context.Context, token string) (scopes []stri
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.SetBasicAuth("recourse", "hunter2")
 	w := httptest.NewRecorder()
+	providers.Lock()
+	defer providers.Unlock()
 	a.op.ServeHTTP(w, r)
 	var said struct {
 		Active bool   `json:"active"`
@@ -160,6 +167,8 @@ func (a *authority) note(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm() // what it cannot read, the server below cannot either
 	said := maps.Clone(r.Form)
 	answer := httptest.NewRecorder()
+	providers.Lock()
+	defer providers.Unlock()
 	a.op.ServeHTTP(answer, r)
 	if to, err := url.Parse(answer.Header().Get("Location")); err == nil {
 		maps.Copy(said, to.Query())

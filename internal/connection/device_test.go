@@ -3,7 +3,6 @@ package connection_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 
 	"github.com/recoursehq/recourse"
@@ -223,7 +221,7 @@ func TestRealDeviceFlow(t *testing.T) {
 		client := storage.DeviceClient("tractor", "hunter2")
 		accounts := storage.NewStorageWithClients(storage.NewUserStore(at), map[string]*storage.Client{"tractor": client})
 		s := newStage(t)
-		s.hosts["127.0.0.1:3"] = oneAtATime(exampleop.SetupServer(at, accounts, slog.New(slog.DiscardHandler), false))
+		s.hosts["127.0.0.1:3"] = newProvider(at, accounts)
 		p := &connection.Provider{
 			Name: "tractor", Title: "Tractor", Flow: connection.DeviceCode, DeviceURL: at + "/device_authorization", TokenURL: at + "/oauth/token",
 			ClientID: "tractor", ClientSecret: "hunter2", Scopes: []string{"profile"}, Header: "Authorization", Prefix: "Bearer ",

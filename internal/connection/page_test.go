@@ -64,15 +64,20 @@ type stage struct {
 var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
-	return oneAtATime(exampleop.SetupServer(providerURL, accounts, slog.New(slog.DiscardHandler), false))
+	return newProvider(providerURL, accounts)
 })
 
-// oneAtATime asks the example provider one question at a time: it reads what it keeps of a device without its lock.
-func oneAtATime(provider http.Handler) http.Handler {
-	var asked sync.Mutex
+// providers lets one example provider at a time be made, or asked: each one that is made writes variables of its package, which all
+// read, and what is kept of a device is read without its lock.
+var providers sync.Mutex
+
+func newProvider(at string, accounts *storage.Storage) http.Handler {
+	providers.Lock()
+	defer providers.Unlock()
+	provider := exampleop.SetupServer(at, accounts, slog.New(slog.DiscardHandler), false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Lock()
-		defer asked.Unlock()
+		providers.Lock()
+		defer providers.Unlock()
 		provider.ServeHTTP(w, r)
 	})
 }

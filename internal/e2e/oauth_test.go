@@ -94,15 +94,24 @@ type openIssuer struct {
 	scopes []string // that each sign-in asked for
 }
 
+// providers lets one provider at a time be made, or asked: all share variables of their package, which each one writes when it is made.
+var providers sync.Mutex
+
 func newIssuer(t *testing.T) *openIssuer {
 	t.Helper()
 	issuer := &openIssuer{}
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		providers.Lock()
+		defer providers.Unlock()
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(srv.Close)
 	issuer.url = srv.URL
 	clients := map[string]*storage.Client{"desk": storage.NativeClient("desk", callback)}
 	issuer.Storage = storage.NewStorageWithClients(storage.NewUserStore(issuer.url), clients)
+	providers.Lock()
+	defer providers.Unlock()
 	handler = exampleop.SetupServer(issuer.url, issuer, slog.New(slog.DiscardHandler), false)
 	return issuer
 }
