@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"time"
 
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/recoursehq/recourse/internal/pause"
 )
 
@@ -39,17 +42,20 @@ func newTransport() *http.Transport {
 }
 
 // deliver sends a batch, and counts the result.
-func (e *Exporter) deliver(batch *spans) {
-	err := e.send(e.encoder.encode(&e.source, batch.fields))
+func (e *Exporter) deliver(batch []*tracepb.Span) {
+	body, err := e.encoder.encode(&e.source, batch)
 	if err == nil {
-		e.sent.Add(batch.number)
+		err = e.send(body)
+	}
+	if err == nil {
+		e.sent.Add(uint64(len(batch)))
 		if e.failing {
 			e.failing = false
 			e.log.LogAttrs(context.Background(), slog.LevelInfo, "the collector takes traces again")
 		}
 		return
 	}
-	e.refused.Add(batch.number)
+	e.refused.Add(uint64(len(batch)))
 	if !e.failing { // later ones are only counted
 		e.failing = true
 		e.log.LogAttrs(context.Background(), slog.LevelWarn, "the collector does not take traces: they are dropped until it does",
@@ -69,30 +75,30 @@ func (e *Exporter) send(body []byte) error {
 
 // An encoder writes batches into memory that it reuses: gzip needs more memory than a batch.
 type encoder struct {
-	head message
-	body bytes.Buffer
-	zip  *gzip.Writer
+	plain []byte
+	body  bytes.Buffer
+	zip   *gzip.Writer
 }
 
-// encode returns a batch in OTLP's encoding, compressed quickly: more effort would take a call longer than everything else
-// about its spans. A TracesData looks the same as the message of an export request.
-func (c *encoder) encode(from *source, batch message) (body []byte) {
-	within := len(from.scope) + len(batch)
-	c.head = c.head[:0]
-	c.head.begin(tracesResourceSpans, len(from.resource)+size(resourceSpansScopeSpans, within))
-	c.head = append(c.head, from.resource...)
-	c.head.begin(resourceSpansScopeSpans, within)
-	c.head = append(c.head, from.scope...)
+// encode returns a batch in OTLP's encoding, compressed quickly: more effort would take a call longer than everything else about its
+// spans. A TracesData looks the same as the message of an export request.
+func (c *encoder) encode(from *source, batch []*tracepb.Span) (body []byte, err error) {
+	c.plain, err = proto.MarshalOptions{}.MarshalAppend(c.plain[:0], &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
+		Resource:   from.resource,
+		ScopeSpans: []*tracepb.ScopeSpans{{Scope: from.scope, Spans: batch}},
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("encode spans: %w", err)
+	}
 	c.body.Reset()
 	if c.zip == nil {
 		c.zip, _ = gzip.NewWriterLevel(&c.body, gzip.BestSpeed) // the level is valid
 	} else {
 		c.zip.Reset(&c.body)
 	}
-	_, _ = c.zip.Write(c.head) // writing to a buffer never fails
-	_, _ = c.zip.Write(batch)
+	_, _ = c.zip.Write(c.plain) // writing to a buffer never fails
 	_ = c.zip.Close()
-	return bytes.Clone(c.body.Bytes()) // a transport may go on reading after it has returned
+	return bytes.Clone(c.body.Bytes()), nil // a transport may go on reading after it has returned
 }
 
 // post sends a batch once. again says that the collector may accept it later, wait how much later if it said

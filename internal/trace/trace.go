@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
@@ -36,7 +38,7 @@ type Exporter struct {
 	log    *slog.Logger
 	source source
 
-	queue chan spans
+	queue chan []*tracepb.Span
 	// Nothing is queued after taking has ended, and nothing is sent after life has.
 	taking  context.Context //nolint:containedctx // the life of the background work
 	stop    context.CancelFunc
@@ -69,7 +71,7 @@ func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.R
 			Transport: transport, Timeout: timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are only for it
 		},
-		queue: make(chan spans, maxQueued),
+		queue: make(chan []*tracepb.Span, maxQueued),
 	}
 	for name, value := range cfg.Headers {
 		e.header.Set(name, value)
@@ -98,15 +100,15 @@ func (e *Exporter) Ended(o *observe.Outcome) {
 	if !o.Span.Own.Sampled || o.Method == listen {
 		return
 	}
-	all := spansOf(o)
+	spans := spansOf(o)
 	if e.taking.Err() != nil {
-		e.dropped.Add(all.number)
+		e.dropped.Add(uint64(len(spans)))
 		return
 	}
 	select {
-	case e.queue <- all:
+	case e.queue <- spans:
 	default:
-		e.dropped.Add(all.number)
+		e.dropped.Add(uint64(len(spans)))
 	}
 }
 
@@ -127,11 +129,10 @@ func (e *Exporter) Close(within time.Duration) {
 
 // run sends batches until there are no more.
 func (e *Exporter) run() {
-	var batch spans
 	for {
-		last := e.fill(&batch)
-		if batch.number > 0 {
-			e.deliver(&batch)
+		batch, last := e.batch()
+		if len(batch) > 0 {
+			e.deliver(batch)
 		}
 		if last && len(e.queue) == 0 {
 			return
@@ -139,36 +140,29 @@ func (e *Exporter) run() {
 	}
 }
 
-// fill waits for spans, and then for more of them. last says that no others will come.
-func (e *Exporter) fill(batch *spans) (last bool) {
-	*batch = spans{fields: batch.fields[:0]}
+// batch waits for spans, and then for more of them. last says that no others will come.
+func (e *Exporter) batch() (batch []*tracepb.Span, last bool) {
 	select {
-	case more := <-e.queue:
-		batch.add(more)
+	case batch = <-e.queue:
 	case <-e.taking.Done():
 	}
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for batch.number < maxBatch {
+	for len(batch) < maxBatch {
 		select {
-		case more := <-e.queue:
-			batch.add(more)
+		case spans := <-e.queue:
+			batch = append(batch, spans...)
 			continue
 		default:
 		}
 		select {
-		case more := <-e.queue:
-			batch.add(more)
+		case spans := <-e.queue:
+			batch = append(batch, spans...)
 		case <-timer.C:
-			return false
+			return batch, false
 		case <-e.taking.Done():
-			return true
+			return batch, true
 		}
 	}
-	return false
-}
-
-func (s *spans) add(more spans) {
-	s.fields = append(s.fields, more.fields...)
-	s.number += more.number
+	return batch, false
 }
