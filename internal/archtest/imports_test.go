@@ -293,6 +293,12 @@ var reservations = []reserved{
 		why:        "one place says how a browser is started, and what counts as a fault of a page",
 	},
 	{
+		dependency: "github.com/zitadel/oidc/v3/example/server/exampleop",
+		importers:  []string{"internal/testkit/openid"},
+		tests:      true,
+		why:        "one place makes its providers, which share variables, and lets one at a time be asked",
+	},
+	{
 		dependency: module + "/internal/testkit/browser",
 		importers:  []string{"internal/testkit/browser"},
 		tests:      true,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +16,11 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
+	"github.com/recoursehq/recourse/internal/testkit/openid"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
@@ -50,9 +49,6 @@ type appClient struct{ op.Client }
 
 func (appClient) IsScopeAllowed(scope string) bool { return strings.HasPrefix(scope, "ag") }
 
-// providers lets one authority at a time be made, or asked: each one that is made writes variables of a package, which all read.
-var providers sync.Mutex
-
 // newAuthority starts an authority for a gateway at that URL.
 func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	t.Helper()
@@ -75,9 +71,7 @@ func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	a.url = srv.URL
 	client := storage.WebClient("recourse", "hunter2", gateway+"/connect/callback", gateway+"/connect/login")
 	a.Storage = storage.NewStorageWithClients(storage.NewUserStore(a.url), map[string]*storage.Client{"recourse": client})
-	providers.Lock()
-	defer providers.Unlock()
-	a.op = exampleop.SetupServer(a.url, a, slog.New(slog.DiscardHandler), false)
+	a.op = openid.Provider(a.url, a)
 	return a
 }
 
@@ -149,8 +143,6 @@ func (a *authority) introspect(ctx context.Context, token string) (scopes []stri
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.SetBasicAuth("recourse", "hunter2")
 	w := httptest.NewRecorder()
-	providers.Lock()
-	defer providers.Unlock()
 	a.op.ServeHTTP(w, r)
 	var said struct {
 		Active bool   `json:"active"`
@@ -167,8 +159,6 @@ func (a *authority) note(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm() // what it cannot read, the server below cannot either
 	said := maps.Clone(r.Form)
 	answer := httptest.NewRecorder()
-	providers.Lock()
-	defer providers.Unlock()
 	a.op.ServeHTTP(answer, r)
 	if to, err := url.Parse(answer.Header().Get("Location")); err == nil {
 		maps.Copy(said, to.Query())

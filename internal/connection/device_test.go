@@ -15,6 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/testkit/openid"
 )
 
 var tractor = &connection.Provider{
@@ -221,7 +222,7 @@ func TestRealDeviceFlow(t *testing.T) {
 		client := storage.DeviceClient("tractor", "hunter2")
 		accounts := storage.NewStorageWithClients(storage.NewUserStore(at), map[string]*storage.Client{"tractor": client})
 		s := newStage(t)
-		s.hosts["127.0.0.1:3"] = newProvider(at, accounts)
+		s.hosts["127.0.0.1:3"] = openid.Provider(at, accounts)
 		p := &connection.Provider{
 			Name: "tractor", Title: "Tractor", Flow: connection.DeviceCode, DeviceURL: at + "/device_authorization", TokenURL: at + "/oauth/token",
 			ClientID: "tractor", ClientSecret: "hunter2", Scopes: []string{"profile"}, Header: "Authorization", Prefix: "Bearer ",

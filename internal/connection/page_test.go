@@ -17,11 +17,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/testkit/openid"
 )
 
 // hosts are servers in memory, by host: time is virtual where they are.
@@ -64,23 +64,8 @@ type stage struct {
 var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
-	return newProvider(providerURL, accounts)
+	return openid.Provider(providerURL, accounts)
 })
-
-// providers lets one example provider at a time be made, or asked: each one that is made writes variables of its package, which all
-// read, and what is kept of a device is read without its lock.
-var providers sync.Mutex
-
-func newProvider(at string, accounts *storage.Storage) http.Handler {
-	providers.Lock()
-	defer providers.Unlock()
-	provider := exampleop.SetupServer(at, accounts, slog.New(slog.DiscardHandler), false)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		providers.Lock()
-		defer providers.Unlock()
-		provider.ServeHTTP(w, r)
-	})
-}
 
 // newStage sets a stage, where the caller called ada has the API key "ada's key".
 func newStage(t *testing.T) *stage {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -20,11 +19,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/openid"
 )
 
 // A client of the Go SDK that knows nothing but the endpoint's URL finds the issuer by the gateway's challenge and metadata, has a
@@ -94,25 +93,16 @@ type openIssuer struct {
 	scopes []string // that each sign-in asked for
 }
 
-// providers lets one provider at a time be made, or asked: all share variables of their package, which each one writes when it is made.
-var providers sync.Mutex
-
 func newIssuer(t *testing.T) *openIssuer {
 	t.Helper()
 	issuer := &openIssuer{}
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		providers.Lock()
-		defer providers.Unlock()
-		handler.ServeHTTP(w, r)
-	}))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(srv.Close)
 	issuer.url = srv.URL
 	clients := map[string]*storage.Client{"desk": storage.NativeClient("desk", callback)}
 	issuer.Storage = storage.NewStorageWithClients(storage.NewUserStore(issuer.url), clients)
-	providers.Lock()
-	defer providers.Unlock()
-	handler = exampleop.SetupServer(issuer.url, issuer, slog.New(slog.DiscardHandler), false)
+	handler = openid.Provider(issuer.url, issuer)
 	return issuer
 }
 
