@@ -111,7 +111,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/gateway/access", "internal/gateway/account", "internal/gateway/limits", "internal/gateway/observe", "internal/gateway/session",
+			"internal/gateway/access", "internal/gateway/account", "internal/gateway/hedge", "internal/gateway/limits", "internal/gateway/masking",
+			"internal/gateway/observe", "internal/gateway/session",
 		},
 		up:     "a stage asks it with plain values, and it does not know what a call is",
 		beside: "each is one policy or one observer; the stages put them in order",
@@ -120,6 +121,10 @@ var layers = []layer{
 		packages: []string{"internal/gateway/failures", "internal/gateway/toollist"},
 		up:       "it is about one server and its answers, and does not know what a call is",
 		beside:   "one reads what has failed, the other what there is",
+	},
+	{
+		packages: []string{"internal/gateway/backend"},
+		up:       "it is what is kept of one server, and does not know what a call is",
 	},
 	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},

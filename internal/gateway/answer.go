@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -57,9 +58,9 @@ type answer struct {
 
 	resp      *http.Response
 	stream    bool
-	wrong     error // why a message was dropped
-	resumable bool  // the client may resume: events have ids, or the server has said when
-	strip     *wire.Rewriter
+	wrong     error          // why a message was dropped
+	resumable bool           // the client may resume: events have ids, or the server has said when
+	rewrite   *wire.Rewriter // of a large answer; nil: it is passed on as it is
 }
 
 func (enforcing) answer(c *call, resp *http.Response) error {
@@ -156,6 +157,33 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 	return true, nil
 }
 
+// notice looks at a message from the server that is not an answer.
+func (c *call) notice(signs *wire.Signs) {
+	switch signs.Message() {
+	case wire.Request: // from here on the server waits for its client
+		c.asked(signs.ID)
+	case wire.Notification:
+		switch string(signs.Method) {
+		case wire.MethodProgress:
+			c.deadline.Alive()
+		case wire.MethodToolsChanged:
+			c.to.Lists.Changed(asking{c}.Key())
+		}
+	case wire.Invalid, wire.Response:
+	}
+}
+
+// asked records that the server asks its client something. Without a session, nothing tells which answer is
+// the client's.
+func (c *call) asked(id wire.ID) {
+	if c.session == nil {
+		c.deadline.Suspend()
+		return
+	}
+	c.in.asks = true
+	c.session.Questions.Ask(id, c.deadline)
+}
+
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
 // it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
@@ -183,8 +211,9 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 		return true, a.tooLarge(a.resp)
 	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.sentID()):
 		return true, a.bad(a.resp, errWrongID)
-	default:
-		a.strip = a.rewriter()
+	case a.in.id != nil || a.forged():
+		a.rewrite = new(wire.Rewriter)
+		a.rewrite.Renumber(a.in.id, a.req.msg.ID, a.forged())
 	}
 	a.put(&first.Event)
 	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
@@ -226,17 +255,20 @@ func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 // put forwards a piece of a large message.
 func (a *answer) put(piece *wire.Event) {
 	switch {
-	case a.stream && a.strip != nil:
-		a.forward(a.resp, a.strip.AppendEvent(nil, piece))
+	case a.stream && a.rewrite != nil:
+		a.forward(a.resp, a.rewrite.AppendEvent(nil, piece))
 	case a.stream:
 		a.forward(a.resp, piece.Raw)
-	default:
-		if !a.reply.started && a.strip != nil { // it changes the length
+	case a.rewrite != nil: // it changes the length
+		if !a.reply.started {
 			a.head(a.resp)
-		} else if !a.reply.started {
+		}
+		_ = a.reply.put(a.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // the reply knows
+	default:
+		if !a.reply.started {
 			a.begin(a.resp)
 		}
-		_ = a.reply.put(stripped(a.strip, piece.Data)) // the reply knows
+		_ = a.reply.put(piece.Data) // the reply knows
 	}
 }
 
@@ -345,14 +377,22 @@ func (c *call) passed(text []byte) []byte {
 		text = wire.Splice(nil, text, edits...)
 	}
 	if c.forged() {
-		p := recordPruner()
+		var p wire.Rewriter
+		p.WithoutRecord()
 		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
 	}
 	if c.filters() {
 		text = c.granted(text)
 	}
-	return c.question(text)
+	if failures.Asks(text, c.in.signs) { // of a question, which may well be about addresses and paths, only credentials are masked
+		text = c.masker().As(redact.Secrets).Message(c.bindState(text))
+	}
+	return text
 }
+
+// forged reports whether the current message, as far as it has arrived, has a record under our key from a
+// server that is not trusted. Such a record is removed: it is the gateway's statement to its client.
+func (c *call) forged() bool { return c.in.signs.Record && !c.to.Trusted }
 
 // closeAnswer handles the rest of the server's answer after the client has received its own: the end of a
 // stream, or a second answer, which is dropped.

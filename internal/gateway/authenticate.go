@@ -114,12 +114,11 @@ func (c *call) challenge(code string, no *auth.Refusal) {
 
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
 func (on *endpoint) Again(r *http.Request) *auth.Refusal {
-	g := on.target.g
-	now := g.table.Load().named[on.Name]
+	now := on.g.table.Load().named[on.Name]
 	if now == nil || now.access == nil {
 		return nil
 	}
-	return now.access.Again(r.WithContext(g.life))
+	return now.access.Again(r.WithContext(on.g.life))
 }
 
 // refuseLapsed returns the failure for a call whose caller is no longer let in. If nothing can have been

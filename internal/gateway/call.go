@@ -230,7 +230,7 @@ func (c *call) enter() bool {
 // hold gives the call that endpoint and holds its target open. It reports false if the target is already
 // closed.
 func (c *call) hold(on *endpoint) bool {
-	if !on.target.hold() {
+	if !on.target.Hold() {
 		return false
 	}
 	c.on, c.to, c.held = on, on.target, true
@@ -242,6 +242,6 @@ func (c *call) hold(on *endpoint) bool {
 func (c *call) leave() {
 	if c.held {
 		c.held = false
-		c.to.leave()
+		c.to.Leave()
 	}
 }

@@ -41,16 +41,18 @@
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
 // A stage is in the file of its name, with these exceptions: inSession is in session.go, connected in connect.go,
-// throttle in limit.go, repeat in retry.go, inBulkhead and holdBack in guard.go, validate in route.go.
+// inBulkhead and holdBack in guard.go, validate in route.go. What differs for messages without an answer of their
+// own is in deliver.go.
 //
-// The decisions of a stage are in a package of their own if they need nothing of the call: access says who may
-// call, limits how much, account has the accounts of callers at providers, toollist what a server offers,
-// failures what its failures mean, observe what observers are told, and the log, session the sessions of legacy
-// clients, and deadline the time of a call.
+// What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
+// has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a
+// server offers, failures what its failures mean, hedge makes a second attempt, masking hides what clients may
+// not see, observe has what observers are told, and the log, session the sessions of legacy clients, and
+// deadline the time of a call.
 //
-// An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the
-// server for a request. There the request becomes a call of its own (nested.go), which takes that server's
-// own stages from route on; its answer comes back over a [many.Hop] and is passed on unchanged.
+// An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
+// a request. There the request becomes a call of its own, which takes that server's own stages from route on;
+// its answer comes back over a [many.Hop] and is passed on unchanged.
 //
 // A success is forwarded byte for byte and never decoded; only its id is written as the client wrote it.
 // Notifications, a server's questions to its client, and unknown methods and members pass unchanged in both

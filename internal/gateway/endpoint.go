@@ -1,21 +1,26 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/backend"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // An endpoint is where clients reach a server: a path, with its contract and masking. It does not
@@ -23,6 +28,7 @@ import (
 type endpoint struct {
 	*config.Server
 
+	g      *Gateway
 	target *target
 
 	contract  *contract.Contract
@@ -41,8 +47,8 @@ type endpoint struct {
 // newEndpoint returns an entry's endpoint in t. old is the endpoint of that name from before the reload, or
 // nil, and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*endpoint, error) {
-	on := &endpoint{Server: entry, manner: enforcing{}}
-	to, err := on.begin(g, t, old)
+	on := &endpoint{Server: entry, g: g, manner: enforcing{}}
+	to, err := on.begin(t, old)
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +59,16 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 		return nil, err
 	}
 	on.secrets = sync.OnceValue(func() []string {
-		return slices.Concat(redact.Environ(environ(entry)), redact.Headers(entry.Headers),
+		return slices.Concat(redact.Environ(backend.Environ(entry)), redact.Headers(entry.Headers),
 			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query))
 	})
-	if err := to.connect(g, on, old); err != nil {
+	if err := to.connect(on, old); err != nil {
 		return nil, err
 	}
 	on.target, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
-			to.up = to.direct
+			to.up = to.Direct
 		}
 		return on, nil
 	}
@@ -72,7 +78,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 
 // begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
 // target, which is not connected yet.
-func (on *endpoint) begin(g *Gateway, t *table, old *endpoint) (*target, error) {
+func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 	on.forward = canonical(on.Forward)
 	var ok bool
 	if on.contract, ok = t.contracts.Get(on.Contract); !ok {
@@ -83,13 +89,77 @@ func (on *endpoint) begin(g *Gateway, t *table, old *endpoint) (*target, error) 
 		before = old.access
 	}
 	var err error
-	if on.access, err = access.New(t.config, on.Access, access.Sources{Issuers: g.issuers, Keys: g.reach.Keys}, before); err != nil {
+	if on.access, err = access.New(t.config, on.Access, access.Sources{Issuers: on.g.issuers, Keys: on.g.reach.Keys}, before); err != nil {
 		return nil, err
 	}
 	if on.grants, err = config.Grants(on.Grants); err != nil {
 		return nil, err
 	}
-	return newTarget(g, on, t.contracts)
+	return newTarget(on, t.contracts)
+}
+
+// A target is a server behind the gateway: how it is reached, how its answers are read, and how far it is
+// trusted. It does not change.
+type target struct {
+	*config.Server
+	*backend.Backend
+	guard
+
+	up       upstream.Connection
+	reader   *failures.Reader
+	policy   retry.Policy
+	timedOut func(within time.Duration) error // makes the failure for a call without an answer
+}
+
+// attempts limits what one call costs the server; the contract's own rule is for clients, who see the outcome
+// of all attempts.
+const attempts = 3
+
+// newTarget returns an endpoint's target, before it is connected.
+func newTarget(on *endpoint, set *contract.Set) (*target, error) {
+	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: on.g.reach.Pause, Factor: 2, Jitter: 0.5}}
+	var err error
+	if to.reader, err = failures.New(on.Server, on.contract, set, on.forwards); err != nil {
+		return nil, err
+	}
+	to.timedOut = func(within time.Duration) error {
+		return recourse.Timeout(to.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.Title)
+	}
+	return to, nil
+}
+
+// connect gives the target a backend: that of old, the previous endpoint, if the server is reached in the same
+// way.
+func (to *target) connect(on, old *endpoint) error {
+	userHeader := on.contract.Session.UserHeader
+	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
+		to.Backend, to.guard = old.target.Backend, newGuard(to.Server, old.target)
+		to.up = to.Bridged
+		return nil
+	}
+	var err error
+	if to.Backend, err = on.g.backends.Connect(to.Server, on.forward, userHeader); err != nil {
+		return err
+	}
+	if old != nil && slices.Equal(to.Forward, old.Forward) {
+		to.Sessions = old.target.Sessions // they are reopened, at another place
+		if to.URL != "" && to.URL == old.URL {
+			to.Place = old.target.Place // the server still knows them
+		}
+	}
+	to.up, to.guard = to.Bridged, newGuard(to.Server, nil)
+	return nil
+}
+
+// broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.
+func (to *target) broken(ctx context.Context, err error) *recourse.Error {
+	return upstream.Broken(ctx, to.Title, err)
+}
+
+// unserved is the failure for requests that arrive when the server has been removed from the configuration.
+func (to *target) unserved() *recourse.Error {
+	return recourse.Unavailable(to.Title).WithMessage("%s is no longer served.", to.Title).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
 // ask sets what a request must contain: a user in its path, and headers with credentials. If access asks for
@@ -114,28 +184,6 @@ func canonical(names []string) []string {
 // forwards reports whether the client's own header is sent to the server.
 func (on *endpoint) forwards(header string) bool { return slices.Contains(on.forward, header) }
 
-// find returns the endpoint at the path of a URL, and the user in the path. A path that begins like an
-// endpoint's but continues differently belongs to that endpoint as well: its contract says what to answer if
-// the user is invalid.
-func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
-	escaped := u.EscapedPath()
-	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // an escaped slash is not a separator
-	if on, ok = t.endpoints[u.Path]; ok && plain {
-		return on, "", true
-	}
-	on = nil
-	for i := range t.userPaths {
-		named, fit := t.userPaths[i].User(escaped)
-		switch {
-		case fit == door.Fits:
-			return t.userPaths[i].endpoint, named, true
-		case fit == door.Begins && on == nil:
-			on, user = t.userPaths[i].endpoint, named+"/"
-		}
-	}
-	return on, user, on != nil
-}
-
 // An Entrance is what a client needs to call a tool.
 type Entrance struct {
 	URL    string
@@ -153,8 +201,8 @@ func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	}
 	e.URL = g.URL() + on.Path
 	e.Access, _ = t.config.Access.Get(letInBy)
-	if on.target.tools != nil {
-		e.Params = on.target.tools.Params(tool)
+	if on.target.Lists != nil {
+		e.Params = on.target.Lists.Params(tool)
 	}
 	return e, true
 }

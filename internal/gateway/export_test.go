@@ -10,12 +10,12 @@ func SetPatience(g *Gateway, writing, ending time.Duration) {
 
 // ForgetSessions makes the gateway forget the sessions of the server at path, as after
 // a day without a request.
-func ForgetSessions(g *Gateway, path string) { g.table.Load().endpoints[path].target.sessions.Clear() }
+func ForgetSessions(g *Gateway, path string) { g.table.Load().endpoints[path].target.Sessions.Clear() }
 
 // SessionBytes returns how many sessions the server at path has, and what is kept for
 // them.
 func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
-	return g.table.Load().endpoints[path].target.sessions.Kept()
+	return g.table.Load().endpoints[path].target.Sessions.Kept()
 }
 
 // InFlight returns how many bytes the requests under way hold.

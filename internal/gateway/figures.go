@@ -41,13 +41,13 @@ func (g *Gateway) Figures() Figures {
 		f.Expires, _ = t.config.TLS.Expires()
 	}
 	for _, entry := range t.config.Servers {
-		b := t.named[entry.Name].target.backend
-		sessions, _ := b.sessions.Kept()
+		b := t.named[entry.Name].target.Backend
+		sessions, _ := b.Sessions.Kept()
 		s := ServerFigures{
 			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
-			Sessions: sessions, Budget: b.budget.Left(),
+			Sessions: sessions, Budget: b.Budget.Left(),
 		}
-		if program, ok := b.direct.(*upstream.Stdio); ok {
+		if program, ok := b.Direct.(*upstream.Stdio); ok {
 			processes := program.Processes()
 			s.Processes = &processes
 		}

@@ -154,3 +154,12 @@ func (c *call) outcome() *observe.Outcome {
 	slices.SortStableFunc(o.Attempts, func(a, b observe.Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once
 	return o
 }
+
+// private returns what it takes to mask what is told of the call. It may be used after the call has ended.
+func (c *call) private() observe.Private {
+	p := observe.Private{Tool: c.rule.listed.Tool, Arguments: c.req.msg.Arguments}
+	if c.on != nil {
+		p.Contract, p.Entry = c.on.contract, c.on.secrets
+	}
+	return p
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
@@ -35,12 +36,10 @@ type Gateway struct {
 	reach Reach
 	table atomic.Pointer[table] // the table in use
 
-	// life ends when the gateway is closed; streams already ends when it drains.
-	life    context.Context //nolint:containedctx // the life of the background work, not of a call
-	end     context.CancelFunc
-	streams context.Context //nolint:containedctx // the life of the streams that have no end of their own
-	drain   context.CancelFunc
-	work    sync.WaitGroup // background work
+	life  context.Context //nolint:containedctx // the life of the background work, not of a call
+	end   context.CancelFunc
+	drain context.CancelFunc // ends the streams that have no end of their own
+	work  sync.WaitGroup     // background work
 
 	observers []observe.Observer // the log, and others
 	observed  bool               // there are others
@@ -56,9 +55,10 @@ type Gateway struct {
 	large   chan struct{} // holds a token for each failure larger than the decision window
 	notices account.Notices
 
-	mu       sync.Mutex
-	closed   bool
-	backends map[*backend]bool // those of the table, and older ones with calls in progress
+	backends *backend.Set
+
+	mu     sync.Mutex
+	closed bool
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -92,14 +92,16 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
 	g := &Gateway{
 		log: log, reach: reach,
-		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
+		large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
 		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
 		counting: limits.NewCounting(reach.Redis, log),
 	}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.issuers = auth.NewIssuers(transport(reach.Dial))
 	g.life, g.end = context.WithCancel(context.Background())
-	g.streams, g.drain = context.WithCancel(g.life)
+	var streams context.Context
+	streams, g.drain = context.WithCancel(g.life)
+	g.backends = backend.NewSet(backend.Reach{Dial: reach.Dial, Patience: reach.Patience, Streams: streams, Log: log})
 	t, err := g.newTable(cfg, set, nil)
 	if err != nil {
 		g.end()
@@ -135,10 +137,8 @@ func (g *Gateway) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
-	g.work.Wait() // from here on only this function uses the backends
-	for b := range g.backends {
-		b.close()
-	}
+	g.work.Wait()
+	g.backends.Close()
 	g.counting.Close()
 }
 

@@ -145,6 +145,41 @@ var passedBack = map[string]bool{
 	"X-Accel-Buffering": true,
 }
 
+// begin sends the status and headers of a server's answer that is passed on unchanged.
+func (c *call) begin(resp *http.Response) {
+	if resp.ContentLength > 0 {
+		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+	}
+	c.head(resp)
+}
+
+// head sends the status and headers of an answer whose length may change on the way.
+func (c *call) head(resp *http.Response) {
+	c.openSession(resp)
+	c.reply.copyHeader(resp.Header)
+	c.reply.begin(resp.StatusCode)
+}
+
+// passOn sends an answer to the client unchanged.
+func (c *call) passOn(resp *http.Response) {
+	c.begin(resp)
+	c.reply.pour(resp.Body, copied, func() {})
+}
+
+// forward sends a part of a stream at once.
+func (c *call) forward(resp *http.Response, raw []byte) {
+	c.startEvents(resp)
+	_ = c.reply.put(raw) // the client has gone: the context says so
+	c.reply.flush()
+}
+
+func (c *call) startEvents(resp *http.Response) {
+	if !c.reply.started {
+		c.head(resp)
+		c.reply.events = true
+	}
+}
+
 // enforcing writes failures in the contract's form.
 type enforcing struct{}
 

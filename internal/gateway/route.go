@@ -46,7 +46,7 @@ func route(c *call, next next) error {
 	if !c.req.isCall() {
 		return next(c)
 	}
-	c.rule.list = c.to.tools.Get(c.ctx, asking{c}, time.Time{})
+	c.rule.list = c.to.Lists.Get(c.ctx, asking{c}, time.Time{})
 	if c.rule.list == nil {
 		return next(c)
 	}
@@ -59,20 +59,6 @@ func route(c *call, next next) error {
 		}
 	}
 	return next(c)
-}
-
-// unasked is route for a message without an answer of its own: a notification, the client's answer to a
-// server's question, the opening of a stream or the end of a session.
-func (c *call) unasked() {
-	most := c.to.Timeout
-	if c.req.http.Method == http.MethodGet {
-		most = min(openTimeout, most)
-	}
-	if c.req.msg.Kind == wire.Response && c.session != nil {
-		c.session.Questions.Answer(c.req.msg.ID)
-	}
-	c.req.msg.ID = nil // of a response: the id of the server's question
-	c.within(most, most)
 }
 
 // natureOfMethod returns the nature of a method other than tools/call.
@@ -133,7 +119,7 @@ func (c *call) relist() *toolcall.List {
 	if c.rule.list.By == (asking{c}).Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	if newer := c.to.tools.Get(c.ctx, asking{c}, newerThan); newer != nil {
+	if newer := c.to.Lists.Get(c.ctx, asking{c}, newerThan); newer != nil {
 		c.rule.list = newer
 	}
 	return &c.rule.list.List

@@ -1,21 +1,27 @@
 package gateway
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/hedge"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // send sends the message once and handles the answer. A transport failure, or a server that does not accept
@@ -182,40 +188,146 @@ var (
 	}
 )
 
-// handedOver handles the answer to a message that has none of its own.
-func (c *call) handedOver(resp *http.Response) error {
-	method := c.req.http.Method
-	switch {
-	case method == http.MethodGet && wire.IsEvents(resp):
-		c.passStream(resp) // its end is not a failure: the client opens it again
-	case c.reply.started: // a stream that is held open continues or ends
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
-		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
-		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
-		return e
-	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
-		c.passMethods(resp)
-	case resp.StatusCode >= http.StatusMultipleChoices:
-		return c.refusal(resp)
-	default:
-		c.passOn(resp)
-	}
-	return nil
+// A runner is one of a call's two attempts.
+type runner struct {
+	*hedge.Attempt
+
+	id     wire.ID // toward the server: ids in a session must differ
+	header http.Header
+	tried  attempt
 }
 
-// passMethods tells the client which HTTP methods the server accepts. It is not a failure: it is how clients
-// find out that there is no stream to listen to. An answer without a message gets one, since some clients
-// would otherwise try an older transport.
-func (c *call) passMethods(resp *http.Response) {
-	if resp.Header.Get("Allow") == "" {
-		resp.Header.Set("Allow", http.MethodPost)
+// hedges reports whether the call may be sent twice.
+func (c *call) hedges() bool {
+	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.Mode == config.ModeEnforce
+}
+
+// hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts
+// may outlive the call, so they share nothing with it.
+func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	raw, spare := r.Message.Raw, r.Clone()
+	one := c.start(ctx, r, raw, c.req.msg.ID)
+	if one.Within(c.to.Hedge.After) {
+		return one.Resp, one.Err
 	}
-	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		c.passOn(resp)
-		return
+	leave, ok := c.mayHedge()
+	if !ok {
+		one.Wait()
+		return one.Resp, one.Err
 	}
-	allow := resp.Header["Allow"]
-	c.reply.header()["Allow"] = allow
-	message := fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", "))
-	c.reply.message(resp.StatusCode, wire.AppendError(nil, nil, wire.CodeInvalidRequest, message, nil))
+	one.tried.Reason = "its answer had not begun, and the tool only reads"
+	c.out.attempt()
+	c.out.last.session, c.out.last.generation = one.tried.session, one.tried.generation
+	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
+	m := c.continueTrace(spare.Header)
+	two := c.start(ctx, spare, wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}), id)
+
+	winner, loser := one, two
+	if !one.Outruns(two.Attempt) {
+		winner, loser = two, one
+	}
+	if winner.Answered {
+		c.out.tries = append(c.out.tries, loser.ended(true))
+		c.outrun(loser, leave)
+	} else { // only the other one is left
+		winner, loser = loser, winner
+		c.out.tries = append(c.out.tries, loser.ended(false))
+		winner.tried.outlived = c.verdictOf(c.endOf(loser))
+		loser.Drop()
+		winner.Wait()
+		leave()
+	}
+	c.out.last, c.in.id = winner.tried, winner.id
+	return winner.Resp, winner.Err
+}
+
+// start makes an attempt with that message.
+func (c *call) start(ctx context.Context, r *upstream.Request, message []byte, id wire.ID) *runner {
+	run := &runner{id: id, header: r.Header.Clone(), tried: c.out.last}
+	r.Message, r.Body = nil, message
+	up := c.to.up
+	run.Attempt = hedge.Start(ctx, func(ctx context.Context) (*http.Response, error) { return up.Do(ctx, r) })
+	return run
+}
+
+// mayHedge reports whether another attempt is possible: a place in each bulkhead, which leave gives back, a
+// closed breaker, and a repetition left in the budget.
+func (c *call) mayHedge() (leave func(), ok bool) {
+	if c.to.breaker != nil && !c.to.breaker.Closed(c.lane()) {
+		return nil, false
+	}
+	var places []*bulkhead.Bulkhead
+	leave = func() {
+		for _, b := range places {
+			b.Leave()
+		}
+	}
+	for _, b := range []*bulkhead.Bulkhead{c.to.toolBulkheads[c.rule.Concurrency], c.to.bulkhead} {
+		if b == nil {
+			continue
+		}
+		if !b.Try() {
+			leave()
+			return nil, false
+		}
+		places = append(places, b)
+	}
+	if !c.to.Budget.Take() {
+		leave()
+		return nil, false
+	}
+	return leave, true
+}
+
+// cancelTime limits the time for telling a server that an attempt is no longer wanted.
+const cancelTime = 5 * time.Second
+
+// outrun ends the attempt that was not answered first. A legacy server needs a notification (MCP 2025-11-25,
+// basic/utilities/cancellation); a modern one notices that nobody is listening.
+func (c *call) outrun(loser *runner, leave func()) {
+	loser.Cancel()
+	up, caller, legacy := c.to.up, c.who.server, c.req.era == wire.Legacy
+	c.g.background(cancelTime, func(ctx context.Context) {
+		defer leave()
+		if legacy {
+			params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, loser.id, hedge.ErrOutrun)
+			body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
+			resp, err := up.Do(ctx, &upstream.Request{Header: loser.header, Body: body, Caller: caller})
+			if err == nil {
+				_ = resp.Body.Close() // it is a notification
+			}
+		}
+		loser.Drop()
+	})
+}
+
+// endOf returns how an attempt ended whose answer has not begun: the status, 0 if there was none, and the
+// error.
+func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
+	switch {
+	case r.Err != nil:
+		return 0, recourse.From(r.Err)
+	case r.Resp.StatusCode != http.StatusOK:
+		return r.Resp.StatusCode, c.to.reader.HTTP(r.Resp.StatusCode, r.Resp.Header, nil, "").Error()
+	}
+	if err := r.Broken(); err != nil {
+		e = c.to.broken(c.ctx, err)
+	}
+	return http.StatusOK, e
+}
+
+// ended returns the record of an attempt that does not count, because it was outrun or has failed.
+func (r *runner) ended(outrun bool) observe.Attempt {
+	tried := r.tried.Attempt
+	tried.Took = time.Since(tried.Began)
+	switch {
+	case outrun:
+		tried.Failure = recourse.KindCancelled
+	case r.Err != nil:
+		tried.Failure = recourse.From(r.Err).Kind
+	default:
+		tried.Status = r.Resp.StatusCode
+		tried.Failure = recourse.FromStatus("", tried.Status).Kind
+	}
+	return tried
 }

@@ -43,7 +43,7 @@ func inSession(c *call, next next) error {
 // sessions returns the sessions that the caller can name.
 func (c *call) sessions() session.Scope {
 	return session.Scope{
-		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.to.sessions, Place: c.to.place, URL: c.to.URL,
+		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.to.Sessions, Place: c.to.Place, URL: c.to.URL,
 		Sealer: c.table.sealer, Redis: c.table.redis, Log: c.g.log,
 	}
 }
@@ -95,7 +95,7 @@ func (c *call) moveSession() *recourse.Error {
 		return nil
 	}
 	where, _, generation := c.session.At()
-	if where == c.to.place {
+	if where == c.to.Place {
 		return nil
 	}
 	if err := c.renewSession(c.ctx, generation); err != nil {
@@ -109,14 +109,14 @@ func (c *call) moveSession() *recourse.Error {
 func (c *call) renewSession(ctx context.Context, generation int) error {
 	done, err := c.session.Renew(generation, func(end func(serverID string, at *session.Place, err error)) error {
 		up := c.to
-		if !up.hold() {
+		if !up.Hold() {
 			return up.unserved()
 		}
 		r, of, open := c.opening(), c.outer, c.session.Opening() // the call may be over by then
 		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
-			defer up.leave()
+			defer up.Leave()
 			id, err := up.reopen(of.within(ctx), r, open.ID)
-			end(id, up.place, err)
+			end(id, up.Place, err)
 		})
 		return nil
 	})

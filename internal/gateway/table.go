@@ -18,6 +18,7 @@ import (
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
@@ -132,6 +133,28 @@ func (t *table) add(on *endpoint) {
 	}
 }
 
+// find returns the endpoint at the path of a URL, and the user in the path. A path that begins like an
+// endpoint's but continues differently belongs to that endpoint as well: its contract says what to answer if
+// the user is invalid.
+func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
+	escaped := u.EscapedPath()
+	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // an escaped slash is not a separator
+	if on, ok = t.endpoints[u.Path]; ok && plain {
+		return on, "", true
+	}
+	on = nil
+	for i := range t.userPaths {
+		named, fit := t.userPaths[i].User(escaped)
+		switch {
+		case fit == door.Fits:
+			return t.userPaths[i].endpoint, named, true
+		case fit == door.Begins && on == nil:
+			on, user = t.userPaths[i].endpoint, named+"/"
+		}
+	}
+	return on, user, on != nil
+}
+
 // limits returns those of all endpoints.
 func (t *table) limits() []*limits.Limits {
 	all := make([]*limits.Limits, 0, len(t.all))
@@ -139,15 +162,6 @@ func (t *table) limits() []*limits.Limits {
 		all = append(all, on.limits)
 	}
 	return all
-}
-
-// abandon closes the backends that were made only for t.
-func (g *Gateway) abandon(t *table) {
-	for _, on := range t.all {
-		if b := on.target.backend; !g.backends[b] {
-			b.close()
-		}
-	}
 }
 
 // names collects the hosts and origins that requests may name.
@@ -201,24 +215,31 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	g.mu.Unlock()
 	for _, on := range t.all {
 		if on.many != nil {
-			on.target.many.Adopt(on.many.options)
+			on.many.conn.Adopt(on.many.options)
 		}
 	}
 	for _, on := range old.all {
-		if b := on.target.backend; !used[b] {
-			b.leave()
+		if b := on.target.Backend; !used[b] {
+			b.Leave()
 		}
 	}
 	g.logReload(old, t)
 	return nil
 }
 
-// adopt makes the gateway responsible for t's backends, and returns them.
-func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
-	used = map[*backend]bool{}
+// abandon closes the backends that were made only for t.
+func (g *Gateway) abandon(t *table) {
 	for _, on := range t.all {
-		b := on.target.backend
-		used[b], g.backends[b] = true, true
+		g.backends.Abandon(on.target.Backend)
+	}
+}
+
+// adopt makes the gateway responsible for t's backends, and returns them.
+func (g *Gateway) adopt(t *table) (used map[*backend.Backend]bool) {
+	used = map[*backend.Backend]bool{}
+	for _, on := range t.all {
+		used[on.target.Backend] = true
+		g.backends.Adopt(on.target.Backend)
 		on.target.apply(on.target.Server)
 	}
 	return used
@@ -248,20 +269,4 @@ func (g *Gateway) logReload(before, after *table) {
 		}
 	}
 	g.log.LogAttrs(context.Background(), slog.LevelInfo, "reloaded", attrs...)
-}
-
-// retire closes a backend that nobody holds any more.
-func (g *Gateway) retire(b *backend) {
-	b.endStreams()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return // Close closes it
-	}
-	g.work.Go(func() {
-		b.close()
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.backends, b)
-	})
 }

@@ -51,7 +51,7 @@ func TestEveryKeyCounts(t *testing.T) {
 				t.Fatalf("%s: %v", field.Name, err)
 			}
 			old, on := before.named["farm"], after.named[cfg.Servers[0].Name]
-			if isTreatment := slices.Contains(treatment, field.Name); (on.target.backend == old.target.backend) != isTreatment {
+			if isTreatment := slices.Contains(treatment, field.Name); (on.target.Backend == old.target.Backend) != isTreatment {
 				t.Errorf("%s, %s: kept %v", way, field.Name, !isTreatment)
 			}
 			if on == old && field.Name != "Tools" { // whose places differ, but not what they say
@@ -153,7 +153,7 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		old, on := before.named["all"], after.named["all"]
-		if on == old || on.target.backend != old.target.backend {
+		if on == old || on.target.Backend != old.target.Backend {
 			t.Errorf("%s: the endpoint is kept as it was, or has lost its lists", field.Name)
 		}
 		g.abandon(after)

@@ -7,13 +7,16 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -119,7 +122,7 @@ func (c *call) writeFailure(f *failure) {
 	call := c.contractCall(e, status)
 	call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
 	call.Quotes = f.from != nil && f.from == c.to.reader.Weak && f.from == c.on.contract
-	c.write(c.withProtocolData(c.masked(c.on.contract.Write(e, call)), e), e)
+	c.write(c.on.contract.Write(e, call), e)
 }
 
 // writeRefusal ends a request that was not accepted as a call.
@@ -138,14 +141,18 @@ func (c *call) writeRefusal(f *failure) {
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
 		answer = contract.Builtin().MustGet(contract.Default).Write(e.WithEffect(effect), call)
 	}
-	c.write(c.withProtocolData(c.masked(answer), e), e)
+	c.write(answer, e)
 }
 
 // formResult is the form of failures that are tool results, as named in OpenTelemetry's conventions for MCP.
 const formResult = "tool_error"
 
-// write sends an answer in the contract's form and records it.
+// write sends an answer in the contract's form, masked, and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
+	if c.on != nil {
+		answer = masking.Answer(c.masker(), answer)
+	}
+	answer = c.withProtocolData(answer, e)
 	c.record(answer.Record.CausedBy(e.Cause()), "")
 	status := answer.Status
 	switch answer.Surface {
@@ -195,10 +202,22 @@ func (c *call) passRPCError(f *failure) {
 func (c *call) passRefusal(f *failure) {
 	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
 	c.out.form = strconv.Itoa(f.resp.StatusCode)
-	body := maskBody(c.masker(), f.text)
+	body := masking.Body(c.masker(), f.text)
 	f.resp.ContentLength = int64(len(body))
 	c.head(f.resp)
 	_ = c.reply.put(body)
+}
+
+// masker returns what masks this call's failures, within one budget for all of them. Anything in the call's
+// own arguments or in the server's entry may be shown, except for secrets.
+func (c *call) masker() *redact.Masker {
+	if c.mask == nil {
+		s, toPerson := c.on, c.account.Shown()
+		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url(),
+			toPerson).
+			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).ForAnswer()
+	}
+	return c.mask
 }
 
 // protocolStatus returns the HTTP status that the era requires for a kind, or 0.

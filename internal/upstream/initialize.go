@@ -16,14 +16,16 @@ type initResult struct {
 	version string
 }
 
-// ClientInfo is what this program calls itself as a client, unless it speaks for another one.
-var ClientInfo = func() []byte {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+// Version is the version of this program.
+var Version = func() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
 	}
-	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
+	return "unknown"
 }()
+
+// ClientInfo is what this program calls itself as a client, unless it speaks for another one.
+var ClientInfo = append(json.AppendQuote([]byte(`{"name":"recourse","version":`), Version), '}')
 
 // open makes a child that does not belong to a session ready for requests, in whichever era it speaks. hello
 // is empty in the modern era.

@@ -17,7 +17,7 @@ func repeat(c *call, next next) error {
 	if !c.req.asks() {
 		return c.deliver(next)
 	}
-	c.to.budget.Call()
+	c.to.Budget.Call()
 	renewed := false
 	var before *recourse.Error // how the previous attempt ended
 	for {
@@ -86,7 +86,7 @@ func (c *call) final(e *recourse.Error) string {
 		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
-	case !c.to.budget.Take():
+	case !c.to.Budget.Take():
 		return "the retry budget is used up"
 	default:
 		return ""
@@ -115,84 +115,4 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 		return recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return nil
-}
-
-// deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
-// to open a stream that is held open meanwhile.
-func (c *call) deliver(next next) error {
-	method := c.req.http.Method
-	ends := method == http.MethodDelete && c.session != nil
-	if ends {
-		if where, _, _ := c.session.At(); where != c.to.place { // nobody else knows it
-			return c.endSession()
-		}
-	}
-	for wait := holdFirst; ; {
-		c.out.last.lost = false
-		var err error
-		if e := c.moveSession(); e != nil {
-			err = e
-		} else {
-			err = next(c)
-		}
-		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
-		if !again {
-			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
-				c.removeSession()
-			}
-			return err
-		}
-		if c.out.last.lost {
-			if ends { // it has ended at the server as well
-				return c.endSession()
-			}
-			if !c.out.renewed {
-				err := c.renewSession(c.ctx, c.out.last.generation)
-				if c.out.renewed = err == nil; c.out.renewed {
-					continue
-				}
-				e = recourse.From(err)
-			}
-		}
-		switch {
-		case method == http.MethodGet && c.holdStream(e, wait):
-			wait = min(2*wait, holdMost)
-		case c.reply.started:
-			return nil
-		default:
-			return refuse(statusOf(method, e), e)
-		}
-	}
-}
-
-// endSession answers a request to end a session that the server does not know.
-func (c *call) endSession() error {
-	c.removeSession()
-	c.reply.empty()
-	return nil
-}
-
-func (c *call) removeSession() {
-	scope := c.sessions()
-	scope.Remove(c.ctx, c.session)
-}
-
-// statusOf returns the HTTP status for a message that could not be delivered: the server's own, unless it is
-// about the way between gateway and server. A notification that the server refuses counts as delivered: a 4xx
-// would end the whole session of a client that uses the Go SDK.
-func statusOf(method string, e *recourse.Error) int {
-	switch status := e.Upstream.Status; {
-	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
-		return status
-	case e.Kind == recourse.KindTimeout:
-		return http.StatusGatewayTimeout
-	case method == http.MethodPost, status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return http.StatusBadGateway
-	case e.Kind == recourse.KindUnknownSession:
-		return http.StatusNotFound
-	case status >= http.StatusBadRequest:
-		return status
-	default:
-		return http.StatusBadGateway
-	}
 }

@@ -1,0 +1,278 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/masking"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// unasked is route for a message without an answer of its own: a notification, the client's answer to a
+// server's question, the opening of a stream or the end of a session.
+func (c *call) unasked() {
+	most := c.to.Timeout
+	if c.req.http.Method == http.MethodGet {
+		most = min(openTimeout, most)
+	}
+	if c.req.msg.Kind == wire.Response && c.session != nil {
+		c.session.Questions.Answer(c.req.msg.ID)
+	}
+	c.req.msg.ID = nil // of a response: the id of the server's question
+	c.within(most, most)
+}
+
+// deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
+// to open a stream that is held open meanwhile.
+func (c *call) deliver(next next) error {
+	method := c.req.http.Method
+	ends := method == http.MethodDelete && c.session != nil
+	if ends {
+		if where, _, _ := c.session.At(); where != c.to.Place { // nobody else knows it
+			return c.endSession()
+		}
+	}
+	for wait := holdFirst; ; {
+		c.out.last.lost = false
+		var err error
+		if e := c.moveSession(); e != nil {
+			err = e
+		} else {
+			err = next(c)
+		}
+		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
+		if !again {
+			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
+				c.removeSession()
+			}
+			return err
+		}
+		if c.out.last.lost {
+			if ends { // it has ended at the server as well
+				return c.endSession()
+			}
+			if !c.out.renewed {
+				err := c.renewSession(c.ctx, c.out.last.generation)
+				if c.out.renewed = err == nil; c.out.renewed {
+					continue
+				}
+				e = recourse.From(err)
+			}
+		}
+		switch {
+		case method == http.MethodGet && c.holdStream(e, wait):
+			wait = min(2*wait, holdMost)
+		case c.reply.started:
+			return nil
+		default:
+			return refuse(statusOf(method, e), e)
+		}
+	}
+}
+
+// endSession answers a request to end a session that the server does not know.
+func (c *call) endSession() error {
+	c.removeSession()
+	c.reply.empty()
+	return nil
+}
+
+func (c *call) removeSession() {
+	scope := c.sessions()
+	scope.Remove(c.ctx, c.session)
+}
+
+// statusOf returns the HTTP status for a message that could not be delivered: the server's own, unless it is
+// about the way between gateway and server. A notification that the server refuses counts as delivered: a 4xx
+// would end the whole session of a client that uses the Go SDK.
+func statusOf(method string, e *recourse.Error) int {
+	switch status := e.Upstream.Status; {
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		return status
+	case e.Kind == recourse.KindTimeout:
+		return http.StatusGatewayTimeout
+	case method == http.MethodPost, status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return http.StatusBadGateway
+	case e.Kind == recourse.KindUnknownSession:
+		return http.StatusNotFound
+	case status >= http.StatusBadRequest:
+		return status
+	default:
+		return http.StatusBadGateway
+	}
+}
+
+// handedOver handles the answer to a message that has none of its own.
+func (c *call) handedOver(resp *http.Response) error {
+	method := c.req.http.Method
+	switch {
+	case method == http.MethodGet && wire.IsEvents(resp):
+		c.passStream(resp) // its end is not a failure: the client opens it again
+	case c.reply.started: // a stream that is held open continues or ends
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
+		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
+		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
+		return e
+	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
+		c.passMethods(resp)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return c.refusal(resp)
+	default:
+		c.passOn(resp)
+	}
+	return nil
+}
+
+// passMethods tells the client which HTTP methods the server accepts. It is not a failure: it is how clients
+// find out that there is no stream to listen to. An answer without a message gets one, since some clients
+// would otherwise try an older transport.
+func (c *call) passMethods(resp *http.Response) {
+	if resp.Header.Get("Allow") == "" {
+		resp.Header.Set("Allow", http.MethodPost)
+	}
+	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
+		c.passOn(resp)
+		return
+	}
+	allow := resp.Header["Allow"]
+	c.reply.header()["Allow"] = allow
+	message := fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", "))
+	c.reply.message(resp.StatusCode, wire.AppendError(nil, nil, wire.CodeInvalidRequest, message, nil))
+}
+
+// passStream passes on a stream without an end of its own, its messages masked.
+func (c *call) passStream(resp *http.Response) {
+	dropped := false
+	c.stream(resp, func(part *wire.Part) []byte {
+		if part.First {
+			dropped = !part.Complete && !part.Other && c.unspeakable()
+		}
+		if dropped {
+			return nil
+		}
+		c.mask = nil // the stream has no end: each message has a budget of its own
+		raw := part.Raw
+		if part.First && part.Complete && c.in.signs != nil && c.forged() {
+			var p wire.Rewriter
+			p.WithoutRecord()
+			raw = p.AppendEvent(nil, &part.Event)
+		}
+		if c.on.grants != nil && part.First && part.Complete && json.Lookup(part.Data, "/result/tools") != nil {
+			raw = part.With(c.granted(part.Data)) // the rest of an answer
+		}
+		return c.spoken(&part.Event, raw)
+	})
+}
+
+// stream passes on a stream without an end of its own, each part as spoken returns it, until either side or
+// the gateway ends it. Once it has begun, it has no deadline.
+func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
+	c.deadline.Stop()
+	release := context.AfterFunc(c.to.Streams, func() { _ = resp.Body.Close() }) // ends the reading
+	defer release()
+	c.leave()
+	c.startEvents(resp)
+	c.reply.flush()
+	var of *session.Session
+	if c.req.http.Method == http.MethodGet {
+		of = c.session
+	}
+	listener := of.Listen(c.reply.tell)
+	defer listener.Close()
+	for c.open(resp); ; {
+		part, err := c.in.next()
+		if err != nil {
+			return
+		}
+		listener.Begin()
+		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
+			c.to.Lists.Changed(asking{c}.Key())
+		}
+		if raw := spoken(part); raw != nil {
+			c.forward(resp, raw)
+		}
+		if part.Complete {
+			listener.End()
+		}
+		if c.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// spoken masks an event that is not an answer. raw is the event as it would otherwise be sent.
+func (c *call) spoken(event *wire.Event, raw []byte) []byte {
+	if c.on.redact == redact.Off {
+		return raw
+	}
+	return masking.Event(c.masker, event, raw)
+}
+
+// unspeakable reports whether the current message, which is larger than decide_within, is a notification: it
+// cannot be masked, and nobody waits for it.
+func (c *call) unspeakable() bool {
+	signs := c.in.signs
+	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
+		return false
+	}
+	c.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
+		slog.String("server", c.to.Name), slog.String("request_id", c.req.id),
+		slog.String("method", observe.Beginning(string(signs.Method))))
+	return true
+}
+
+const (
+	// openTimeout is how long a client waits for its stream to open: some SDKs do not connect before that.
+	openTimeout = 5 * time.Second
+	// A stream that is held open retries the server after holdFirst, then less and less often, but at least
+	// about every holdMost.
+	holdFirst = 500 * time.Millisecond
+	holdMost  = 30 * time.Second
+)
+
+// holdStream gives the client its stream although the server is down, and waits for about wait. An error
+// status would end the whole session of a client that uses the Go SDK, even though calls can be answered. It
+// reports false if another attempt is useless: the server does not offer a stream, or the client or the
+// gateway has ended it.
+func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
+	status := e.Upstream.Status
+	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
+		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
+	if !away || !c.reply.manner.holds() || c.left() {
+		return false
+	}
+	if !c.reply.started {
+		c.deadline.Stop()
+		c.cancel(nil)
+		c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
+		cancel := c.cancel
+		release := context.AfterFunc(c.to.Streams, func() { cancel(nil) })
+		c.cancel = func(cause error) { release(); cancel(cause) }
+		c.recheck.Ends(c.cancel)
+		c.leave()
+		header := c.reply.header()
+		header["Content-Type"] = []string{wire.TypeEventStream}
+		header["Cache-Control"] = []string{"no-cache"}
+		c.reply.events = true
+		c.reply.begin(http.StatusOK)
+		c.reply.flush()
+		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
+		o := c.outcome()
+		o.Took = time.Since(c.out.began)
+		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may last for hours
+	}
+	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
+}

@@ -1,0 +1,92 @@
+// Package masking masks what clients are sent, in each of its forms.
+package masking
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Answer returns an answer in a contract's form with its texts masked again: pieces that reveal nothing alone
+// may do so once they are joined.
+func Answer(m *redact.Masker, answer contract.Answer) contract.Answer {
+	switch answer.Surface {
+	case contract.SurfaceResult:
+		answer.Result = m.JSON(answer.Result)
+	case contract.SurfaceRPC:
+		answer.Message = m.String(answer.Message)
+		if len(answer.Data) > 0 {
+			answer.Data = m.JSON(answer.Data)
+		}
+	case contract.SurfaceHTTP:
+		answer.Header, answer.Body = header(m, answer.Header), Body(m, answer.Body)
+	}
+	return answer
+}
+
+func header(m *redact.Masker, h http.Header) http.Header {
+	masked := make(http.Header, len(h))
+	for name, values := range h {
+		for _, value := range values {
+			if name != "Www-Authenticate" { // it says where to get a token
+				value = strings.NewReplacer("\r", " ", "\n", " ").Replace(m.String(value))
+			}
+			masked[name] = append(masked[name], value)
+		}
+	}
+	return masked
+}
+
+// Body masks the body of any HTTP answer.
+func Body(m *redact.Masker, body []byte) []byte {
+	if len(body) == 0 {
+		return body
+	}
+	if masked, ok := m.Document(body); ok {
+		return masked
+	}
+	return []byte(m.String(string(body)))
+}
+
+// Event masks an event that is not an answer: error logs like failures, everything else like a question, of
+// which only credentials are masked. Comments lose their text. raw is the event as it would otherwise be sent.
+func Event(masker func() *redact.Masker, event *wire.Event, raw []byte) []byte {
+	if !event.Complete || !event.First {
+		return raw
+	}
+	raw = wire.WithoutComments(raw)
+	answers := json.Lookup(event.Data, "/result") != nil
+	if len(event.Data) == 0 || answers && json.Lookup(event.Data, "/result/isError").Kind() != 't' {
+		return raw
+	}
+	m := masker()
+	if answers || json.Lookup(event.Data, "/error") != nil { // a failure for which the client resumes its stream
+		return event.With(m.JSON(event.Data))
+	}
+	if level := string(json.Lookup(event.Data, "/params/level")); !slices.Contains(grave, level) {
+		m = m.As(redact.Secrets)
+	}
+	var masked []byte
+	if kind := json.Value(event.Data).Kind(); kind == '{' || kind == '[' {
+		masked = m.Message(event.Data)
+	} else { // of a type of the server's own: it need not be a message
+		masked = []byte(m.String(string(event.Data)))
+	}
+	if bytes.Equal(masked, event.Data) {
+		return raw
+	}
+	if event.Retry >= 0 {
+		return append(fmt.Appendf(nil, "retry: %d\n", event.Retry.Milliseconds()), event.With(masked)...)
+	}
+	return event.With(masked)
+}
+
+// grave are the log levels for failures, in JSON (MCP 2025-11-25, logging).
+var grave = []string{`"error"`, `"critical"`, `"alert"`, `"emergency"`}
