@@ -10,35 +10,39 @@ import (
 	"sync"
 )
 
-// parse returns the request in a head, without its body and context, if it is simple.
-func (c *serverConn) parse(head []byte) (r http.Request, ok bool) {
-	line, fields, _ := strings.Cut(string(head), "\r\n")
+// parse makes c.latest the request in a head, and returns its header and the length of its body, if it is simple.
+func (c *serverConn) parse(head []byte) (header http.Header, length int64, ok bool) {
+	if header, length, ok = c.latest.again(head); ok {
+		return header, length, true
+	}
+	text := string(head)
+	line, fields, _ := strings.Cut(text, "\r\n")
 	uri, ok := requestLine(line)
 	if !ok {
-		return r, false
+		return nil, 0, false
 	}
-	header, ok := parseFields(fields)
+	header, ok = parseFields(fields)
 	if !ok || hasAny(header, "Transfer-Encoding", "Trailer", "Expect", "Upgrade", "Pragma") || !staysOpen(header) {
-		return r, false
+		return nil, 0, false
 	}
-	length, ok := parseLength(header)
+	length, ok = parseLength(header)
 	hosts := header["Host"]
 	if !ok || length > maxBody || len(hosts) != 1 || !consistsOf(hosts[0], inHost) {
-		return r, false
+		return nil, 0, false
 	}
 	delete(header, "Host")
-	if uri != c.uri {
-		u, err := url.ParseRequestURI(uri)
-		if err != nil {
-			return r, false
+	u := c.latest.request.URL
+	if uri != c.latest.request.RequestURI {
+		var err error
+		if u, err = url.ParseRequestURI(uri); err != nil {
+			return nil, 0, false
 		}
-		c.uri, c.url = uri, *u
 	}
-	u := c.url
-	return http.Request{
-		Method: http.MethodPost, URL: &u, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
+	c.latest.set(text, http.Request{
+		Method: http.MethodPost, URL: u, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, ContentLength: length, Host: hosts[0], RemoteAddr: c.remote, RequestURI: uri,
-	}, true
+	})
+	return header, length, true
 }
 
 // requestLine returns the path and query of a POST.

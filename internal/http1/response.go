@@ -25,7 +25,7 @@ const (
 type response struct {
 	conn    *serverConn
 	request *http.Request
-	body    *requestBody
+	body    requestBody
 	header  http.Header
 	length  int64 // of the body as announced, or -1
 	written int64 // bytes, by the handler
@@ -57,8 +57,13 @@ var leftOut = map[string]bool{
 	"Content-Length": true, "Content-Type": true, "Transfer-Encoding": true, "Connection": true,
 }
 
-// Header implements [http.ResponseWriter].
-func (w *response) Header() http.Header { return w.header }
+// Header implements [http.ResponseWriter]. The header belongs to the next answer when the handler has ended.
+func (w *response) Header() http.Header {
+	if w.done.Load() {
+		return http.Header{}
+	}
+	return w.header
+}
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *response) WriteHeader(code int) {

@@ -25,6 +25,8 @@ import (
 //     connection;
 //   - a client that has gone away is noticed 10 ms after its whole request has arrived, at
 //     the earliest;
+//   - requests of a connection may share a Header and a URL, so a handler must not modify them, as [http.Handler] says;
+//     the header of an answer must not be used after the handler has ended;
 //   - unless BaseContext returns a context that can end, a request's context has a method End(cause error), by which its
 //     handler ends it.
 //

@@ -202,6 +202,42 @@ func conversations() map[string]conversation {
 	say("CRLF and nothing", simple, "\r\n", 10*time.Millisecond, simple)
 	say("two bytes and the end", simple, "PO", halfClose)
 	say("four bytes and the end", simple, "POST", halfClose)
+	// The head again, with a change.
+	for i, length := range []string{
+		"2", "5", "0", "1000", "65536", "65537", "02", "+2", "-2", "0x2", "", " 2", "2 ", "2\t", "2 2", "2, 2", "2;", "2_0", "99999999999999999999",
+		"2\r\nX: a", "2\r\nContent-Length: 2", "2\r\nContent-Length: 3", "2\r\nTransfer-Encoding: chunked", "2\nX: a", "2\r\n\r\nhi", "2\r", "\r\n 2",
+	} {
+		for _, first := range []string{
+			simple, lines("POST /echo HTTP/1.1", "content-length:2", "Host: a", "X: 2") + "hi", lines("POST /echo HTTP/1.1", "Host: a", "Content-Length: \t2 ", "X: 2") + "hi",
+		} {
+			again := strings.Replace(first, "2", length, 1)
+			say(fmt.Sprintf("again %d %q in %q", i, length, first), first, again, first, time.Millisecond, again+first, halfClose)
+		}
+	}
+	for i, change := range [][2]string{
+		{"/echo", "/other"},
+		{"/echo", "/ech"},
+		{"/echo", "/echo?q"},
+		{"POST", "POS"},
+		{"POST", "PUT"},
+		{"1.1", "1.0"},
+		{"Host: a", "Host: b"},
+		{"Host: a", "host: a"},
+		{"Host: a", "Host: a\r\nX: b"},
+		{"Host: a", "Host: a\r\nExpect: 100-continue"},
+		{"Host: a\r\n", ""},
+		{"Content-Length: 2", "Content-Length: 2\r\nX: b"},
+		{"Content-Length: 2\r\n", ""},
+		{"Content-Length", "content-length"},
+		{"Content-Length", "Content-Length "},
+		{"Content-Length: 2", "Transfer-Encoding: chunked"},
+	} {
+		other := strings.Replace(simple, change[0], change[1], 1)
+		say(fmt.Sprintf("almost again %d %q", i, change), simple, other, time.Millisecond, simple, other+simple, halfClose)
+	}
+	other := lines("POST /echo HTTP/1.1", "Content-Length: 2", "Host: a", "X: 2") + "hi"
+	say("again with another end", other, strings.Replace(other, "X: 2", "X: 3", 1), other)
+	say("another, much shorter", simple, "POST / HTTP/1.1\r\n\r\n", simple)
 	// What is not.
 	for i, line := range []string{
 		"Content-Length: 3", "Content-Length: 2", "Content-Length : 2", "Content-Length: +2", "Content-Length: -2", "Content-Length: 0x2",

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -39,8 +38,8 @@ type serverConn struct {
 
 	in       []byte // what has been read and not used is in[from:to]
 	from, to int
-	uri      string // of the latest request
-	url      url.URL
+	latest   latest
+	header   http.Header   // of the answer
 	body     *bufio.Writer // of the answer, until its head is decided
 	head     []byte        // the fields of the answer
 	out      outgoing
@@ -49,7 +48,8 @@ type serverConn struct {
 }
 
 func newServerConn(base context.Context, s *Server, nc net.Conn, others *handover) *serverConn {
-	c := &serverConn{server: s, nc: nc, others: others, base: base, accepted: time.Now(), in: make([]byte, readBuffer)}
+	c := &serverConn{server: s, nc: nc, others: others, base: base, accepted: time.Now()}
+	c.in, c.header = make([]byte, readBuffer), make(http.Header)
 	if remote := nc.RemoteAddr(); remote != nil {
 		c.remote = remote.String()
 	}
@@ -214,7 +214,7 @@ func (c *serverConn) fill(until time.Time) error {
 // answer answers a request. The error says why the connection cannot continue.
 func (c *serverConn) answer(head []byte) error {
 	start := time.Now()
-	template, ok := c.parse(head)
+	header, length, ok := c.parse(head)
 	if !ok {
 		c.from -= len(head) + len("\r\n")
 		return errOther
@@ -229,17 +229,18 @@ func (c *serverConn) answer(head []byte) error {
 	}
 	ctx, cancel := c.newContext()
 	defer cancel()
-	body := &requestBody{conn: c, left: template.ContentLength}
-	template.Body = http.NoBody
-	if body.left > 0 {
-		template.Body = body
+	clear(c.header)
+	w := &response{conn: c, header: c.header, length: -1, request: c.latest.request.WithContext(ctx)}
+	w.request.Header, w.request.ContentLength, w.request.Body = header, length, http.NoBody
+	body := &w.body
+	body.conn, body.left = c, length
+	if length > 0 {
+		w.request.Body = body
 	}
-	w := &response{conn: c, body: body, header: make(http.Header), length: -1}
-	w.request = template.WithContext(ctx)
 	c.body.Reset((*chunks)(w))
 	c.out.broken = cancel
 	c.watch.begin(cancel, after(start, c.server.standard.ReadTimeout))
-	if body.left == 0 {
+	if length == 0 {
 		c.watch.start()
 	}
 	if !c.handle(w) {
