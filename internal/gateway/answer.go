@@ -20,6 +20,8 @@ import (
 
 // inbound holds the server's answer while it is being read.
 type inbound struct {
+	resp     *http.Response
+	stream   bool // it is an event stream
 	messages *wire.MessageReader
 	scan     *wire.Scanner // shared by other texts
 	signs    *wire.Signs   // of the current message
@@ -27,9 +29,13 @@ type inbound struct {
 	id       wire.ID       // the request's id at the server; nil: the client's own
 	cut      string        // the limit at which the input was cut; "": it is complete
 
-	asks    bool           // the server has asked the client a question
-	rest    *http.Response // whose stream continues after the answer
-	release func()         // releases the room held for a large failure
+	wrong     error          // why a message was dropped
+	resumable bool           // the client may resume the stream: events have ids, or the server has said when
+	rewrite   *wire.Rewriter // of a large answer; nil: it is passed on as it is
+
+	asks    bool   // the server has asked the client a question
+	goesOn  bool   // the stream continues after the answer
+	release func() // releases the room held for a large failure
 }
 
 // next returns the next message, or piece of one, from the server.
@@ -41,6 +47,11 @@ func (in *inbound) next() (*wire.Part, error) {
 	return part, err
 }
 
+// noteResumption notes whether the client may resume the stream.
+func (in *inbound) noteResumption(part *wire.Part) {
+	in.resumable = in.resumable || len(part.ID) > 0 || part.Retry >= 0
+}
+
 // rescan scans a text that did not come from next.
 func (in *inbound) rescan(text []byte) error {
 	in.scan.Reset()
@@ -49,111 +60,98 @@ func (in *inbound) rescan(text []byte) error {
 	return cmp.Or(err, in.scan.Close())
 }
 
-// An answer is the server's answer on its way to the client: a JSON text or an event stream. Progress, logs
-// and questions for the client are forwarded as they arrive. The final message is read up to the decision
-// window: if it ends there, it is either passed on or found to be a failure. A larger one is streamed and
-// checked as it passes.
-type answer struct {
-	*call
-
-	resp      *http.Response
-	stream    bool
-	wrong     error          // why a message was dropped
-	resumable bool           // the client may resume: events have ids, or the server has said when
-	rewrite   *wire.Rewriter // of a large answer; nil: it is passed on as it is
-}
-
-func (enforcing) answer(c *call, resp *http.Response) error {
+func (enforcing) answer(c *call) error {
 	switch {
 	case !c.req.asks():
-		return c.handedOver(resp)
-	case resp.StatusCode != http.StatusOK:
-		return c.refusal(resp)
-	}
-	a := &answer{call: c, resp: resp, stream: wire.IsEvents(resp)}
-	if a.stream && c.req.msg.Method == wire.MethodListen { // a stream without an end of its own
-		c.passStream(resp)
+		return c.handedOver()
+	case c.in.resp.StatusCode != http.StatusOK:
+		return c.refusal()
+	case wire.IsEvents(c.in.resp) && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
+		c.passStream()
 		if no := access.Lapsed(c.ctx); no != nil {
 			return c.refuseLapsed(no)
 		}
 		return nil
 	}
-	c.open(resp)
-	return a.pass()
+	return c.pass()
 }
 
 // open prepares to read the server's answer.
-func (c *call) open(resp *http.Response) {
-	c.in.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, int(c.table.config.DecideWithin))
-	c.in.text = nil
+func (c *call) open() {
+	in := &c.in
+	in.stream = wire.IsEvents(in.resp)
+	in.messages.Reset(in.resp.Body, in.stream, in.resp.ContentLength, int(c.table.config.DecideWithin))
+	in.text, in.wrong, in.resumable, in.rewrite = nil, nil, false, nil
 }
 
-// pass forwards the answer to its end, or returns the failure in it.
-func (a *answer) pass() error {
-	for {
-		part, err := a.in.next()
+// pass passes on the server's answer: a JSON text or an event stream. Progress, logs and questions for the
+// client are forwarded as they arrive. The final message is read up to the decision window: if it ends there,
+// it is either passed on or found to be a failure. A larger one is streamed and checked as it passes.
+func (c *call) pass() error {
+	for c.open(); ; {
+		part, err := c.in.next()
 		if err != nil {
-			return a.ended(err)
+			return c.ended(err)
 		}
-		if !a.stream {
-			a.in.text = part.Data
+		if !c.in.stream {
+			c.in.text = part.Data
 		}
-		a.resumable = a.resumable || len(part.ID) > 0 || part.Retry >= 0
-		if done, err := a.take(part); done || err != nil {
+		c.in.noteResumption(part)
+		if done, err := c.take(part); done || err != nil {
 			return err
 		}
 	}
 }
 
 // take handles a message, or the first piece of one, and reports whether it ends the answer.
-func (a *answer) take(part *wire.Part) (done bool, err error) {
+func (c *call) take(part *wire.Part) (done bool, err error) {
 	switch {
 	case part.Other:
-		a.forward(a.resp, a.spoken(&part.Event, part.Raw))
+		c.forward(c.spoken(&part.Event, part.Raw))
 		return false, nil
 	case part.Err != nil:
-		return true, a.bad(a.resp, part.Err)
+		return true, c.bad(part.Err)
 	case !part.Complete:
-		return a.takeLarge(part)
+		return c.takeLarge(part)
 	}
-	return a.takeWhole(&part.Event)
+	return c.takeWhole(&part.Event)
 }
 
 // takeWhole handles a message that arrived complete.
-func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
-	switch signs := a.in.signs; {
-	case a.stream && signs.Message() != wire.Response:
-		a.notice(signs)
-		a.forward(a.resp, a.spoken(event, event.Raw))
+func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
+	switch signs := c.in.signs; {
+	case c.in.stream && signs.Message() != wire.Response:
+		c.notice(signs)
+		c.forward(c.spoken(event, event.Raw))
 		return false, nil
-	case a.stream && !signs.ID.Equal(a.sentID()):
-		a.wrong = errWrongID // nor the client's: it is dropped
+	case c.in.stream && !signs.ID.Equal(c.sentID()):
+		c.in.wrong = errWrongID // nor the client's: it is dropped
 		return false, nil
 	case !isWhole(signs):
-		return true, a.bad(a.resp, errNoMessage)
-	case !signs.ID.Equal(a.sentID()):
-		return true, a.bad(a.resp, errWrongID)
-	case a.tooMuch(int64(len(event.Data))):
-		return true, a.tooLarge(a.resp)
+		return true, c.bad(errNoMessage)
+	case !signs.ID.Equal(c.sentID()):
+		return true, c.bad(errWrongID)
+	case c.tooMuch(int64(len(event.Data))):
+		return true, c.tooLarge()
 	}
-	if a.stream {
-		a.in.rest = a.resp
+	if c.in.stream {
+		c.in.goesOn = true
 	}
-	if f := a.judge(event.Data); f != nil {
-		return true, a.aboutAccount(f)
+	if f := c.judge(event.Data); f != nil {
+		return true, c.aboutAccount(f)
 	}
-	text := a.passed(event.Data)
-	if !a.stream {
-		a.openSession(a.resp)
-		a.reply.copyHeader(a.resp.Header)
-		a.reply.send(http.StatusOK, text)
+	text := c.passed(event.Data)
+	if !c.in.stream {
+		c.openSession()
+		c.reply.copyHeader(c.in.resp.Header)
+		c.reply.send(http.StatusOK, text)
 		return true, nil
 	}
 	raw := wire.WithoutComments(event.Raw)
 	if !bytes.Equal(text, event.Data) {
 		raw = event.With(text)
 	}
-	a.forward(a.resp, raw)
+	c.forward(raw)
 	return true, nil
 }
 
@@ -187,99 +185,99 @@ func (c *call) asked(id wire.ID) {
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
 // it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
-func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
-	if a.stream && a.unspeakable() {
-		return a.dropRest()
+func (c *call) takeLarge(first *wire.Part) (done bool, err error) {
+	if c.in.stream && c.unspeakable() {
+		return c.dropRest()
 	}
-	if a.beginsFailed(first.Data) || a.filters() && a.in.signs.MethodAt.IsZero() {
-		return true, a.collect(first)
+	if c.beginsFailed(first.Data) || c.filters() && c.in.signs.MethodAt.IsZero() {
+		return true, c.collect(first)
 	}
-	isAnswer, size, second := true, max(int64(len(first.Data)), a.resp.ContentLength), (*wire.Part)(nil)
-	if a.stream { // it may end here: then nothing of it is sent
-		isAnswer, size = a.in.signs.MethodAt.IsZero(), int64(len(first.Data))
+	isAnswer, size, second := true, max(int64(len(first.Data)), c.in.resp.ContentLength), (*wire.Part)(nil)
+	if c.in.stream { // it may end here: then nothing of it is sent
+		isAnswer, size = c.in.signs.MethodAt.IsZero(), int64(len(first.Data))
 		kept := *first
 		kept.Raw, kept.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
 		first = &kept
-		if second, err = a.in.next(); err != nil {
-			a.resumable = false
-			return true, a.ended(err)
+		if second, err = c.in.next(); err != nil {
+			c.in.resumable = false
+			return true, c.ended(err)
 		}
 	}
-	switch signs := a.in.signs; {
+	switch signs := c.in.signs; {
 	case !isAnswer:
-	case a.tooMuch(size):
-		return true, a.tooLarge(a.resp)
-	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.sentID()):
-		return true, a.bad(a.resp, errWrongID)
-	case a.in.id != nil || a.forged():
-		a.rewrite = new(wire.Rewriter)
-		a.rewrite.Renumber(a.in.id, a.req.msg.ID, a.forged())
+	case c.tooMuch(size):
+		return true, c.tooLarge()
+	case !signs.IDAt.IsZero() && !signs.ID.Equal(c.sentID()):
+		return true, c.bad(errWrongID)
+	case c.in.id != nil || c.forged():
+		c.in.rewrite = new(wire.Rewriter)
+		c.in.rewrite.Renumber(c.in.id, c.req.msg.ID, c.forged())
 	}
-	a.put(&first.Event)
-	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
+	c.put(&first.Event)
+	return isAnswer, c.flow(second, int64(len(first.Data)), isAnswer)
 }
 
 // flow forwards a large message from its second piece on; total is the number of bytes before that.
-func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
+func (c *call) flow(piece *wire.Part, total int64, isAnswer bool) error {
 	for ; ; piece = nil {
 		if piece == nil {
 			var err error
-			if piece, err = a.in.next(); err != nil {
-				return a.breakOff(a.to.broken(a.ctx, err))
+			if piece, err = c.in.next(); err != nil {
+				return c.breakOff(c.to.broken(c.ctx, err))
 			}
 		}
 		total += int64(len(piece.Data))
-		if err := a.check(piece, total); err != nil && isAnswer {
-			return a.breakOff(err)
+		if err := c.check(piece, total); err != nil && isAnswer {
+			return c.breakOff(err)
 		}
-		a.deadline.Alive()
-		switch a.put(&piece.Event); {
-		case a.reply.gone:
+		c.deadline.Alive()
+		switch c.put(&piece.Event); {
+		case c.reply.gone:
 			return nil
 		case !piece.Complete:
 			continue
 		case !isAnswer:
 			return nil
 		}
-		if err := a.flaw(piece); err != nil {
-			return a.breakOff(err)
+		if err := c.flaw(piece); err != nil {
+			return c.breakOff(err)
 		}
-		if a.stream {
-			a.in.rest = a.resp
+		if c.in.stream {
+			c.in.goesOn = true
 		}
-		a.late()
+		c.late()
 		return nil
 	}
 }
 
 // put forwards a piece of a large message.
-func (a *answer) put(piece *wire.Event) {
+func (c *call) put(piece *wire.Event) {
 	switch {
-	case a.stream && a.rewrite != nil:
-		a.forward(a.resp, a.rewrite.AppendEvent(nil, piece))
-	case a.stream:
-		a.forward(a.resp, piece.Raw)
-	case a.rewrite != nil: // it changes the length
-		if !a.reply.started {
-			a.head(a.resp)
+	case c.in.stream && c.in.rewrite != nil:
+		c.forward(c.in.rewrite.AppendEvent(nil, piece))
+	case c.in.stream:
+		c.forward(piece.Raw)
+	case c.in.rewrite != nil: // it changes the length
+		if !c.reply.started {
+			c.head()
 		}
-		_ = a.reply.put(a.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // the reply knows
+		_ = c.reply.put(c.in.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // the reply knows
 	default:
-		if !a.reply.started {
-			a.begin(a.resp)
+		if !c.reply.started {
+			c.begin()
 		}
-		_ = a.reply.put(piece.Data) // the reply knows
+		_ = c.reply.put(piece.Data) // the reply knows
 	}
 }
 
 // check examines what has been read so far of a message that is being streamed.
-func (a *answer) check(piece *wire.Part, total int64) error {
-	switch signs := a.in.signs; {
-	case a.tooMuch(total):
+func (c *call) check(piece *wire.Part, total int64) error {
+	switch signs := c.in.signs; {
+	case c.tooMuch(total):
 		return errTooLarge
 	case piece.Err != nil:
 		return piece.Err
-	case len(signs.ID) > 0 && !signs.ID.Equal(a.sentID()):
+	case len(signs.ID) > 0 && !signs.ID.Equal(c.sentID()):
 		return errWrongID
 	default:
 		return nil
@@ -287,12 +285,12 @@ func (a *answer) check(piece *wire.Part, total int64) error {
 }
 
 // dropRest reads an event to its end and forwards nothing.
-func (a *answer) dropRest() (done bool, err error) {
+func (c *call) dropRest() (done bool, err error) {
 	for {
-		part, err := a.in.next()
+		part, err := c.in.next()
 		switch {
 		case err != nil:
-			return true, a.ended(err)
+			return true, c.ended(err)
 		case part.Complete:
 			return false, nil
 		}
@@ -301,18 +299,18 @@ func (a *answer) dropRest() (done bool, err error) {
 
 // ended handles an answer that ends before the final message. A legacy server may close a stream on purpose:
 // its client resumes it with a GET.
-func (a *answer) ended(err error) error {
+func (c *call) ended(err error) error {
 	clean := errors.Is(err, io.EOF)
 	switch {
 	case !clean && !errors.Is(err, wire.ErrUnfinishedEvent):
-		return a.to.broken(a.ctx, err)
-	case a.wrong != nil:
-		return a.bad(a.resp, a.wrong)
-	case clean && a.resumable && a.req.era == wire.Legacy && a.in.id == nil: // otherwise the client would not know about the answer
-		a.startEvents(a.resp)
+		return c.to.broken(c.ctx, err)
+	case c.in.wrong != nil:
+		return c.bad(c.in.wrong)
+	case clean && c.in.resumable && c.req.era == wire.Legacy && c.in.id == nil: // otherwise the client would not know about the answer
+		c.startEvents()
 		return nil
 	default:
-		return a.bad(a.resp, errNoMessage).WithMessage("%s ended its answer without a result.", a.to.Title)
+		return c.bad(errNoMessage).WithMessage("%s ended its answer without a result.", c.to.Title)
 	}
 }
 
@@ -323,10 +321,11 @@ var (
 )
 
 // bad is the failure for an answer that breaks the protocol.
-func (c *call) bad(resp *http.Response, err error) *recourse.Error {
+func (c *call) bad(err error) *recourse.Error {
+	header := c.in.resp.Header
 	text := observe.Beginning(string(c.in.text))
-	return c.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
-		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)})
+	return c.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, header.Get("Content-Type"), text)).
+		WithUpstream(recourse.Upstream{RequestID: header.Get(wire.HeaderRequestID)})
 }
 
 // isWhole reports whether a message is a response that no client can mistake for anything else.
@@ -340,8 +339,8 @@ func (c *call) tooMuch(size int64) bool {
 	return limit > 0 && size > limit
 }
 
-func (c *call) tooLarge(resp *http.Response) *recourse.Error {
-	return c.bad(resp, errTooLarge).
+func (c *call) tooLarge() *recourse.Error {
+	return c.bad(errTooLarge).
 		WithMessage("%s sent an answer larger than the %s allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
@@ -401,8 +400,8 @@ func (c *call) closeAnswer() {
 		c.in.release()
 		c.in.release = nil
 	}
-	if c.in.rest != nil {
-		c.in.messages.Drain(c.in.rest)
-		c.in.rest = nil
+	if c.in.goesOn {
+		c.in.messages.Drain(c.in.resp)
+		c.in.goesOn = false
 	}
 }

@@ -116,22 +116,22 @@ func statusOf(method string, e *recourse.Error) int {
 }
 
 // handedOver handles the answer to a message that has none of its own.
-func (c *call) handedOver(resp *http.Response) error {
-	method := c.req.http.Method
+func (c *call) handedOver() error {
+	method, resp := c.req.http.Method, c.in.resp
 	switch {
 	case method == http.MethodGet && wire.IsEvents(resp):
-		c.passStream(resp) // its end is not a failure: the client opens it again
+		c.passStream() // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
-		c.passMethods(resp)
+		c.passMethods()
 	case resp.StatusCode >= http.StatusMultipleChoices:
-		return c.refusal(resp)
+		return c.refusal()
 	default:
-		c.passOn(resp)
+		c.passOn()
 	}
 	return nil
 }
@@ -139,12 +139,13 @@ func (c *call) handedOver(resp *http.Response) error {
 // passMethods tells the client which HTTP methods the server accepts. It is not a failure: it is how clients
 // find out that there is no stream to listen to. An answer without a message gets one, since some clients
 // would otherwise try an older transport.
-func (c *call) passMethods(resp *http.Response) {
+func (c *call) passMethods() {
+	resp := c.in.resp
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		c.passOn(resp)
+		c.passOn()
 		return
 	}
 	allow := resp.Header["Allow"]
@@ -154,9 +155,9 @@ func (c *call) passMethods(resp *http.Response) {
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
-func (c *call) passStream(resp *http.Response) {
+func (c *call) passStream() {
 	dropped := false
-	c.stream(resp, func(part *wire.Part) []byte {
+	c.stream(func(part *wire.Part) []byte {
 		if part.First {
 			dropped = !part.Complete && !part.Other && c.unspeakable()
 		}
@@ -179,12 +180,13 @@ func (c *call) passStream(resp *http.Response) {
 
 // stream passes on a stream without an end of its own, each part as spoken returns it, until either side or
 // the gateway ends it. Once it has begun, it has no deadline.
-func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
+func (c *call) stream(spoken func(*wire.Part) []byte) {
 	c.deadline.Stop()
-	release := context.AfterFunc(c.to.Streams, func() { _ = resp.Body.Close() }) // ends the reading
+	body := c.in.resp.Body
+	release := context.AfterFunc(c.to.Streams, func() { _ = body.Close() }) // ends the reading
 	defer release()
 	c.leave()
-	c.startEvents(resp)
+	c.startEvents()
 	c.reply.flush()
 	var of *session.Session
 	if c.req.http.Method == http.MethodGet {
@@ -192,7 +194,7 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 	}
 	listener := of.Listen(c.reply.tell)
 	defer listener.Close()
-	for c.open(resp); ; {
+	for c.open(); ; {
 		part, err := c.in.next()
 		if err != nil {
 			return
@@ -202,7 +204,7 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 			c.to.Lists.Changed(asking{c}.Key())
 		}
 		if raw := spoken(part); raw != nil {
-			c.forward(resp, raw)
+			c.forward(raw)
 		}
 		if part.Complete {
 			listener.End()

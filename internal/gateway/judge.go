@@ -93,14 +93,15 @@ func (c *call) late() {
 const maxErrorBody = 64 << 10
 
 // refusal handles an answer whose HTTP status is not 200.
-func (c *call) refusal(resp *http.Response) error {
+func (c *call) refusal() error {
+	resp := c.in.resp
 	refused, narrowed := c.refusesAccount(resp.StatusCode, resp.Header)
 	if narrowed != nil {
 		return settled(narrowed)
 	}
 	if c.passesAuth(resp.StatusCode) {
-		body, e := c.refusedCredentials(resp)
-		return &failure{e: e, text: body, resp: resp}
+		body, e := c.refusedCredentials()
+		return &failure{e: e, text: body, passed: true}
 	}
 	within := c.table.config.DecideWithin
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // if reading fails, the status still counts
@@ -138,7 +139,8 @@ const notedAuth = "passed on under its own status"
 
 // refusedCredentials reads the refusal of the client's own credentials, which is passed on unchanged,
 // including the challenge.
-func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse.Error) {
+func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
+	resp := c.in.resp
 	c.out.reason = "the server refused the client's own credentials"
 	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 	return body, c.to.reader.Forwarded(resp.StatusCode, resp.Header, body)
@@ -219,33 +221,33 @@ func (c *call) beginsFailed(text []byte) bool {
 
 // collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
 // or as much of it as was read.
-func (a *answer) collect(first *wire.Part) error {
-	release, err := a.g.holdLarge(a.ctx)
+func (c *call) collect(first *wire.Part) error {
+	release, err := c.g.holdLarge(c.ctx)
 	if err != nil {
-		return a.to.broken(a.ctx, err)
+		return c.to.broken(c.ctx, err)
 	}
-	a.in.release = release
+	c.in.release = release
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
 	for !event.Complete {
-		if most := int(a.maxFailure()); len(event.Data) > most {
-			return a.cutOff(event.Data[:most])
+		if most := int(c.maxFailure()); len(event.Data) > most {
+			return c.cutOff(event.Data[:most])
 		}
-		piece, err := a.in.next()
+		piece, err := c.in.next()
 		switch {
 		case err != nil:
-			a.resumable = false
-			return a.ended(err)
+			c.in.resumable = false
+			return c.ended(err)
 		case piece.Err != nil:
-			return a.bad(a.resp, piece.Err)
+			return c.bad(piece.Err)
 		}
-		a.deadline.Alive()
+		c.deadline.Alive()
 		event.Data = append(event.Data, piece.Data...)
 		event.Complete = piece.Complete
 	}
-	if a.stream {
+	if c.in.stream {
 		event.Raw = event.With(event.Data)
 	}
-	_, err = a.takeWhole(event)
+	_, err = c.takeWhole(event)
 	return err
 }
 
@@ -255,22 +257,22 @@ func (c *call) maxFailure() strictyaml.Size {
 }
 
 // cutOff handles a failure larger than max_failure that begins with text.
-func (a *answer) cutOff(text []byte) error {
-	if a.tooMuch(max(int64(len(text)), a.resp.ContentLength)) {
-		return a.tooLarge(a.resp)
+func (c *call) cutOff(text []byte) error {
+	if c.tooMuch(max(int64(len(text)), c.in.resp.ContentLength)) {
+		return c.tooLarge()
 	}
 	text = json.Complete(wholeWords(text))
-	if err := a.in.rescan(text); err != nil {
-		return a.bad(a.resp, err)
+	if err := c.in.rescan(text); err != nil {
+		return c.bad(err)
 	}
-	if signs := a.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(a.sentID()) {
-		return a.bad(a.resp, errWrongID)
+	if signs := c.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(c.sentID()) {
+		return c.bad(errWrongID)
 	}
-	a.in.cut = a.maxFailure().String()
-	if f := a.judge(text); f != nil {
+	c.in.cut = c.maxFailure().String()
+	if f := c.judge(text); f != nil {
 		return f
 	}
-	return a.bad(a.resp, errNoMessage) // the rest turned it into something else
+	return c.bad(errNoMessage) // the rest turned it into something else
 }
 
 // wholeWords returns a truncated JSON text without its last word: half a credential would not be recognised

@@ -199,22 +199,22 @@ type relaying struct{ enforcing }
 
 func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }
 
-func (relaying) answer(c *call, resp *http.Response) error {
+func (relaying) answer(c *call) error {
 	if c.outer == nil || !c.outer.relayed.Load() || !c.req.asks() {
-		return enforcing{}.answer(c, resp)
+		return enforcing{}.answer(c)
 	}
 	if c.outer.free.Load() {
 		c.giveBack()
 	}
-	if c.begin(resp); wire.IsEvents(resp) {
+	if c.begin(); wire.IsEvents(c.in.resp) {
 		c.reply.events = true
 		c.reply.flush()
 	}
 	size := relayed
-	if n := resp.ContentLength; n > 0 && n < int64(size) {
+	if n := c.in.resp.ContentLength; n > 0 && n < int64(size) {
 		size = int(n) + 1 // one more, to see the end
 	}
-	c.reply.pour(resp.Body, size, c.deadline.Alive)
+	c.reply.pour(c.in.resp.Body, size, c.deadline.Alive)
 	return nil
 }
 

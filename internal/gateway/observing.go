@@ -36,68 +36,69 @@ func (observing) passes(name string) bool { return !keptBack[name] || enforcing{
 
 func (observing) holds() bool { return false }
 
-func (observing) answer(c *call, resp *http.Response) error {
-	method, status := c.req.http.Method, resp.StatusCode
-	streams := wire.IsEvents(resp)
+func (observing) answer(c *call) error {
+	method, status := c.req.http.Method, c.in.resp.StatusCode
+	streams := wire.IsEvents(c.in.resp)
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
-		c.stream(resp, func(part *wire.Part) []byte { return part.Raw })
+		c.stream(func(part *wire.Part) []byte { return part.Raw })
 	case status == http.StatusOK && c.req.asks():
-		return c.watchAnswer(resp)
+		return c.watchAnswer()
 	case c.passesAuth(status):
-		body, e := c.refusedCredentials(resp)
-		c.passWith(resp, body)
+		body, e := c.refusedCredentials()
+		c.passWith(body)
 		c.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
-		return c.watchRefusal(resp)
+		return c.watchRefusal()
 	default:
-		c.passOn(resp)
+		c.passOn()
 	}
 	return nil
 }
 
 // watchRefusal passes on an answer whose status is not 200.
-func (c *call) watchRefusal(resp *http.Response) error {
+func (c *call) watchRefusal() error {
+	resp := c.in.resp
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
 	c.observe(c.refusedFor(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
-	c.passWith(resp, body)
+	c.passWith(body)
 	return nil
 }
 
 // passWith passes on an answer whose beginning has already been read.
-func (c *call) passWith(resp *http.Response, body []byte) {
-	c.begin(resp)
-	c.reply.pour(io.MultiReader(bytes.NewReader(body), resp.Body), copied, func() {})
+func (c *call) passWith(body []byte) {
+	c.begin()
+	c.reply.pour(io.MultiReader(bytes.NewReader(body), c.in.resp.Body), copied, func() {})
 }
 
 // watchAnswer passes on an answer with status 200.
-func (c *call) watchAnswer(resp *http.Response) error {
-	stream, answered, resumable := wire.IsEvents(resp), false, false
-	for c.open(resp); ; {
+func (c *call) watchAnswer() error {
+	answered := false
+	for c.open(); ; {
 		part, err := c.in.next()
 		if part != nil {
-			c.show(resp, part.Raw, stream)
+			c.show(part.Raw)
 		}
 		switch {
 		case c.reply.gone:
 			return nil
 		case err != nil:
-			return c.watchedAll(resp, err, answered, stream && resumable)
+			return c.watchedAll(err, answered)
 		}
-		resumable = resumable || len(part.ID) > 0 || part.Retry >= 0
+		c.in.noteResumption(part)
 		if !part.First || !part.Complete {
 			c.deadline.Alive()
 		}
 		switch {
 		case part.Other, !part.Complete:
 			continue
-		case stream && part.First && part.Kind != wire.Response:
+		case c.in.stream && part.First && part.Kind != wire.Response:
 			c.notice(part.Signs)
 			continue
-		case stream && !part.First && !part.Signs.MethodAt.IsZero():
+		case c.in.stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
 		case part.First:
 			c.watch(part)
@@ -109,29 +110,29 @@ func (c *call) watchAnswer(resp *http.Response) error {
 }
 
 // show sends a part of an answer unchanged.
-func (c *call) show(resp *http.Response, raw []byte, stream bool) {
-	if stream {
-		c.forward(resp, raw)
+func (c *call) show(raw []byte) {
+	if c.in.stream {
+		c.forward(raw)
 		return
 	}
 	if !c.reply.started {
-		c.begin(resp)
+		c.begin()
 	}
 	_ = c.reply.put(raw) // the reply knows
 }
 
 // watchedAll handles the end of an answer that was passed on.
-func (c *call) watchedAll(resp *http.Response, err error, answered, resumable bool) error {
+func (c *call) watchedAll(err error, answered bool) error {
 	clean := errors.Is(err, io.EOF)
-	if wire.IsEvents(resp) {
-		c.startEvents(resp)
+	if c.in.stream {
+		c.startEvents()
 	}
 	switch {
 	case answered && !clean:
 		c.reply.abort()
-	case answered, clean && resumable && c.req.era == wire.Legacy:
+	case answered, clean && c.in.stream && c.in.resumable && c.req.era == wire.Legacy:
 	case clean, errors.Is(err, wire.ErrUnfinishedEvent):
-		c.observe(c.bad(resp, errNoMessage).WithMessage("%s ended its answer without a result.", c.to.Title))
+		c.observe(c.bad(errNoMessage).WithMessage("%s ended its answer without a result.", c.to.Title))
 	default:
 		return c.breakOff(c.to.broken(c.ctx, err))
 	}

@@ -29,7 +29,7 @@ type reply struct {
 // A manner is how an endpoint replies: in its contract's form, or only observing.
 type manner interface {
 	// answer handles the server's answer.
-	answer(c *call, resp *http.Response) error
+	answer(c *call) error
 	// object handles what the gateway itself finds wrong with a call. If it returns no error, the call
 	// continues.
 	object(c *call, e *recourse.Error) error
@@ -146,36 +146,36 @@ var passedBack = map[string]bool{
 }
 
 // begin sends the status and headers of a server's answer that is passed on unchanged.
-func (c *call) begin(resp *http.Response) {
-	if resp.ContentLength > 0 {
-		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+func (c *call) begin() {
+	if size := c.in.resp.ContentLength; size > 0 {
+		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(size, 10)}
 	}
-	c.head(resp)
+	c.head()
 }
 
 // head sends the status and headers of an answer whose length may change on the way.
-func (c *call) head(resp *http.Response) {
-	c.openSession(resp)
-	c.reply.copyHeader(resp.Header)
-	c.reply.begin(resp.StatusCode)
+func (c *call) head() {
+	c.openSession()
+	c.reply.copyHeader(c.in.resp.Header)
+	c.reply.begin(c.in.resp.StatusCode)
 }
 
 // passOn sends an answer to the client unchanged.
-func (c *call) passOn(resp *http.Response) {
-	c.begin(resp)
-	c.reply.pour(resp.Body, copied, func() {})
+func (c *call) passOn() {
+	c.begin()
+	c.reply.pour(c.in.resp.Body, copied, func() {})
 }
 
 // forward sends a part of a stream at once.
-func (c *call) forward(resp *http.Response, raw []byte) {
-	c.startEvents(resp)
+func (c *call) forward(raw []byte) {
+	c.startEvents()
 	_ = c.reply.put(raw) // the client has gone: the context says so
 	c.reply.flush()
 }
 
-func (c *call) startEvents(resp *http.Response) {
+func (c *call) startEvents() {
 	if !c.reply.started {
-		c.head(resp)
+		c.head()
 		c.reply.events = true
 	}
 }

@@ -62,8 +62,9 @@ func send(c *call, _ next) error {
 		return e
 	}
 	c.out.last.answered, c.out.last.Status = resp.StatusCode == http.StatusOK, resp.StatusCode
-	err = c.reply.manner.answer(c, resp)
-	if c.in.rest == nil {
+	c.in.resp = resp
+	err = c.reply.manner.answer(c)
+	if !c.in.goesOn {
 		_ = resp.Body.Close() // its answer is known
 	}
 	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped

@@ -49,11 +49,11 @@ func (c *call) sessions() session.Scope {
 }
 
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
-func (c *call) openSession(resp *http.Response) {
+func (c *call) openSession() {
 	if c.req.msg.Method != wire.MethodInitialize || c.session != nil {
 		return
 	}
-	if id := resp.Header.Get(wire.HeaderSession); id != "" {
+	if id := c.in.resp.Header.Get(wire.HeaderSession); id != "" {
 		scope := c.sessions()
 		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.keptHeader()})
 		c.reply.header()[wire.HeaderSession] = []string{c.session.ID}

@@ -38,7 +38,7 @@ type failure struct {
 	id, rpc wire.Span // in the text
 	cut     bool      // it is incomplete
 
-	resp *http.Response // an HTTP answer, passed on with its own status and text
+	passed bool // the text is that of an HTTP answer, passed on with its own status
 
 	ofCaller bool // the caller is not let in; contracts with codes for tools say nothing about that
 
@@ -96,7 +96,7 @@ func translate(c *call, next next) error {
 		c.reply.abort()
 	case f.refusal:
 		c.writeRefusal(f)
-	case f.resp != nil:
+	case f.passed:
 		c.passRefusal(f)
 	case f.text != nil:
 		c.passRPCError(f)
@@ -201,10 +201,9 @@ func (c *call) passRPCError(f *failure) {
 // challenge.
 func (c *call) passRefusal(f *failure) {
 	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
-	c.out.form = strconv.Itoa(f.resp.StatusCode)
+	c.out.form = strconv.Itoa(c.in.resp.StatusCode)
 	body := masking.Body(c.masker(), f.text)
-	f.resp.ContentLength = int64(len(body))
-	c.head(f.resp)
+	c.head()
 	_ = c.reply.put(body)
 }
 
