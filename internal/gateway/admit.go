@@ -17,7 +17,7 @@ const bodyTimeout = 60 * time.Second
 
 // admit decides whether the request is for a server at all, by its path, its Host and Origin, and its method.
 func admit(c *call, next next) error {
-	c.hurry(c.out.began.Add(bodyTimeout))
+	c.hurry(c.out.Began.Add(bodyTimeout))
 	if !c.enter() {
 		if done, err := c.describe(); done {
 			return err

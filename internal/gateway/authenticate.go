@@ -58,14 +58,14 @@ func authenticate(c *call, next next) error {
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
 	if c.who = c.caller(&who); who.Known() {
-		c.recheck.Start(c.req.http, c.out.began, c.on)
+		c.recheck.Start(c.req.http, c.out.Began, c.on)
 	}
 	return next(c)
 }
 
 // verify finds out who calls according to the endpoint's access, or refuses the request.
 func (c *call) verify() (authn.Identity, error) {
-	r, now := c.req.http, c.out.began
+	r, now := c.req.http, c.out.Began
 	address := c.table.proxies.Client(r)
 	if wait := c.table.lockout.Wait(address, now); wait > 0 {
 		c.reply.header()["Retry-After"] = []string{limits.Seconds(wait)}
@@ -126,11 +126,11 @@ func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 // again. A call that may have changed something must not be repeated automatically: its client learns about
 // the credentials with the next call.
 func (c *call) refuseLapsed(no *auth.Refusal) *failure {
-	if !c.reply.started && c.member == nil && (c.out.attempts == 0 || c.rule.nature == retry.Reads) {
+	if !c.reply.started && c.member == nil && (c.out.counted == 0 || c.rule.nature == retry.Reads) {
 		return c.refuseAccess(no)
 	}
 	e := no.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
-	if c.out.attempts > 0 && c.rule.nature != retry.Reads {
+	if c.out.counted > 0 && c.rule.nature != retry.Reads {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}
 	return &failure{e: e, at: contract.AtSession}

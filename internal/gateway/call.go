@@ -48,9 +48,8 @@ type call struct {
 	outer  *outer  // at an endpoint with several servers, for nested calls
 	member *member // for a nested call, its server
 
-	told observe.Outcome // passed to observers
-	mask *redact.Masker  // created for the first failure, see [call.masker]
-	held bool            // the target is held
+	mask *redact.Masker // created for the first failure, see [call.masker]
+	held bool           // the target is held
 }
 
 // A request is what a client sent. It does not change after receive.
@@ -141,7 +140,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, std
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id, c.req.stdio = r, id, stdio
 	c.reply.w, c.reply.manner = w, enforcing{}
-	c.out.began = time.Now()
+	c.out.Began = time.Now()
 	return c
 }
 
@@ -196,15 +195,13 @@ func (c *call) release() {
 
 // forget resets c for another request: only its memory is kept.
 func (c *call) forget() {
-	clear(c.out.tries)
-	clear(c.told.Attempts)
+	clear(c.out.Attempts)
 	c.out.allowance.Clear()
 	*c = call{
 		deadline: c.deadline, recheck: c.recheck,
-		req:  request{msg: c.req.msg},
-		out:  outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
-		in:   inbound{messages: c.in.messages, scan: c.in.scan},
-		told: observe.Outcome{Attempts: c.told.Attempts[:0]},
+		req: request{msg: c.req.msg},
+		out: outcome{Outcome: observe.Outcome{Attempts: c.out.Attempts[:0]}, allowance: c.out.allowance},
+		in:  inbound{messages: c.in.messages, scan: c.in.scan},
 	}
 	c.req.msg.Reset()
 	c.in.scan.Reset()

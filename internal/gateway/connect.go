@@ -139,11 +139,11 @@ func (c *call) showLink(e *recourse.Error) {
 		form = nil
 	}
 	if c.req.era == wire.Modern {
-		c.out.form = wire.InputRequired
+		c.out.Form = wire.InputRequired
 		c.reply.message(http.StatusOK, wire.AppendResult(nil, c.req.msg.ID, c.account.Question(form)))
 		return
 	}
-	c.out.form = strconv.Itoa(wire.CodeURLElicitation)
+	c.out.Form = strconv.Itoa(wire.CodeURLElicitation)
 	c.g.notices.WhenConnected(&c.account, c.session, c.g.background)
 	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), c.account.Elicitation(form))
 	c.reply.message(http.StatusOK, text)

@@ -273,7 +273,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.reply.flush()
 		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
 		o := c.outcome()
-		o.Took = time.Since(c.out.began)
+		o.Took = time.Since(c.out.Began)
 		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may last for hours
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret

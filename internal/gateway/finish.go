@@ -9,27 +9,18 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
-// An outcome is how a call is going, and how it ended. Every call has one.
+// An outcome is how a call is going, and how it ended. Every call has one. Observers are told the exported part
+// of it.
 type outcome struct {
-	began time.Time
-	took  time.Duration
-	end   string // as package observe names it
+	observe.Outcome
 
-	attempts int               // attempts that the server may have acted on
-	sent     int               // attempts of any kind
-	last     attempt           // the last one sent
-	tries    []observe.Attempt // all of them, or the first maxTries
-	wait     time.Duration     // before the next attempt
-	queued   time.Duration     // for a place
-	renewed  bool              // the session was renewed for it
-	reason   string            // why the call was not repeated
-	key      string            // the key by which an HTTP API's provider recognises repetitions
+	counted int           // attempts that the server may have acted on
+	last    attempt       // the last one sent
+	wait    time.Duration // before the next attempt
+	renewed bool          // the session was renewed for it
+	key     string        // the key by which an HTTP API's provider recognises repetitions
 
-	form      string           // the form in which the client got the failure: see [observe.Outcome]
 	allowance limits.Allowance // what the call takes of the limits
-
-	record *recourse.Error   // the failure with its effect, as the client got it; nil: none
-	told   []observe.Failure // all that is known about the failure
 }
 
 // maxTries limits the attempts in an outcome: a stream that is held open makes more.
@@ -51,14 +42,10 @@ type attempt struct {
 
 // finish tells every observer the outcome, once.
 func finish(c *call, next next) error {
-	c.out.end = observe.Failed // about the gateway itself, if a stage panics
+	c.out.End = observe.Failed // about the gateway itself, if a stage panics
 	defer func() {
-		c.out.took = time.Since(c.out.began)
-		if c.relayed() {
-			c.closeAnswer()
-			return
-		}
-		if c.g.observed || c.table.config.AccessLog || len(c.out.told) > 0 { // else the log has nothing to say
+		c.out.Took = time.Since(c.out.Began)
+		if !c.relayed() && (c.g.observed || c.table.config.AccessLog || len(c.out.Failures) > 0) { // else the log has nothing to say
 			o := c.outcome()
 			for _, each := range c.g.observers {
 				each.Ended(o)
@@ -69,19 +56,19 @@ func finish(c *call, next next) error {
 	err := next(c)
 	switch {
 	case c.reply.broken:
-		c.out.end = observe.BrokenOff
+		c.out.End = observe.BrokenOff
 	case c.reply.gone, c.left():
-		c.out.end = observe.Left
-	case c.out.record == nil:
-		c.out.end = observe.Succeeded
+		c.out.End = observe.Left
+	case c.out.Record == nil:
+		c.out.End = observe.Succeeded
 	}
 	return err
 }
 
 // attempt starts another attempt.
 func (o *outcome) attempt() {
-	o.attempts++
-	o.sent++
+	o.counted++
+	o.Sent++
 	o.last = attempt{Attempt: observe.Attempt{Wait: o.wait, Began: time.Now()}}
 	o.wait = 0
 }
@@ -92,28 +79,28 @@ func (o *outcome) ended(e *recourse.Error) {
 	if e != nil {
 		o.last.Failure = e.Kind
 	}
-	if len(o.tries) < maxTries {
-		o.tries = append(o.tries, o.last.Attempt)
+	if len(o.Attempts) < maxTries {
+		o.Attempts = append(o.Attempts, o.last.Attempt)
 	}
 }
 
 // decided records why the call is sent again after the last attempt, and after what wait, or why it is not.
 func (o *outcome) decided(reason string, wait time.Duration) {
 	o.wait = wait
-	if o.sent > 0 && o.sent == len(o.tries) {
-		o.tries[o.sent-1].Reason = reason
+	if o.Sent > 0 && o.Sent == len(o.Attempts) {
+		o.Attempts[o.Sent-1].Reason = reason
 	}
 }
 
 // record stores the failure of the call. note says what is special about it.
 func (c *call) record(e *recourse.Error, note string) {
-	c.out.record = e
-	c.out.told = append(c.out.told, c.failureOf(e, note))
+	c.out.Record = e
+	c.out.Failures = append(c.out.Failures, c.failureOf(e, note))
 }
 
 func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
 	return observe.Failure{
-		Message: "failure", Error: e, Cause: e.Cause(), Note: note, Attempts: c.out.attempts, Reason: c.out.reason,
+		Message: "failure", Error: e, Cause: e.Cause(), Note: note, Attempts: c.out.counted, Reason: c.out.Reason,
 	}
 }
 
@@ -122,19 +109,13 @@ func (g *Gateway) Observe(o observe.Observer) { g.observers, g.observed = append
 
 // outcome returns how the call ended, for observers. It is in the call's own memory.
 func (c *call) outcome() *observe.Outcome {
-	o := &c.told
-	*o = observe.Outcome{
-		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
-		Method: observe.MethodName(c.req.msg.Method), Nature: c.rule.nature, End: c.out.end, Record: c.out.record,
-		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
-		Queued: c.out.queued, Limit: c.out.allowance.Refused,
-		Sent: c.out.sent, Attempts: append(o.Attempts[:0], c.out.tries...), Reason: c.out.reason,
-		Form: c.out.form, Span: c.trace.Span,
-		Name: c.req.msg.Name, Failures: c.out.told, Private: c.private(), Logged: c.table.config.AccessLog,
-		Request: observe.Request{
-			HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta,
-			Bytes: len(c.req.body), Held: cap(c.req.body),
-		},
+	o := &c.out.Outcome
+	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.http.RemoteAddr
+	o.Method, o.Name, o.Nature = observe.MethodName(c.req.msg.Method), c.req.msg.Name, c.rule.nature
+	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
+	o.Private, o.Logged = c.private(), c.table.config.AccessLog
+	o.Request = observe.Request{
+		HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.Name, c.on.contract.Name

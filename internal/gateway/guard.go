@@ -111,7 +111,7 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	c.deadline.Suspend() // the wait has a limit of its own
 	err := b.Enter(c.ctx, rule.Wait)
 	c.deadline.Alive() // the full timeout is for the server
-	c.out.queued += time.Since(began)
+	c.out.Queued += time.Since(began)
 	switch {
 	case err == nil:
 		return nil

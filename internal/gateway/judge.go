@@ -41,7 +41,7 @@ func (c *call) judge(text []byte) *failure {
 	if original != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
 		original = emptyResult
 	}
-	c.out.reason = "the server answered: whether to call again is up to the caller"
+	c.out.Reason = "the server answered: whether to call again is up to the caller"
 	return &failure{e: e, original: original, from: reading.Contract}
 }
 
@@ -141,7 +141,7 @@ const notedAuth = "passed on under its own status"
 // including the challenge.
 func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 	resp := c.in.resp
-	c.out.reason = "the server refused the client's own credentials"
+	c.out.Reason = "the server refused the client's own credentials"
 	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 	return body, c.to.reader.Forwarded(resp.StatusCode, resp.Header, body)
 }

@@ -279,7 +279,7 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var c *call
-	h := many.NewHop(cancel, func() *recourse.Error { return c.out.record })
+	h := many.NewHop(cancel, func() *recourse.Error { return c.out.Record })
 	c, err := m.call(ctx, of, r, h)
 	if err != nil {
 		cancel()
@@ -371,7 +371,7 @@ func (o *outer) at(c *call) caller {
 }
 
 // relayed reports whether a server's own call has ended this one, and has been reported.
-func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.record == nil }
+func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.Record == nil }
 
 // offered tells the contract the names by which the client of a nested call knows the server's tools.
 func (c *call) offered(call *contract.Call) {

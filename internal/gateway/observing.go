@@ -146,10 +146,10 @@ func (c *call) observe(e *recourse.Error) {
 	}
 	e = c.settle(e)
 	after := c.on.contract.Write(e, c.contractCall(e, c.protocolStatus(e.Kind)))
-	c.out.record, c.out.reason = after.Record, "failures are only observed"
-	c.out.told = append(c.out.told, observe.Failure{
-		Message: "observed", Error: after.Record, Note: "passed on as it came", Attempts: c.out.attempts,
-		Reason: c.out.reason, Before: e.Cause(), After: errors.New(observe.Shown(after)),
+	c.out.Record, c.out.Reason = after.Record, "failures are only observed"
+	c.out.Failures = append(c.out.Failures, observe.Failure{
+		Message: "observed", Error: after.Record, Note: "passed on as it came", Attempts: c.out.counted,
+		Reason: c.out.Reason, Before: e.Cause(), After: errors.New(observe.Shown(after)),
 	})
 }
 

@@ -27,7 +27,7 @@ func repeat(c *call, next next) error {
 		case !again:
 			return err
 		case before != nil && errors.Is(e.Cause(), errHeldBack): // of a repetition
-			c.out.reason = reasonHeldBack
+			c.out.Reason = reasonHeldBack
 			return settled(before.WithRetryAfter(max(before.RetryAfter, e.RetryAfter)))
 		}
 		if c.out.last.refused {
@@ -35,14 +35,14 @@ func repeat(c *call, next next) error {
 			if !again {
 				return settled(refusal.WithEffect(c.effect(e)))
 			}
-			c.out.attempts-- // the server did nothing
+			c.out.counted-- // the server did nothing
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
 		}
 		if c.out.last.lost && !c.reply.started {
 			if e = c.regain(e, renewed); e == nil {
 				renewed = true
-				c.out.attempts-- // the server did nothing
+				c.out.counted-- // the server did nothing
 				c.out.decided("the server had lost the session, and did nothing with the call", 0)
 				continue
 			}
@@ -52,17 +52,17 @@ func repeat(c *call, next next) error {
 			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but an earlier one may have
 		}
 		before = e
-		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.Left())
-		c.out.reason = decision.Reason
+		decision := c.to.policy.Decide(e, c.rule.nature, c.out.counted, c.deadline.Left())
+		c.out.Reason = decision.Reason
 		if decision.Repeat {
-			c.out.reason = c.final(e)
+			c.out.Reason = c.final(e)
 		}
-		c.out.decided(cmp.Or(c.out.reason, decision.Reason), decision.Wait)
+		c.out.decided(cmp.Or(c.out.Reason, decision.Reason), decision.Wait)
 		switch {
-		case !decision.Repeat, c.out.reason != "":
+		case !decision.Repeat, c.out.Reason != "":
 			return settled(e)
 		case !pause.For(c.ctx, decision.Wait):
-			c.out.reason = "the call ended before the wait did"
+			c.out.Reason = "the call ended before the wait did"
 			return settled(e)
 		}
 		// A session that died with its program may be renewed once more.

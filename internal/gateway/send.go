@@ -228,11 +228,11 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 		winner, loser = two, one
 	}
 	if winner.Answered {
-		c.out.tries = append(c.out.tries, loser.ended(true))
+		c.out.Attempts = append(c.out.Attempts, loser.ended(true))
 		c.outrun(loser, leave)
 	} else { // only the other one is left
 		winner, loser = loser, winner
-		c.out.tries = append(c.out.tries, loser.ended(false))
+		c.out.Attempts = append(c.out.Attempts, loser.ended(false))
 		winner.tried.outlived = c.verdictOf(c.endOf(loser))
 		loser.Drop()
 		winner.Wait()

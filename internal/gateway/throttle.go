@@ -63,7 +63,7 @@ func (c *call) isFree(err error) bool {
 		return false
 	}
 	class := e.Kind.Class()
-	return c.out.sent == 0 || class == recourse.ClassInput || class == recourse.ClassProtocol
+	return c.out.Sent == 0 || class == recourse.ClassInput || class == recourse.ClassProtocol
 }
 
 // giveBack takes the call out of all windows, once.
@@ -113,7 +113,7 @@ func (c limited) Waits() (waited func()) {
 	c.deadline.Suspend()
 	return func() {
 		c.deadline.Alive()
-		c.out.queued += time.Since(began)
+		c.out.Queued += time.Since(began)
 	}
 }
 

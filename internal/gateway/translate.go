@@ -157,14 +157,14 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	status := answer.Status
 	switch answer.Surface {
 	case contract.SurfaceHTTP:
-		c.out.form = strconv.Itoa(status)
+		c.out.Form = strconv.Itoa(status)
 		maps.Copy(c.reply.header(), answer.Header)
 		c.reply.send(status, answer.Body)
 	case contract.SurfaceResult:
-		c.out.form = formResult
+		c.out.Form = formResult
 		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
-		c.out.form = strconv.Itoa(answer.Code)
+		c.out.Form = strconv.Itoa(answer.Code)
 		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.Code, answer.Message, answer.Data))
 	}
 }
@@ -181,7 +181,7 @@ func (c *call) passRPCError(f *failure) {
 	if err != nil {
 		code = wire.CodeInternalError
 	}
-	c.out.form = strconv.Itoa(code)
+	c.out.Form = strconv.Itoa(code)
 	if f.cut {
 		form, err := record.MarshalJSON()
 		if err != nil {
@@ -201,7 +201,7 @@ func (c *call) passRPCError(f *failure) {
 // challenge.
 func (c *call) passRefusal(f *failure) {
 	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
-	c.out.form = strconv.Itoa(c.in.resp.StatusCode)
+	c.out.Form = strconv.Itoa(c.in.resp.StatusCode)
 	body := masking.Body(c.masker(), f.text)
 	c.head()
 	_ = c.reply.put(body)
@@ -275,7 +275,7 @@ func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contr
 func (c *call) failed() *toolcall.Call {
 	call := &toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.attempts > 0,
+		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.counted > 0,
 		Relays: true, Trusted: c.to.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
@@ -318,7 +318,7 @@ func (c *call) at(e *recourse.Error) contract.At {
 		return contract.AtUpstream
 	case errors.Is(e.Cause(), errHeldBack):
 		return contract.AtSession
-	case c.out.attempts == 0:
+	case c.out.counted == 0:
 		return contract.AtArguments
 	case c.out.last.answered && c.req.isCall():
 		return contract.AtTool
