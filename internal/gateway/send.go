@@ -311,8 +311,8 @@ func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
 	case r.Resp.StatusCode != http.StatusOK:
 		return r.Resp.StatusCode, c.to.reader.HTTP(r.Resp.StatusCode, r.Resp.Header, nil, "").Error()
 	}
-	if err := r.Broken(); err != nil {
-		e = c.to.broken(c.ctx, err)
+	if r.Broken != nil {
+		e = c.to.broken(c.ctx, r.Broken)
 	}
 	return http.StatusOK, e
 }

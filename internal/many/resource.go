@@ -2,7 +2,6 @@ package many
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -111,12 +110,7 @@ func isUnknownResource(resp *http.Response) bool {
 	if !ok || failed.Failure() == nil {
 		return false
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	rest := resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(strings.NewReader(string(text)), rest), rest}
+	text, err := upstream.Peek(resp, most)
 	if err != nil || wire.IsEvents(resp) {
 		return false
 	}

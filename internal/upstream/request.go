@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -124,6 +125,23 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 		}
 	}
 }
+
+// Peek returns the beginning of an answer, up to limit bytes, which can still be read from its body.
+func Peek(resp *http.Response, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	rest := resp.Body
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), failing{err}, rest), rest}
+	return text, err
+}
+
+// failing is a reader that returns an error, or ends if there is none.
+type failing struct{ error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.error, io.EOF) }
 
 // errNoAnswer says that an answer does not contain one to the request.
 var errNoAnswer = errors.New("no answer with the id of the request")

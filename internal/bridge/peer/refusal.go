@@ -2,13 +2,13 @@ package peer
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -16,25 +16,7 @@ import (
 const MaxRefusal = 256 << 10
 
 // Keep returns the beginning of an answer, which can still be read from its body.
-func Keep(resp *http.Response) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxRefusal))
-	rest := resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), &failing{err}, rest), rest}
-	return text, err
-}
-
-// failing is a reader that returns an error; nil means io.EOF.
-type failing struct{ err error }
-
-func (f *failing) Read([]byte) (int, error) {
-	if f.err == nil {
-		return 0, io.EOF
-	}
-	return 0, f.err
-}
+func Keep(resp *http.Response) ([]byte, error) { return upstream.Peek(resp, MaxRefusal) }
 
 // Refuses reports whether an answer may be the refusal of a message in the wrong era.
 func Refuses(resp *http.Response) bool {

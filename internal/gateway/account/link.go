@@ -100,9 +100,7 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 		return answers
 	})
 	params = json.Change(params, wire.RequestState, func(state json.Value) json.Value {
-		var text string
-		_ = json.Unmarshal(state, &text) // otherwise it is not ours
-		words := strings.Fields(text)
+		words := strings.Fields(json.Text(state, "")) // anything but a text is not ours
 		if len(words) < 2 || words[0] != linkQuestion {
 			return state
 		}

@@ -5,9 +5,10 @@ package hedge
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // ErrOutrun is why an attempt ends when the other one was answered first.
@@ -24,7 +25,8 @@ type Attempt struct {
 	// Set by then:
 	Resp     *http.Response
 	Err      error
-	Answered bool // an answer with status 200 has begun
+	Answered bool  // an answer with status 200 has begun
+	Broken   error // why one has not begun; nil: it is empty
 }
 
 // Start makes an attempt.
@@ -33,8 +35,11 @@ func Start(ctx context.Context, send Send) *Attempt {
 	a := &Attempt{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		if a.Resp, a.Err = send(ctx); a.Err == nil { //nolint:bodyclose // by whoever gets the answer
-			a.Answered = a.Resp.StatusCode == http.StatusOK && begins(a.Resp)
+		a.Resp, a.Err = send(ctx) //nolint:bodyclose // by whoever gets the answer
+		if a.Err == nil && a.Resp.StatusCode == http.StatusOK {
+			// The head alone says nothing: a server that streams sends it at once, whatever its tool does.
+			first, err := upstream.Peek(a.Resp, 1)
+			a.Answered, a.Broken = len(first) > 0, err
 		}
 	}()
 	return a
@@ -75,46 +80,4 @@ func (a *Attempt) Drop() {
 		_ = a.Resp.Body.Close()
 	}
 	a.Cancel()
-}
-
-// Broken returns why the answer of an attempt that is over, with status 200, did not begin, or nil if it was
-// empty.
-func (a *Attempt) Broken() error {
-	if body, ok := a.Resp.Body.(*begun); ok && !errors.Is(body.err, io.EOF) {
-		return body.err
-	}
-	return nil
-}
-
-// begins waits for the first byte of an answer, which whoever reads it still gets: a server that streams
-// sends the head at once, whatever its tool does.
-func begins(resp *http.Response) bool {
-	var first [1]byte
-	n, err := resp.Body.Read(first[:])
-	for n == 0 && err == nil {
-		n, err = resp.Body.Read(first[:])
-	}
-	resp.Body = &begun{ReadCloser: resp.Body, first: first[:n], err: err}
-	return n > 0
-}
-
-// begun is an answer whose first byte, or an error, has been read.
-type begun struct {
-	io.ReadCloser
-
-	first []byte
-	err   error
-}
-
-// Read implements io.Reader.
-func (b *begun) Read(p []byte) (int, error) {
-	switch {
-	case len(b.first) > 0 && len(p) > 0:
-		n := copy(p, b.first)
-		b.first = nil
-		return n, nil
-	case b.err != nil:
-		return 0, b.err
-	}
-	return b.ReadCloser.Read(p)
 }

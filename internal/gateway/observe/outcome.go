@@ -139,12 +139,10 @@ func (o *Outcome) TraceID() string {
 	if of, ok := tracecontext.Parse(o.Request.TraceParent); ok {
 		return of.Trace.String()
 	}
-	if o.Request.Meta == nil {
+	if o.Request.Meta == nil { // as most often
 		return ""
 	}
-	var parent string
-	_ = json.Unmarshal(json.Lookup(o.Request.Meta, "/traceparent"), &parent) // what is no string is no id
-	if of, ok := tracecontext.Parse(parent); ok {
+	if of, ok := tracecontext.Parse(json.Text(o.Request.Meta, "/traceparent")); ok {
 		return of.Trace.String()
 	}
 	return ""
