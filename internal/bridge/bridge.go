@@ -78,7 +78,6 @@ func eraOf(header http.Header) wire.Era {
 	return wire.Legacy
 }
 
-// doModern sends a request of the modern era.
 func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
 		resp, err := b.legacy.Do(ctx, r.Clone())
@@ -134,7 +133,6 @@ func isRequest(header http.Header) bool {
 	return method != "" && !strings.HasPrefix(method, "notifications/")
 }
 
-// doLegacy sends a message of the legacy era.
 func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(r.Header) {
 		resp, err := b.modern.Do(ctx, r.Clone())

@@ -250,7 +250,6 @@ func (c *call) flow(piece *wire.Part, total int64, isAnswer bool) error {
 	}
 }
 
-// put forwards a piece of a large message.
 func (c *call) put(piece *wire.Event) {
 	switch {
 	case c.in.stream && c.in.rewrite != nil:
@@ -284,7 +283,6 @@ func (c *call) check(piece *wire.Part, total int64) error {
 	}
 }
 
-// dropRest reads an event to its end and forwards nothing.
 func (c *call) dropRest() (done bool, err error) {
 	for {
 		part, err := c.in.next()

@@ -80,7 +80,6 @@ func (c *call) mayCall(tool string, readOnly bool) bool {
 	return c.on.grants.Decide(&c.who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
 }
 
-// union returns the words of both.
 func union(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, word := range b {

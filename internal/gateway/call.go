@@ -66,7 +66,6 @@ type request struct {
 	bytes int64  // its bytes that count as in flight
 }
 
-// isCall reports whether the request calls a tool.
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 
 // change replaces the request's params.
@@ -115,7 +114,6 @@ var (
 	nested   = slices.Concat(around, work) // for a call that another endpoint has let in
 )
 
-// chain joins stages.
 func chain(stages []stage) next {
 	var rest next
 	for _, this := range slices.Backward(stages) {

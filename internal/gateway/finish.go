@@ -65,7 +65,6 @@ func finish(c *call, next next) error {
 	return err
 }
 
-// attempt starts another attempt.
 func (o *outcome) attempt() {
 	o.counted++
 	o.Sent++
@@ -73,7 +72,6 @@ func (o *outcome) attempt() {
 	o.wait = 0
 }
 
-// ended ends the last attempt.
 func (o *outcome) ended(e *recourse.Error) {
 	o.last.Took = time.Since(o.last.Began)
 	if e != nil {

@@ -161,7 +161,6 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	return in.Serve(ctx, ln, grace)
 }
 
-// certificate returns the configuration's current certificate.
 func (g *Gateway) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if t := g.table.Load().config.TLS; t != nil {
 		return t.Certificate, nil

@@ -69,7 +69,6 @@ func (g *guard) apply(entry *config.Server) {
 	}
 }
 
-// breakerRule returns the settings of an entry.
 func breakerRule(entry *config.Breaker) breaker.Settings {
 	return breaker.Settings{
 		FailureRate: entry.FailureRate, Window: entry.Window, MinCalls: entry.MinCalls,
@@ -155,7 +154,6 @@ func holdBack(c *call, next next) error {
 	return err
 }
 
-// tellBreaker reports the result of an attempt to the breaker.
 func (c *call) tellBreaker(pass breaker.Pass, v verdict) {
 	for _, change := range c.to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
 		c.logCircuit(&change)

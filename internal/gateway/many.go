@@ -72,7 +72,6 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 	return on, nil
 }
 
-// newConn returns the connection to all servers of an endpoint.
 func newConn(g *Gateway, e *config.Endpoint, options *many.Options) *many.Conn {
 	file := e.Lists
 	if file == config.ListsNone {
@@ -245,7 +244,6 @@ func outerOf(ctx context.Context) *outer {
 	return o
 }
 
-// within returns a context that carries the request.
 func (o *outer) within(ctx context.Context) context.Context {
 	if o == nil {
 		return ctx
@@ -297,7 +295,6 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	return resp, nil
 }
 
-// serveNested runs a nested call through its stages.
 func (c *call) serveNested() (broken bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -449,7 +446,6 @@ func (c *call) sealer() *seal.Sealer {
 	return c.g.states
 }
 
-// statePurpose says what a state is for.
 func (c *call) statePurpose() []byte {
 	return []byte(strings.Join([]string{"state", c.on.Name, c.req.msg.Method, c.req.msg.Name, string(c.who.id[:])}, "\x00"))
 }

@@ -109,7 +109,6 @@ func (c *call) watchAnswer() error {
 	}
 }
 
-// show sends a part of an answer unchanged.
 func (c *call) show(raw []byte) {
 	if c.in.stream {
 		c.forward(raw)

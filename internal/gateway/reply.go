@@ -41,17 +41,14 @@ type manner interface {
 	holds() bool
 }
 
-// header returns the headers of the answer.
 func (r *reply) header() http.Header { return r.w.Header() }
 
-// send sends a complete answer.
 func (r *reply) send(status int, body []byte) {
 	r.header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	r.begin(status)
 	_ = r.put(body)
 }
 
-// empty sends an answer without content.
 func (r *reply) empty() { r.begin(http.StatusNoContent) }
 
 // message sends a JSON-RPC message from the gateway, as the last event if a stream has begun.
@@ -88,7 +85,6 @@ func (r *reply) tell(event []byte) error {
 	return nil
 }
 
-// flush sends buffered data at once.
 func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer supports it
 
 // pour sends everything that a server sends, in pieces of up to size bytes, and aborts the answer if the

@@ -198,7 +198,6 @@ type runner struct {
 	tried  attempt
 }
 
-// hedges reports whether the call may be sent twice.
 func (c *call) hedges() bool {
 	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.Mode == config.ModeEnforce
 }
@@ -242,7 +241,6 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	return winner.Resp, winner.Err
 }
 
-// start makes an attempt with that message.
 func (c *call) start(ctx context.Context, r *upstream.Request, message []byte, id wire.ID) *runner {
 	run := &runner{id: id, header: r.Header.Clone(), tried: c.out.last}
 	r.Message, r.Body = nil, message

@@ -87,7 +87,6 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	return t, nil
 }
 
-// fill makes the table's endpoints.
 func (g *Gateway) fill(t, old *table) error {
 	for _, entry := range t.config.Servers {
 		on, err := newEndpoint(g, t, entry, old.named[entry.Name])
@@ -120,7 +119,6 @@ func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
 	}
 }
 
-// add adds an endpoint.
 func (t *table) add(on *endpoint) {
 	t.all = append(t.all, on)
 	t.named[on.Name] = on
@@ -155,7 +153,6 @@ func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 	return on, user, on != nil
 }
 
-// limits returns those of all endpoints.
 func (t *table) limits() []*limits.Limits {
 	all := make([]*limits.Limits, 0, len(t.all))
 	for _, on := range t.all {

@@ -125,7 +125,6 @@ const (
 	errStopped      = endError("was stopped")
 )
 
-// newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
 	c := &child{
 		spools: &spool.Room{},
@@ -206,7 +205,6 @@ func (c *child) run() {
 	close(c.ended)
 }
 
-// watch returns why the child has ended.
 func (c *child) watch() error {
 	var why error
 	select {
@@ -316,7 +314,6 @@ func within(done <-chan struct{}, patience time.Duration) bool {
 	}
 }
 
-// hear logs stderr.
 func (c *child) hear(stderr io.Reader) {
 	const perSecond = 50
 	lines, quota := newLineReader(stderr, lineRead), quota{perSecond: perSecond}

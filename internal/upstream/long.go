@@ -124,7 +124,6 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// poll reads what is available.
 func (a *longAnswer) poll(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -114,7 +114,6 @@ func (b *Mailbox) drain(err error) []message {
 	return b.take()
 }
 
-// take takes everything that is there.
 func (b *Mailbox) take() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,7 +146,6 @@ type eventBody struct {
 	long atomic.Pointer[longAnswer] // the rest of the event, if there is more
 }
 
-// load makes m the next thing to read.
 func (b *eventBody) load(m message) {
 	if m.long == nil {
 		b.from = wire.AppendMessage(b.from[:0], m.text)

@@ -58,7 +58,6 @@ func (r *receiver) complain(what string, text []byte) {
 
 const notMessage = "stdout holds a line that is not a message"
 
-// line handles a complete line.
 func (r *receiver) line(text []byte) {
 	r.scan.Reset()
 	if _, err := r.scan.Write(text); err != nil || r.scan.Close() != nil {

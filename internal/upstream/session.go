@@ -87,7 +87,6 @@ func (s *Stdio) endSession(id string) *http.Response {
 	return wire.Respond(http.StatusNoContent, nil)
 }
 
-// open answers initialize.
 func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	if s.command.Share == ShareClient {
 		return s.openOwn(ctx, m, key)

@@ -21,7 +21,6 @@ func (s *Stdio) isShared(key string) bool {
 	return s.command.Share == ShareAll || key == anonymous
 }
 
-// concernsAll reports whether a notification is for everybody.
 func concernsAll(method string) bool {
 	switch method {
 	case wire.MethodToolsChanged, wire.MethodPromptsChanged, wire.MethodResourcesChanged:

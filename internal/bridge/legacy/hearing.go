@@ -35,7 +35,6 @@ func newHearing(resp *http.Response) *hearing {
 	return l
 }
 
-// open continues with another answer.
 func (l *hearing) open(resp *http.Response) {
 	l.resp = resp
 	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)

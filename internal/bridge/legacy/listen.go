@@ -149,7 +149,6 @@ func (ls *listeners) add(l *listener) bool {
 	return true
 }
 
-// remove returns the resources that have no listener left.
 func (ls *listeners) remove(l *listener) (unheard []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -172,7 +171,6 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 	return ls.wanted.All(), len(ls.all) > 0
 }
 
-// publish passes a notification to those who listen to it.
 func (s *session) publish(m *wire.Message) {
 	uri := json.Text(m.Params, "/uri")
 	s.listeners.each(func(l *listener) {
@@ -194,7 +192,6 @@ func (s *session) missed() {
 	})
 }
 
-// tell sends the client one of the bridge's own notifications.
 func (l *listener) tell(method string, params []byte) {
 	var m wire.Message
 	if wire.Parse(wire.AppendRequest(nil, nil, method, params), &m) == nil { // it is one

@@ -134,7 +134,6 @@ func (srv *Server) stay(s *session) {
 	s.users++
 }
 
-// sweep ends idle sessions.
 func (srv *Server) sweep() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -282,7 +281,6 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 	return s.srv.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
 }
 
-// ask makes one of the bridge's own requests.
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
 	id := s.srv.p.NewID()
 	return s.srv.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)

@@ -116,7 +116,6 @@ func (st *stream) settle(given, lost bool) (first bool) {
 	}
 }
 
-// hearAll reads the stream to its end.
 func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 	defer resp.Body.Close()
 	if !st.settle(true, false) && l.lastID == "" {

@@ -101,7 +101,6 @@ func (t *turn) next() []byte {
 	}
 }
 
-// end records how the call ended.
 func (t *turn) end(e ending) {
 	t.over.Store(true)
 	t.of, t.err = e.of, e.err

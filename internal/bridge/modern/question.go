@@ -38,7 +38,6 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-// event returns the event with the client's question.
 func (q inputRequest) event(id wire.ID) []byte {
 	var params json.Value
 	if q.Params.Kind() == '{' {
@@ -149,7 +148,6 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	return answers, nil
 }
 
-// rest pauses before the server is asked again.
 func (c *call) rest() error {
 	if !pause.For(c.ctx, min(firstRest<<(c.rounds-1), longestRest)) {
 		return c.broken(context.Cause(c.ctx))
@@ -204,7 +202,6 @@ func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
 	return id, answer, nil
 }
 
-// unask removes questions, answered or not.
 func (s *session) unask(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

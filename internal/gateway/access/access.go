@@ -71,7 +71,6 @@ func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Acc
 	return a, nil
 }
 
-// add makes an entry's authenticator.
 func (a *Access) add(sources Sources, name string, entry *config.Access) authn.Authenticator {
 	if j := entry.JWT; j != nil {
 		a.bearer = true

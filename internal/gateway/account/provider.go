@@ -39,7 +39,6 @@ type Holder struct {
 	Login    bool // they can sign in on a page, though what they call with is a token
 }
 
-// owner returns who owns the account.
 func (p *Provider) owner(h *Holder) string {
 	switch who := h.Verified; {
 	case p.Flow == connection.ClientCredentials:

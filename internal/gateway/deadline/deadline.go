@@ -39,7 +39,6 @@ func (d *Deadline) Start(quiet, most time.Duration, cancel context.CancelCauseFu
 	d.move(now.Add(first))
 }
 
-// move sets the end.
 func (d *Deadline) move(ends time.Time) {
 	d.ends = ends
 	if !d.fires.IsZero() && !ends.Before(d.fires) {

@@ -136,13 +136,11 @@ func (a *answer) Flush() {}
 // SetReadDeadline does nothing: the message has been read.
 func (a *answer) SetReadDeadline(time.Time) error { return nil }
 
-// add appends a part of a message.
 func (a *answer) add(p []byte) {
 	_, _ = a.scan.Write(p) // Close says what is wrong
 	a.text.add(p)
 }
 
-// events writes the messages of an event stream.
 func (a *answer) events(from io.Reader) {
 	var messages wire.MessageReader
 	for messages.Reset(from, true, 0, 0); ; {
@@ -207,7 +205,6 @@ func (a *answer) hold(signs *wire.Signs) {
 	}
 }
 
-// drop makes a ready for another message.
 func (a *answer) drop() {
 	a.text.drop()
 	a.scan.Reset()

@@ -24,7 +24,6 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return &lineWriter{w: w, broken: make(chan struct{})}
 }
 
-// failed returns why a line could not be written.
 func (w *lineWriter) failed() error {
 	select {
 	case <-w.broken:
@@ -69,14 +68,12 @@ type lineText struct {
 	err error
 }
 
-// add appends a part of the message.
 func (t *lineText) add(p []byte) {
 	if t.err == nil {
 		_, t.err = t.Write(p)
 	}
 }
 
-// drop discards the message.
 func (t *lineText) drop() {
 	t.Drop()
 	t.err = nil
@@ -90,7 +87,6 @@ func (t *lineText) inMemory(most int) []byte {
 	return nil
 }
 
-// writeLine writes the message as a line.
 func (t *lineText) writeLine(w io.Writer) error {
 	if text, all := t.Bytes(); all {
 		wire.OneLine(text)

@@ -288,7 +288,6 @@ func (h *host) call(l wire.Line, m *wire.Message) bool {
 	return true
 }
 
-// done takes a call off the list.
 func (h *host) done(c *hostCall) {
 	c.cancel()
 	h.mu.Lock()

@@ -83,7 +83,6 @@ func (a *Allowance) Leave(n *Counting) {
 	a.inside = a.inside[:0]
 }
 
-// crowded returns the refusal of a call at a gate.
 func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 	why := "and the queue is full"
 	if !errors.Is(err, bulkhead.ErrFull) {
@@ -151,7 +150,6 @@ func (a *Allowance) exceeded() *recourse.Error {
 
 const day = 24 * time.Hour
 
-// quota returns the state of a window.
 func (a *Allowance) quota(i int) recourse.Quota {
 	charge, r := &a.charges[i], a.rates[i]
 	return recourse.Quota{
@@ -196,7 +194,6 @@ func partition(key limit.Key) string {
 	return strings.Join(parts, " ")
 }
 
-// callsOf returns "1 call" or "2 calls".
 func callsOf(n int64) string {
 	if n == 1 {
 		return "1 call"

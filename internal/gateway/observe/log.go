@@ -70,7 +70,6 @@ func (l Log) request(o *Outcome) {
 		slog.Int("bytes_in", o.Request.Bytes), slog.Int64("bytes_out", o.Bytes))
 }
 
-// levelOf returns the log level for a failure.
 func levelOf(o *Outcome, e *recourse.Error) slog.Level {
 	refused := e.Kind == recourse.KindClientError ||
 		e.Upstream.Status < http.StatusInternalServerError && e.Kind.Class() != recourse.ClassUpstream

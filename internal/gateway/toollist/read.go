@@ -97,7 +97,6 @@ func ReadTool(raw json.Value) *toolcall.Tool {
 	}
 }
 
-// sizeOf returns the number of bytes that a tool counts for.
 func sizeOf(t *toolcall.Tool) int {
 	const overhead = 512 // roughly what it takes besides its schema
 	raw, _ := t.InputSchema()

@@ -39,7 +39,6 @@ func (r *RefusedError) Error() string {
 	return fmt.Sprintf("HTTP %d: %s", r.Status, r.Body[:min(most, len(r.Body))])
 }
 
-// read turns an answer into a result.
 func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status still counts

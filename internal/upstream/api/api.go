@@ -102,7 +102,6 @@ func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Respons
 	}
 }
 
-// list answers with a page of tools.
 func (c *Connection) list(m *wire.Message) *http.Response {
 	page := 0
 	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
@@ -123,7 +122,6 @@ func text(raw json.Value) string {
 // listTTL is how long clients may keep the list. It only changes with the configuration.
 const listTTL = 5 * time.Minute
 
-// pages returns the results of tools/list.
 func pages(tools []*openapi.Tool) (all [][]byte) {
 	page := []byte(nil)
 	end := func(next int) {

@@ -70,7 +70,6 @@ func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Heade
 	return header
 }
 
-// addQuery adds the entry's query parameters.
 func (c *Connection) addQuery(u *url.URL) {
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
 		if u.RawQuery != "" {
@@ -151,7 +150,6 @@ func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
 	return &http.Request{Method: method, URL: to, Header: header}, nil
 }
 
-// send sends a request once.
 func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
 	var connected atomic.Bool
 	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -183,7 +181,6 @@ func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error
 		CausedBy(errors.New(resp.Header.Get("Content-Type")))
 }
 
-// requestID returns the provider's id for the request.
 func requestID(h http.Header) string {
 	return cmp.Or(h.Get(wire.HeaderRequestID), h.Get("Request-Id"), h.Get("X-Correlation-ID"), h.Get("X-Amzn-Requestid"))
 }
