@@ -327,7 +327,9 @@ func (l *lexer) scanText(p []byte, i int) (token, int) {
 			i++
 			continue
 		}
-		i += plainPrefix(p[i:])
+		n, escaped := plainPrefix(p[i:])
+		i += n
+		l.escaped = l.escaped || escaped
 		if i == len(p) {
 			return tokenMore, i
 		}
@@ -335,13 +337,8 @@ func (l *lexer) scanText(p []byte, i int) (token, int) {
 		case c == '"':
 			return l.endText(), i + 1
 		case c == '\\':
-			l.escaped = true
 			i++
-			if i < len(p) && p[i] != 'u' && l.stepEscape(p[i]) == 0 {
-				i++ // the common escapes, without leaving the fast path
-				continue
-			}
-			l.phase = textEscape
+			l.escaped, l.phase = true, textEscape
 		case c < ' ':
 			return l.fail(ControlCharacter, i)
 		default:
@@ -401,10 +398,11 @@ func (l *lexer) stepEscape(c byte) Problem {
 	switch c {
 	case 'u':
 		l.phase, l.hex, l.high = textHex, 4, false
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		l.phase = textPlain
 	default:
-		return BadEscape
+		if !simpleEscapes[c] {
+			return BadEscape
+		}
+		l.phase = textPlain
 	}
 	return 0
 }
@@ -445,30 +443,41 @@ func unhex(c byte) (uint16, bool) {
 	}
 }
 
-// plainPrefix returns the number of leading bytes of p that need no decoding in a string: ASCII without
-// quotes, backslashes and control characters. It checks eight bytes at a time, since most of an answer
-// is text.
-func plainPrefix(p []byte) int {
+// plainPrefix returns the number of leading bytes of p that need no decoding in a string, and whether there are escapes among them: ASCII
+// without quotes and control characters, and the escapes of two bytes. It checks eight bytes at a time, since most of an answer is text.
+func plainPrefix(p []byte) (n int, escaped bool) {
 	const (
 		ones = 0x0101010101010101
 		tops = 0x8080808080808080
 	)
-	i := 0
+	i, literal := 0, -1 // literal is the place of the latest character that is escaped
 	for ; len(p)-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(p[i:])
-		// Subtracting borrows only out of a byte that is itself marked, so the lowest mark is exact.
+		// Each byte that ends the prefix is marked. So may be a byte after one that is, since subtracting borrows from it.
 		marks := (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & tops
-		if marks != 0 {
-			return i + bits.TrailingZeros64(marks)>>3
+		for ; marks != 0; marks &= marks - 1 {
+			at := i + bits.TrailingZeros64(marks)>>3
+			switch {
+			case at == literal || isPlain(p[at]):
+			case p[at] == '\\' && at+1 < len(p) && simpleEscapes[p[at+1]]:
+				literal, escaped = at+1, true
+			default:
+				return at, escaped
+			}
 		}
 	}
-	for ; i < len(p); i++ {
-		if c := p[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			break
-		}
+	i = max(i, literal+1)
+	for i < len(p) && isPlain(p[i]) {
+		i++
 	}
-	return i
+	return i, escaped
 }
+
+// isPlain reports whether a byte in a string stands for itself, and is ASCII.
+func isPlain(c byte) bool { return ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' }
+
+// simpleEscapes are the characters that may follow a backslash, without u.
+var simpleEscapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // characters returns the length of the leading run of complete valid multi-byte characters.
 func characters(p []byte) int {

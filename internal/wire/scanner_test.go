@@ -304,6 +304,25 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
+// Strings are read eight bytes at a time: nothing depends on where in the eight a character stands.
+func TestScannerReadsStringsAtAnyOffset(t *testing.T) {
+	t.Parallel()
+	for before := range 9 {
+		for first := range 256 {
+			for _, second := range []byte("\"\\nu x\x1f\x7f\x80") {
+				for _, start := range []string{"", `\`, `\\`, `\"!`} {
+					text := []byte(`{"a":"` + strings.Repeat("p", before) + start)
+					text = append(append(text, byte(first), second), `pppppppp"}`...)
+					_, err := scan(text, len(text))
+					if want := stdjson.Valid(text) && utf8.Valid(text); (err == nil) != want {
+						t.Fatalf("%q: %v, encoding/json says %t", text, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // The pieces of a text may come in the same memory, which stays as it is.
 func TestScannerInReusedMemory(t *testing.T) {
 	t.Parallel()
