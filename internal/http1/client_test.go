@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -173,6 +174,7 @@ func (c call) make(n *notebook, tr http.RoundTripper) {
 	n.notef("%s %d %s %d.%d length %d coding %q close %t uncompressed %t tls %t\n%safter %s", resp.Status, resp.StatusCode, resp.Proto,
 		resp.ProtoMajor, resp.ProtoMinor, resp.ContentLength, resp.TransferEncoding, resp.Close, resp.Uncompressed, resp.TLS != nil,
 		describe(resp.Header), took)
+	resp.Header.Set("Content-Type", "the caller's") // which no other answer has
 	var body []byte
 	if c.read > 0 {
 		body = make([]byte, c.read)
@@ -259,6 +261,34 @@ func scenes() map[string]scene {
 	for i := strings.Index(chunked, "\r\n\r\n"); i < len(chunked); i++ {
 		answers(fmt.Sprintf("chunked, EOF after %d bytes", i), chunked[:i], hangUp)
 	}
+	// The head again, with a change.
+	turns := func(texts ...string) func(int, int) []any {
+		return func(_, request int) []any { return []any{texts[request%len(texts)]} }
+	}
+	four := []call{{body: "1"}, {body: "2"}, {body: "3"}, {body: "4"}}
+	bases := []string{
+		ok, "HTTP/1.1 200 OK\r\nX: 1\r\ncontent-length:\t2 \r\nX: 2\r\n\r\nhi", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi",
+		"HTTP/1.1 200 OK\nContent-Length: 6\n\n\r\n\r\nhi", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTrailer: X\r\n\r\nhi",
+	}
+	for i, length := range []string{
+		"2", "1", "3", "0", "02", "+2", "-2", "0x2", "", " 2", "2 ", "2\t", "2 2", "2, 2", "2;", "99999999999999999999",
+		"2\r\nX: a", "2\r\nContent-Length: 2", "2\r\nContent-Length: 3", "2\r\nTransfer-Encoding: chunked", "2\nX: a", "2\r\n\r\nhi", "2\r", "\r\n 2",
+	} {
+		for _, base := range bases[:3] {
+			other := strings.Replace(base[17:], "2", length, 1)
+			add(fmt.Sprintf("again %d %q in %q", i, length, base), scene{script: turns(base, base[:17]+other), calls: four})
+		}
+	}
+	for i, base := range bases {
+		for j, other := range slices.Concat(bases, []string{
+			strings.Replace(ok, "200", "201", 1), strings.Replace(ok, "200 OK", "200 O", 1), strings.Replace(ok, "1.1", "1.0", 1),
+			strings.Replace(ok, "plain", "other", 1), strings.Replace(ok, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1),
+			strings.Replace(ok, "Content-Length: 2", "Transfer-Encoding: chunked", 1), "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n" + ok,
+			strings.Replace(bases[2], "2\r\n\r\n", "3\r\n\r\n", 1), ok[:len(ok)-1],
+		}) {
+			add(fmt.Sprintf("another head %d %d", i, j), scene{script: turns(base, base, other), calls: four})
+		}
+	}
 	// Kept connections.
 	first := func(steps ...any) func(int, int) []any {
 		return func(_, request int) []any {
@@ -273,6 +303,8 @@ func scenes() map[string]scene {
 	add("kept, the second breaks", scene{script: first(breakOff), calls: three})
 	add("kept, the second ends", scene{script: first(hangUp), calls: three})
 	add("kept, the second ends in the head", scene{script: first("HTTP/1.1 200", hangUp), calls: three})
+	add("kept, the second ends in the body", scene{script: first(ok[:len(ok)-1], hangUp), calls: three})
+	add("kept, the second breaks in the body", scene{script: first(ok[:len(ok)-1], breakOff), calls: three})
 	add("kept for a minute", scene{script: always(ok), calls: []call{{body: "one"}, {body: "two", after: 59 * time.Second}, {body: "three", after: 61 * time.Second}}})
 	add("ended by the server meanwhile", scene{
 		script: func(int, int) []any { return []any{ok, time.Second, hangUp} }, calls: []call{{body: "one"}, {body: "two", after: 2 * time.Second}},

@@ -2,10 +2,12 @@ package http1
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -32,9 +34,11 @@ type clientConn struct {
 	in        *bufio.Reader // reads from the clientConn itself
 	out       []byte        // the request
 	rest      rest
-	abort     func()    // interrupts reads and writes on the connection
-	since     time.Time // when it became idle
-	reused    bool      // it has carried an answer before
+	abort     func()        // interrupts reads and writes on the connection
+	since     time.Time     // when it became idle
+	reused    bool          // it has carried an answer before
+	latest    latest        // of answers
+	template  http.Response // that of latest, without what differs from answer to answer
 
 	// Of the request under way:
 	mayRead int64        // bytes left for the head, while it is read
@@ -115,7 +119,7 @@ func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for {
-		resp, err := http.ReadResponse(c.in, r)
+		resp, err := c.readHead(r)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +128,38 @@ func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 	}
+}
+
+// readHead reads the head of an answer.
+func (c *clientConn) readHead(r *http.Request) (*http.Response, error) {
+	arrived, _ := c.in.Peek(c.in.Buffered()) // that much there is
+	end := bytes.Index(arrived, []byte("\r\n\r\n"))
+	if end < 0 {
+		return http.ReadResponse(c.in, r)
+	}
+	head := arrived[:end+len("\r\n")]
+	if length, ok := c.latest.again(head); ok {
+		header := c.latest.with(length)
+		if n, ok := parseLength(header); ok {
+			_, _ = c.in.Discard(end + len("\r\n\r\n")) // that much there is
+			resp := c.template
+			resp.Header, resp.ContentLength, resp.Body, resp.Request = header, n, &counted{c.in, n}, r
+			return &resp, nil
+		}
+	}
+	text := string(head)
+	resp, err := http.ReadResponse(c.in, r)
+	if err == nil && isRegular(resp) && strings.Count(text, "\n") == strings.Count(text, "\r\n") { // else net/http sees other lines
+		c.latest.set(text, maps.Clone(resp.Header))
+		c.template = *resp
+		c.template.Body, c.template.Request = nil, nil
+	}
+	return resp, err
+}
+
+// isRegular reports whether an answer has a body whose length is all that is known of it.
+func isRegular(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && resp.ContentLength > 0 && !resp.Close
 }
 
 // write writes the request, or starts to.
@@ -148,6 +184,7 @@ func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	case switches(resp): // unrequested
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: c.in, closes: true}
 	case resp.ContentLength == 0:
+		resp.Body = http.NoBody
 		c.end(!resp.Close)
 	default:
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: resp.Body, closes: resp.Close}
@@ -241,3 +278,25 @@ func (b *answerBody) Close() error {
 	b.end(false)
 	return nil
 }
+
+// counted reads a body of known length from a connection.
+type counted struct {
+	from *bufio.Reader
+	left int64
+}
+
+// Read implements [io.Reader].
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	switch {
+	case c.left == 0:
+		err = io.EOF
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (*counted) Close() error { return nil }

@@ -6,46 +6,55 @@ import (
 	"strings"
 )
 
-// latest is the simple request of a connection that was parsed last. A client sends the same head with each of its calls, except for the
-// length of the body. So comparing it with the one before takes the place of parsing it.
+// latest is the head of a message that was parsed before on the same connection. Both sides send the same head with each message, except
+// for the length of the body. So comparing it with the one before takes the place of parsing it.
 type latest struct {
-	head     string // of the request
+	text     string // the head, without the empty line
 	from, to int    // where the value of its Content-Length stands
-	request  http.Request
+	header   http.Header
 }
 
-// set remembers a head and its request, which has no body or context and is not modified afterwards.
-func (l *latest) set(head string, r http.Request) {
-	l.head, l.request = head, r
-	l.from, l.to = findLength(head)
+// set remembers a head. The header is not modified afterwards.
+func (l *latest) set(text string, header http.Header) {
+	l.text, l.header = text, header
+	l.from, l.to = findLength(text)
 }
 
-// findLength returns where the value of the Content-Length stands in a simple head.
-func findLength(head string) (from, to int) {
-	for line := range strings.SplitAfterSeq(head, "\r\n") {
+// findLength returns where the value of the Content-Length stands in a head, if it has exactly one.
+func findLength(text string) (from, to int) {
+	at := 0
+	for line := range strings.SplitAfterSeq(text, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")
 		if strings.EqualFold(name, "Content-Length") {
-			from += len(name) + len(":") + len(value) - len(strings.TrimLeft(value, " \t"))
-			return from, from + len(strings.TrimSpace(value))
+			if from > 0 {
+				return 0, 0
+			}
+			from = at + len(name) + len(":") + len(value) - len(strings.TrimLeft(value, " \t"))
+			to = from + len(strings.TrimSpace(value))
 		}
-		from += len(line)
+		at += len(line)
 	}
-	return 0, 0
+	return from, to
 }
 
-// again returns the header and the length in a head that is the same as l's, or differs in nothing but the length.
-func (l *latest) again(head []byte) (header http.Header, length int64, ok bool) {
-	before, after := l.head[:l.from], l.head[l.to:]
+// again returns the length, as text, in a head that is the same as l's, or differs in nothing else. The text may be no length.
+func (l *latest) again(head []byte) (length []byte, ok bool) {
+	before, after := l.text[:l.from], l.text[l.to:]
 	end := len(head) - len(after)
 	if l.from == 0 || end < l.from || string(head[:l.from]) != before || string(head[end:]) != after {
-		return nil, 0, false
+		return nil, false
 	}
-	header, length = l.request.Header, l.request.ContentLength
-	if digits := head[l.from:end]; string(digits) != l.head[l.from:l.to] {
-		header = maps.Clone(header)
-		header["Content-Length"] = []string{string(digits)}
-		length, ok = parseLength(header)
-		return header, length, ok && length <= maxBody
+	return head[l.from:end], true
+}
+
+// isSame reports whether a length is that of l.
+func (l *latest) isSame(length []byte) bool { return string(length) == l.text[l.from:l.to] }
+
+// with returns a copy of the header with a length.
+func (l *latest) with(length []byte) http.Header {
+	header := maps.Clone(l.header)
+	if !l.isSame(length) {
+		header["Content-Length"] = []string{string(length)}
 	}
-	return header, length, true
+	return header
 }

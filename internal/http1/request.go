@@ -10,10 +10,15 @@ import (
 	"sync"
 )
 
-// parse makes c.latest the request in a head, and returns its header and the length of its body, if it is simple.
+// parse makes c.template the request in a head, and returns its header and the length of its body, if it is simple.
 func (c *serverConn) parse(head []byte) (header http.Header, length int64, ok bool) {
-	if header, length, ok = c.latest.again(head); ok {
-		return header, length, true
+	if again, ok := c.latest.again(head); ok {
+		if header = c.latest.header; !c.latest.isSame(again) {
+			header = c.latest.with(again)
+		}
+		if length, ok = parseLength(header); ok && length <= maxBody {
+			return header, length, true
+		}
 	}
 	text := string(head)
 	line, fields, _ := strings.Cut(text, "\r\n")
@@ -31,17 +36,18 @@ func (c *serverConn) parse(head []byte) (header http.Header, length int64, ok bo
 		return nil, 0, false
 	}
 	delete(header, "Host")
-	u := c.latest.request.URL
-	if uri != c.latest.request.RequestURI {
+	u := c.template.URL
+	if uri != c.template.RequestURI {
 		var err error
 		if u, err = url.ParseRequestURI(uri); err != nil {
 			return nil, 0, false
 		}
 	}
-	c.latest.set(text, http.Request{
+	c.latest.set(text, header)
+	c.template = http.Request{
 		Method: http.MethodPost, URL: u, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: length, Host: hosts[0], RemoteAddr: c.remote, RequestURI: uri,
-	})
+		Host: hosts[0], RemoteAddr: c.remote, RequestURI: uri,
+	}
 	return header, length, true
 }
 

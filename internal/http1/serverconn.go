@@ -38,7 +38,8 @@ type serverConn struct {
 
 	in       []byte // what has been read and not used is in[from:to]
 	from, to int
-	latest   latest
+	latest   latest        // of requests
+	template http.Request  // that of latest, without what differs from request to request
 	header   http.Header   // of the answer
 	body     *bufio.Writer // of the answer, until its head is decided
 	head     []byte        // the fields of the answer
@@ -230,7 +231,7 @@ func (c *serverConn) answer(head []byte) error {
 	ctx, cancel := c.newContext()
 	defer cancel()
 	clear(c.header)
-	w := &response{conn: c, header: c.header, length: -1, request: c.latest.request.WithContext(ctx)}
+	w := &response{conn: c, header: c.header, length: -1, request: c.template.WithContext(ctx)}
 	w.request.Header, w.request.ContentLength, w.request.Body = header, length, http.NoBody
 	body := &w.body
 	body.conn, body.left = c, length
