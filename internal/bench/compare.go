@@ -155,6 +155,9 @@ func compare(ctx context.Context, o *options, dir string, s setting, all []varia
 		if err := all[v].connect(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
 		}
+		if err := all[v].warm(ctx, o.benchtime); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
+		}
 		c.names = append(c.names, all[v].name)
 	}
 	for round := range o.rounds {
@@ -169,6 +172,17 @@ func compare(ctx context.Context, o *options, dir string, s setting, all []varia
 		c.rounds = append(c.rounds, row)
 	}
 	return c, nil
+}
+
+// warm makes a process that has not been measured yet use the memory that it will go on to use: most of it is new to the system, page by
+// page, until the process collects garbage for the first time.
+func (v *variant) warm(ctx context.Context, benchtime time.Duration) error {
+	if v.process == nil || v.process.warm {
+		return nil
+	}
+	v.process.warm = true
+	_, err := v.callers.echo(ctx, 3*benchtime)
+	return err
 }
 
 func (v *variant) measure(ctx context.Context, benchtime time.Duration) (slice, error) {

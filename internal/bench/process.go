@@ -23,6 +23,7 @@ type process struct {
 	log     *os.File // its standard error
 	ended   bool
 	foreign bool // it is none of ours, and can be asked nothing
+	warm    bool // it has been under load
 }
 
 // start starts a process that serves HTTP and waits until it does. Its log goes to a file in dir.
