@@ -66,6 +66,14 @@ type request struct {
 	bytes int64  // its bytes that count as in flight
 }
 
+// only returns the value of a header, or "" if the client has sent it more than once.
+func (r *request) only(header string) string {
+	if values := r.http.Header[header]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 
 // change replaces the request's params.
@@ -160,6 +168,17 @@ func (c *call) within(quiet, most time.Duration) {
 	}
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.Ends(c.cancel)
+}
+
+// Waits is called before the call waits for a place, and its result after that. The wait has a limit of its
+// own: the full timeout is for the server.
+func (c *call) Waits() (waited func()) {
+	began := time.Now()
+	c.deadline.Suspend()
+	return func() {
+		c.deadline.Alive()
+		c.out.Queued += time.Since(began)
+	}
 }
 
 // left reports whether the client has gone.

@@ -149,12 +149,6 @@ func (c *call) showLink(e *recourse.Error) {
 	c.reply.message(http.StatusOK, text)
 }
 
-// newPages returns the pages for connecting accounts, or nil if there is nothing to connect.
-func (g *Gateway) newPages(t *table) (http.Handler, error) {
-	callers := account.Callers{Config: t.config, Lockout: t.lockout, Logins: t.logins, By: t.lettingIn}
-	return account.NewPages(t.providers, g.reach.Connections, callers, g.log)
-}
-
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.
 func (t *table) lettingIn(entry string) []authn.Authenticator {
 	var all []authn.Authenticator

@@ -7,6 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // An outcome is how a call is going, and how it ended. Every call has one. Observers are told the exported part
@@ -114,6 +115,7 @@ func (c *call) outcome() *observe.Outcome {
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
 	o.Request = observe.Request{
 		HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
+		TraceParent: c.req.only(wire.HeaderTraceParent),
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.Name, c.on.contract.Name
@@ -126,9 +128,6 @@ func (c *call) outcome() *observe.Outcome {
 	}
 	if c.rule.listed.Tool != nil {
 		o.Tool = c.req.msg.Name
-	}
-	if values := c.req.http.Header["Traceparent"]; len(values) == 1 {
-		o.Request.TraceParent = values[0]
 	}
 	slices.SortStableFunc(o.Attempts, func(a, b observe.Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once
 	return o

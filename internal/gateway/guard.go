@@ -106,11 +106,9 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	if e := c.isHeldBack(); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
-	began := time.Now()
-	c.deadline.Suspend() // the wait has a limit of its own
+	began, waited := time.Now(), c.Waits()
 	err := b.Enter(c.ctx, rule.Wait)
-	c.deadline.Alive() // the full timeout is for the server
-	c.out.Queued += time.Since(began)
+	waited()
 	switch {
 	case err == nil:
 		return nil

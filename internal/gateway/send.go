@@ -55,7 +55,9 @@ func send(c *call, _ next) error {
 	}
 	message := r.Message
 	resp, err := do(c.ctx, r)
-	c.returnTraced(message)
+	if message != nil && message != c.req.msg { // it is the attempt's own
+		message.Return()
+	}
 	if err != nil {
 		e := c.provided(recourse.From(err))
 		c.out.ended(e)

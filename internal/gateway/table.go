@@ -74,7 +74,8 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		return nil, err
 	}
 	t.redis, _ = t.counter.(*limit.Shared)
-	if t.pages, err = g.newPages(t); err != nil {
+	callers := account.Callers{Config: cfg, Lockout: t.lockout, Logins: t.logins, By: t.lettingIn}
+	if t.pages, err = account.NewPages(t.providers, g.reach.Connections, callers, g.log); err != nil {
 		return nil, err
 	}
 	if err = g.fill(t, old); err == nil {

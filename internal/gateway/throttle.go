@@ -107,16 +107,6 @@ func (c limited) Key(of *config.Limit) limit.Key {
 // address returns the part of the client's address that limits count by.
 func (c limited) address() netip.Addr { return door.Counted(c.table.proxies.Client(c.req.http)) }
 
-// Waits implements [limits.Call]. The wait has a limit of its own: the full timeout is for the server.
-func (c limited) Waits() (waited func()) {
-	began := time.Now()
-	c.deadline.Suspend()
-	return func() {
-		c.deadline.Alive()
-		c.out.Queued += time.Since(began)
-	}
-}
-
 func (c limited) setCaller(key *limit.Key) {
 	if who := &c.who.verified; who.Known() {
 		key.Access, key.Name = who.Access, who.Name

@@ -21,19 +21,9 @@ func trace(c *call, next next) error {
 	if c.table.config.Tracing == nil || !c.req.asks() {
 		return next(c)
 	}
-	header := func(name string) string {
-		if values := c.req.http.Header[name]; len(values) == 1 {
-			return values[0]
-		}
-		return ""
-	}
-	t := &c.trace
-	meta := c.req.msg.Trace()
-	sent := wire.Trace{
-		Parent: header(wire.HeaderTraceParent), State: header(wire.HeaderTraceState), Baggage: header(wire.HeaderBaggage),
-	}
-	of, ok := tracecontext.Parse(sent.Parent)
-	t.Parent, t.State, t.baggage = of, sent.State, sent.Baggage
+	t, meta := &c.trace, c.req.msg.Trace()
+	of, ok := tracecontext.Parse(c.req.only(wire.HeaderTraceParent))
+	t.Parent, t.State, t.baggage = of, c.req.only(wire.HeaderTraceState), c.req.only(wire.HeaderBaggage)
 	if inner, okInner := tracecontext.Parse(meta.Parent); okInner {
 		if ok && inner != of {
 			t.Link = of
@@ -73,13 +63,6 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 		return c.req.msg
 	}
 	return m
-}
-
-// returnTraced returns a message from continueTrace to its pool once it has been sent.
-func (c *call) returnTraced(m *wire.Message) {
-	if m != nil && m != c.req.msg {
-		m.Return()
-	}
 }
 
 // setTrace says in headers where a request stands.

@@ -17,3 +17,15 @@ func For(ctx context.Context, wait time.Duration) bool {
 		return false
 	}
 }
+
+// Until waits until done is closed, but no longer than that, and reports whether it was long enough.
+func Until(done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/upstream/process"
@@ -209,16 +210,16 @@ func (c *child) watch() error {
 	var why error
 	select {
 	case <-c.exited:
-		within(c.silent, c.patience.Last) // its last messages still count
+		pause.Until(c.silent, c.patience.Last) // its last messages still count
 	case <-c.silent:
 		why = errOutputClosed
 	case <-c.stopping.Done():
 		why = context.Cause(c.stopping)
 	}
-	if errors.Is(why, errStopped) || why != nil && !within(c.exited, c.patience.Last) {
+	if errors.Is(why, errStopped) || why != nil && !pause.Until(c.exited, c.patience.Last) {
 		return why
 	}
-	within(c.mute, c.patience.Last) // its last words may say why
+	pause.Until(c.mute, c.patience.Last) // its last words may say why
 	return endError("ended (" + c.state + ")")
 }
 
@@ -259,9 +260,9 @@ func reason(why error) string {
 func (c *child) terminate() {
 	close(c.quit)
 	_ = c.stdin.SetWriteDeadline(time.Now()) // a blocked write ends; if that is impossible, it ends with the process
-	if !within(c.exited, c.patience.Leave) {
+	if !pause.Until(c.exited, c.patience.Leave) {
 		c.group.Terminate()
-		if !within(c.exited, c.patience.Leave) {
+		if !pause.Until(c.exited, c.patience.Leave) {
 			c.group.Kill()
 			<-c.exited
 		}
@@ -300,18 +301,6 @@ func (c *child) idle() time.Duration {
 		return 0
 	}
 	return time.Since(c.used)
-}
-
-// within waits until done is closed, and reports whether that happened in time.
-func within(done <-chan struct{}, patience time.Duration) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 func (c *child) hear(stderr io.Reader) {

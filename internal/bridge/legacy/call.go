@@ -100,13 +100,11 @@ func (c *call) tell(s said) {
 
 // offer is tell for what is useless later: it does not wait long for a slow client.
 func (c *call) offer(notice []byte) {
-	const patience = time.Second
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
+	defer cancel()
 	select {
 	case c.said <- said{notice: notice}:
-	case <-c.ctx.Done():
-	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

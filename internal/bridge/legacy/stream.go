@@ -59,15 +59,14 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 	if st == nil {
 		return false, false
 	}
-	timer := time.NewTimer(streamTimeout)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+	defer cancel()
 	select {
 	case <-st.tried:
 		return st.given, st.lost
-	case <-timer.C:
 	case <-ctx.Done():
+		return false, false
 	}
-	return false, false
 }
 
 // keepHearing reads the stream, and reopens it when it ends.

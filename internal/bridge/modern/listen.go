@@ -291,32 +291,23 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 	return done, nil
 }
 
-// watch adds or removes a resource to which the client has subscribed.
-func (s *session) watch(uri string, add bool) (changed, full bool) {
+// watch adds or removes a resource to which the client has subscribed, and makes room for what is kept.
+func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) {
+	size := len(uri)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	at := slices.Index(s.watched, uri)
 	switch {
 	case add == (at >= 0):
-		return false, false
 	case !add:
-		s.watched = slices.Delete(s.watched, at, at+1)
+		s.watched, changed, size = slices.Delete(s.watched, at, at+1), true, -size
 	case len(s.watched) >= maxWatched:
-		return false, true
+		full = true
 	default:
-		s.watched = append(s.watched, uri)
+		s.watched, changed = append(s.watched, uri), true
 	}
-	return true, false
-}
-
-// watch does so, and makes room for what is kept.
-func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) {
-	if changed, full = s.watch(uri, add); !changed {
-		return changed, full
-	}
-	size := len(uri)
-	if !add {
-		size = -size
+	s.mu.Unlock()
+	if !changed {
+		return false, full
 	}
 	srv.mu.Lock()
 	srv.sessions.Grow(s.id, size)
@@ -325,7 +316,7 @@ func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) 
 	for _, old := range idle {
 		old.end()
 	}
-	return changed, full
+	return true, false
 }
 
 // relisten replaces the subscription by one for everything that the client wants now. It reports whether the

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -49,16 +50,7 @@ func Start(ctx context.Context, send Send) *Attempt {
 func (a *Attempt) Wait() { <-a.done }
 
 // Within waits no longer than that, and reports whether it was long enough.
-func (a *Attempt) Within(most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-a.done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
+func (a *Attempt) Within(most time.Duration) bool { return pause.Until(a.done, most) }
 
 // Outruns waits for the first of two attempts, and reports whether it is a.
 func (a *Attempt) Outruns(other *Attempt) bool {
