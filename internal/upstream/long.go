@@ -11,23 +11,16 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-const (
-	// longest limits the size of an answer.
-	longest = 1 << 30
-	// heldBack is how many bytes are held back while the position of the id is unknown: more than any of our
-	// ids takes.
-	heldBack = 32
-)
+// longest limits the size of an answer.
+const longest = 1 << 30
 
 var (
-	errTooLong   = fmt.Errorf("the answer is larger than %d MiB", longest>>20)
-	errForeignID = errors.New("the id of the answer is not spelled as an integer")
-	errClosed    = errors.New("the answer was closed")
+	errTooLong = fmt.Errorf("the answer is larger than %d MiB", longest>>20)
+	errClosed  = errors.New("the answer was closed")
 )
 
 // A longAnswer is an answer larger than the window, on its way from the child to the reader waiting for it.
-// The child is never kept waiting, since others wait for its next messages. The id, which may come last, is
-// replaced on the way.
+// The child is never kept waiting, since others wait for its next messages.
 //
 // One goroutine writes and another reads; any may call close.
 type longAnswer struct {
@@ -36,31 +29,22 @@ type longAnswer struct {
 	mu      sync.Mutex
 	text    *spool.Text // written and not yet read
 	written int64       // size of the answer
-	given   int64       // bytes already read
+	ended   bool        // nothing more will be written
+	err     error       // how it ends; io.EOF if the answer is complete
+	closed  bool        // nobody reads it
 
-	id      wire.Span // where the id is, once that is known
-	instead wire.ID   // the replacement
-
-	ended  bool  // nothing more will be written
-	err    error // how it ends; io.EOF if the answer is complete
-	closed bool  // nobody reads it
+	// Of the reader:
+	rewriter wire.Rewriter // puts the client's id back
+	room     []byte        // its memory
+	ready    []byte        // what it has not been asked for yet
 }
 
 func newLongAnswer(room *spool.Room) *longAnswer {
 	return &longAnswer{wake: make(chan struct{}, 1), text: spool.NewText(room)}
 }
 
-// replace sets the id that the reader gets. It is called before there is a reader.
-func (a *longAnswer) replace(instead wire.ID) { a.instead = instead }
-
-// place sets the position of the id. It is called before the end of the id is written.
-func (a *longAnswer) place(at wire.Span) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.id = at; int64(at.Start) < a.given || at.End-at.Start > heldBack {
-		a.end(errForeignID)
-	}
-}
+// renumber gives the reader another id than the child's. It is called before there is a reader.
+func (a *longAnswer) renumber(from, to wire.ID) { a.rewriter.Renumber(from, to, false) }
 
 // put writes a piece of the answer. Errors are reported to the reader.
 func (a *longAnswer) put(p []byte) {
@@ -111,73 +95,47 @@ func (a *longAnswer) close() {
 // next waits for a piece of the text and reads it into p. The error is io.EOF at the end of a complete text,
 // the fault if there was one, or the cause of ctx.
 func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
-	for {
+	for len(a.ready) == 0 {
 		n, err := a.poll(p)
-		if n > 0 || err != nil {
-			return n, err
+		switch {
+		case n > 0:
+			a.room = a.rewriter.Append(a.room[:0], p[:n])
+		case errors.Is(err, io.EOF):
+			a.room = a.rewriter.Close(a.room[:0])
+			if len(a.room) == 0 {
+				return 0, io.EOF
+			}
+		case err != nil:
+			return 0, err
+		default:
+			select {
+			case <-a.wake:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
 		}
-		select {
-		case <-a.wake:
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
+		a.ready = a.room
 	}
+	n := copy(p, a.ready)
+	a.ready = a.ready[n:]
+	return n, nil
 }
 
+// poll reads what is there.
 func (a *longAnswer) poll(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	switch {
+	case a.closed:
 		return 0, errClosed
-	}
-	if a.ended && !errors.Is(a.err, io.EOF) {
+	case a.ended && !errors.Is(a.err, io.EOF):
 		return 0, a.err
-	}
-	ready := a.written - a.given
-	if a.id.IsZero() && !a.ended {
-		ready = max(0, ready-heldBack)
-	}
-	if !a.id.IsZero() {
-		start, end := int64(a.id.Start), int64(a.id.End)
-		switch {
-		case a.given < start:
-			ready = min(ready, start-a.given)
-		case a.given == start && ready < end-start:
-			ready = 0
-		case a.given == start:
-			return a.giveID(p, int(end-start))
-		}
-	}
-	if ready == 0 && a.ended {
-		return 0, a.err
-	}
-	return a.get(p[:min(int64(len(p)), ready)])
-}
-
-// giveID gives the client's id instead of the next n bytes.
-func (a *longAnswer) giveID(p []byte, n int) (int, error) {
-	given := copy(p, a.instead)
-	if a.instead = a.instead[given:]; len(a.instead) > 0 {
-		return given, nil
-	}
-	var skipped [heldBack]byte
-	for n > 0 { // it may begin in memory and end in the file
-		done, err := a.get(skipped[:n])
-		if err != nil {
-			return given, err
-		}
-		n -= done
-	}
-	return given, nil
-}
-
-func (a *longAnswer) get(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
 	}
 	n, err := a.text.Read(p)
-	a.given += int64(n)
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
+		return 0, a.err
+	case err != nil:
 		err = fmt.Errorf("hold an answer in a file: %w", err)
 		a.end(err)
 	}

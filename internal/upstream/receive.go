@@ -30,7 +30,7 @@ type receiver struct {
 	long bool
 	text *longAnswer // nil: not an answer, or nobody waits for it
 	call *call       // whose answer it is
-	id   bool        // text knows where the id is
+	id   bool        // its id has come
 }
 
 func (r *receiver) read(stdout io.Reader) {
@@ -191,7 +191,6 @@ func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 		r.open(call)
 	}
 	r.id = true
-	r.text.place(signs.IDAt)
 	return true
 }
 
@@ -200,7 +199,7 @@ var errWrongID = errors.New("the answer has another id than the request")
 // open hands the answer to its call, which may read it from then on.
 func (r *receiver) open(call *call) {
 	r.call = call
-	r.text.replace(call.clientID)
+	r.text.renumber(wire.IntID(call.id), call.clientID)
 	call.give(message{long: r.text})
 }
 

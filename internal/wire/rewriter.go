@@ -46,7 +46,7 @@ const (
 	rewriteHold               // from the end of a value in the object being rewritten to the end of a name, or of the object
 	rewriteDrop               // inside a member that is left out
 	rewriteID                 // from the name of the id to the end of its value
-	rewriteBlind              // the text is not JSON: the rest cannot be interpreted
+	rewriteBlind              // the rest passes as it is: nothing is left to do, or the text is not JSON
 )
 
 // maxHeld limits what is held back: anything longer is neither an id nor a name to leave out.
@@ -150,7 +150,9 @@ func (r *Rewriter) Append(dst, p []byte) []byte {
 		case tokenName:
 			dst = r.member(dst)
 		default:
-			dst = r.value(dst, tok)
+			if dst = r.value(dst, tok); r.phase == rewriteBlind {
+				return append(dst, p[end:]...)
+			}
 		}
 		done = end
 	}
@@ -261,7 +263,10 @@ func (r *Rewriter) value(dst []byte, tok token) []byte {
 	switch {
 	case r.phase == rewriteID && tok > tokenEnd && ID(r.tokenHeld()).Equal(r.from):
 		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], r.to...)
-		dst = r.flush(dst)
+		if dst = r.flush(dst); r.task == rewriteNumber { // there is nothing else to do
+			r.phase = rewriteBlind
+			return dst
+		}
 	case r.phase == rewriteID && tok > tokenEnd && r.task == rewriteToModern:
 		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], "null"...)
 		dst = r.flush(dst)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,34 @@ func TestRewriterOfRecords(t *testing.T) {
 					out = r.Append(out, p[:min(size, len(p))])
 				}
 				if diff := cmp.Diff(want, string(r.Close(out))); diff != "" {
+					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+				}
+			}
+		})
+	}
+}
+
+// The id of an answer is replaced wherever it stands; what follows passes as it is, whatever it is.
+func TestRewriterOfIDs(t *testing.T) {
+	t.Parallel()
+	const record = `"` + wire.MetaRecord + `"`
+	for _, test := range []struct{ name, text, want string }{
+		{"first", `{"id":7,"result":{"id":7,"resultType":"complete"}}`, `{"id":"seven","result":{"id":7,"resultType":"complete"}}`},
+		{"last", `{"result":{"id":7,"_meta":{` + record + `:1}},"id" : 7 }`, `{"result":{"id":7,"_meta":{` + record + `:1}},"id" : "seven" }`},
+		{"as a float", `{"result":{},"id":7.0}`, `{"result":{},"id":"seven"}`},
+		{"another", `{"id":8,"result":{}}`, `{"id":8,"result":{}}`},
+		{"before what is not JSON", `{"id":7,]`, `{"id":"seven",]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for _, size := range []int{len(test.text), 1, 3} {
+				var r wire.Rewriter
+				r.Renumber(wire.ID("7"), wire.ID(`"seven"`), false)
+				var out []byte
+				for piece := range slices.Chunk([]byte(test.text), size) {
+					out = r.Append(out, piece)
+				}
+				if diff := cmp.Diff(test.want, string(r.Close(out))); diff != "" {
 					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
 				}
 			}
