@@ -17,11 +17,11 @@ var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
 var (
 	kindFailure  = []byte(`toolError:v1`)
 	kindQuestion = []byte(`needsInput:v1`)
-	kindEnd      = []byte(`:v1`)
+	kindEnd      = []byte(`v1`)
 )
 
-// hasKind reports whether a kind occurs in a text. It searches for the end of the kind first: the first letter
-// of the kind is much more frequent, and the search would stop at each of them.
+// hasKind reports whether a kind occurs in a text. It searches for the end of the kind first: the first letter of the kind is much more
+// frequent than a v, and the search would stop at each of them.
 func hasKind(text, kind []byte) bool {
 	return bytes.Contains(text, kindEnd) && bytes.Contains(text, kind)
 }
