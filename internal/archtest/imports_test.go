@@ -24,8 +24,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/http1", "internal/json", "internal/pause", "internal/promises", "internal/recent",
-			"internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/tracecontext",
+			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/http1", "internal/json", "internal/lexer", "internal/pause", "internal/promises",
+			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/tracecontext",
 			"internal/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",

@@ -15,7 +15,6 @@ import (
 // nothing of the last.
 var pools = map[string]string{
 	"internal/gateway/call.go": "internal/gateway/call_internal_test.go: func TestForgetLeavesNothing",
-	"internal/args/value.go":   "internal/args/pool_internal_test.go: func TestParsersHoldNothing",
 	"contract/draft.go":        "contract/draft_internal_test.go: func TestDropLeavesNothing",
 	"internal/wire/pool.go":    "internal/wire/pool_internal_test.go: func TestResetLeavesNothing",
 }

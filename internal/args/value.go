@@ -6,18 +6,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 )
 
 const (
-	maxDepth  = 128     // levels of a schema and of arguments
+	maxDepth  = 128     // levels of a schema
 	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are examined
 	fewNames  = 16      // members up to which searching beats an index
 )
 
-var errBounds = errors.New("deeper or larger than what is checked")
+var (
+	errBounds   = errors.New("larger than what is checked")
+	errRepeated = errors.New("an object has a name twice")
+)
 
 // value is a JSON value that keeps its original text.
 type value struct {
@@ -49,104 +52,91 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// parser builds values from tokens.
+// parser builds a value of tokens.
 type parser struct {
-	dec   *json.Decoder
-	from  bytes.Buffer // the whole text that dec reads
+	lex   lexer.Lexer
 	input []byte
 	left  int // values that may still follow
 }
 
-var parsers = sync.Pool{New: func() any { return newParser() }}
-
-func newParser() *parser { return &parser{dec: json.NewDecoder(new(bytes.Buffer))} }
-
-// parse reads one JSON text of bounded depth and size.
+// parse reads one JSON text of bounded depth and size, in which no object has a name twice.
 func parse(input []byte) (*value, error) {
-	p, _ := parsers.Get().(*parser) // the pool holds nothing else
-	defer parsers.Put(p)
-	return p.parse(input)
-}
-
-// parse keeps nothing of the input afterwards.
-func (p *parser) parse(input []byte) (*value, error) {
-	p.reset(input)
-	defer p.reset(nil)
-	var v value
-	if err := p.value(&v, 0); err != nil {
+	p := parser{lex: lexer.Lexer{Strict: true}, input: input, left: maxValues}
+	v := new(value)
+	if err := p.value(v, p.next()); err != nil {
 		return nil, err
 	}
-	return &v, nil
+	if p.next() != lexer.More { // white space may follow
+		return nil, p.lex.Err
+	}
+	return v, p.lex.End()
 }
 
-func (p *parser) reset(input []byte) {
-	p.from, p.input, p.left = *bytes.NewBuffer(input), input, maxValues
-	p.dec.Reset(&p.from)
+func (p *parser) next() lexer.Token {
+	token, _ := p.lex.Next(p.input[p.lex.Pos:])
+	return token
 }
 
-func (p *parser) value(v *value, depth int) error {
-	if p.left--; p.left < 0 || depth > maxDepth {
+// text returns the text of the latest token.
+func (p *parser) text() []byte { return p.input[p.lex.Start:p.lex.Pos] }
+
+// value reads the value that begins with token.
+func (p *parser) value(v *value, token lexer.Token) error {
+	if p.left--; p.left < 0 {
 		return errBounds
 	}
-	v.kind = p.dec.PeekKind()
-	switch v.kind {
-	case '{':
-		return p.object(v, depth)
-	case '[':
-		return p.array(v, depth)
-	default:
-		raw, err := p.dec.ReadValue()
-		if err != nil {
-			return err
+	start := p.lex.Start
+	var err error
+	switch token {
+	case lexer.Object:
+		v.kind, err = '{', p.object(v)
+	case lexer.Array:
+		v.kind, err = '[', p.array(v)
+	case lexer.More:
+		if err = p.lex.End(); err == nil { // a number that the text ends with
+			v.kind = '0'
 		}
-		v.raw = p.input[int(p.dec.InputOffset())-len(raw) : p.dec.InputOffset()]
-		return nil
+	case lexer.Failed:
+		err = p.lex.Err
+	default:
+		v.kind = json.Value(p.text()).Kind()
 	}
+	v.raw = p.input[start:p.lex.Pos]
+	return err
 }
 
-func (p *parser) object(v *value, depth int) error {
-	if _, err := p.dec.ReadToken(); err != nil {
-		return err
-	}
-	start := p.dec.InputOffset() - 1
-	for p.dec.PeekKind() != '}' {
-		name, err := p.dec.ReadToken()
-		if err != nil {
-			return err
+func (p *parser) object(v *value) error {
+	for token := p.next(); token != lexer.End; token = p.next() {
+		if token != lexer.Name {
+			return p.lex.End()
 		}
-		v.members = append(v.members, member{name: name.String()})
-		if err := p.value(&v.members[len(v.members)-1].value, depth+1); err != nil {
-			return err
+		name := (&value{raw: p.text()}).text()
+		if v.member(name) != nil {
+			return errRepeated
 		}
-	}
-	if _, err := p.dec.ReadToken(); err != nil {
-		return err
-	}
-	v.raw = p.input[start:p.dec.InputOffset()]
-	if len(v.members) > fewNames {
-		v.index = make(map[string]int, len(v.members))
-		for i, m := range v.members {
-			v.index[m.name] = i
+		v.members = append(v.members, member{name: name})
+		if v.index != nil {
+			v.index[name] = len(v.members) - 1
+		} else if len(v.members) > fewNames {
+			v.index = make(map[string]int, 2*fewNames)
+			for i, m := range v.members {
+				v.index[m.name] = i
+			}
+		}
+		if err := p.value(&v.members[len(v.members)-1].value, p.next()); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (p *parser) array(v *value, depth int) error {
-	if _, err := p.dec.ReadToken(); err != nil {
-		return err
-	}
-	start := p.dec.InputOffset() - 1
-	for p.dec.PeekKind() != ']' {
+func (p *parser) array(v *value) error {
+	for token := p.next(); token != lexer.End; token = p.next() {
 		v.items = append(v.items, value{})
-		if err := p.value(&v.items[len(v.items)-1], depth+1); err != nil {
+		if err := p.value(&v.items[len(v.items)-1], token); err != nil {
 			return err
 		}
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
-		return err
-	}
-	v.raw = p.input[start:p.dec.InputOffset()]
 	return nil
 }
 

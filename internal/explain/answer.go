@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -178,7 +179,7 @@ func isToolResult(members map[string]json.Value) bool {
 
 // place says in which line and column of text err arose, for people to find.
 func place(text []byte, err error) string {
-	syntax, ok := errors.AsType[*wire.SyntaxError](err)
+	syntax, ok := errors.AsType[*lexer.SyntaxError](err)
 	if !ok {
 		return ""
 	}

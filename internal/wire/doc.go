@@ -23,9 +23,6 @@
 // and [Splice] replaces some of them and leaves the rest byte for byte as it was sent.
 package wire
 
-// MaxDepth is how many levels deep objects and arrays may be nested.
-const MaxDepth = 128
-
 // Span is the half-open range of bytes [Start, End) of a value. The zero Span means that the value is
 // absent.
 type Span struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"github.com/recoursehq/recourse/internal/lexer"
 )
 
 // Kind says what a message is.
@@ -110,10 +112,10 @@ type Message struct {
 
 // reader is what Parse needs besides the message, reused from text to text.
 type reader struct {
-	lex       lexer
+	lex       lexer.Lexer
 	at        tracker
 	names     nameSet
-	objects   [MaxDepth + 1]int // by depth: the offset where the open object begins
+	objects   [lexer.MaxDepth + 1]int // by depth: the offset where the open object begins
 	spans     [memberResultMetaRecord + 1]Span
 	scratch   []byte
 	duplicate Span // the first name that is repeated in its object
@@ -123,7 +125,7 @@ type reader struct {
 // change it while m is in use.
 //
 // A text that is not one JSON text in UTF-8 is refused with [CodeParseError]. JSON that is not a
-// message is refused with [CodeInvalidRequest]: a repeated name in any object, more than [MaxDepth]
+// message is refused with [CodeInvalidRequest]: a repeated name in any object, more than [lexer.MaxDepth]
 // levels, a batch, an id that is neither a string nor an integer, a jsonrpc member other than "2.0", a
 // method that is not a string, params that are neither an object nor an array, both or none of method,
 // result and error.
@@ -157,7 +159,7 @@ func (m *Message) reset(body []byte) {
 	names, scratch := m.reader.names, m.reader.scratch[:0]
 	*m = Message{} // in place: a literal would be copied
 	m.Raw, m.reader.names, m.reader.scratch = body, names, scratch
-	m.reader.lex.strict = true
+	m.reader.lex.Strict = true
 	m.reader.at.reset()
 	m.reader.names.reset(body)
 }
@@ -165,27 +167,27 @@ func (m *Message) reset(body []byte) {
 // read checks the whole text and records the positions of the known members. It continues after a
 // repeated name, so that a text that is not JSON is reported as such.
 func (r *reader) read(body []byte) error {
-	for r.lex.pos < len(body) {
-		tok, _ := r.lex.next(body[r.lex.pos:])
+	for r.lex.Pos < len(body) {
+		tok, _ := r.lex.Next(body[r.lex.Pos:])
 		switch tok {
-		case tokenError:
-			return r.lex.err
-		case tokenMore:
-		case tokenName:
+		case lexer.Failed:
+			return r.lex.Err
+		case lexer.More:
+		case lexer.Name:
 			r.name(body)
-		case tokenObject:
-			r.objects[r.lex.depth] = r.lex.start
+		case lexer.Object:
+			r.objects[r.lex.Depth] = r.lex.Start
 			r.value(tok)
 		default:
 			r.value(tok)
 		}
 	}
-	return r.lex.end()
+	return r.lex.End()
 }
 
 func (r *reader) name(body []byte) {
-	start, end := r.lex.start, r.lex.pos
-	if r.duplicate.IsZero() && !r.names.add(r.objects[r.lex.depth], start, end, r.lex.escaped) {
+	start, end := r.lex.Start, r.lex.Pos
+	if r.duplicate.IsZero() && !r.names.add(r.objects[r.lex.Depth], start, end, r.lex.Escaped) {
 		r.duplicate = Span{Start: start, End: end}
 	}
 	in := r.at.container(&r.lex)
@@ -193,14 +195,14 @@ func (r *reader) name(body []byte) {
 		return
 	}
 	name := body[start+1 : end-1]
-	if r.lex.escaped {
+	if r.lex.Escaped {
 		r.scratch = append(r.scratch[:0], unquote(body[start:end])...)
 		name = r.scratch
 	}
 	r.at.next = in.child(name)
 }
 
-func (r *reader) value(tok token) {
+func (r *reader) value(tok lexer.Token) {
 	if m, at := r.at.value(&r.lex, tok); m != memberOther {
 		r.spans[m] = at
 	}
@@ -208,27 +210,27 @@ func (r *reader) value(tok token) {
 
 // refuse turns a lexer error into the answer for the client.
 func refuse(body []byte, err error) error {
-	bad, ok := err.(*SyntaxError) //nolint:errorlint // the lexer returns nothing else, and does not wrap
+	bad, ok := err.(*lexer.SyntaxError) //nolint:errorlint // the lexer returns nothing else, and does not wrap
 	if !ok {
 		return err
 	}
 	e := &Error{Code: CodeParseError, Pointer: pointerAt(body, bad.Offset), Offset: bad.Offset}
-	if bad.Problem == TooDeep {
+	if bad.Problem == lexer.TooDeep {
 		e.Code = CodeInvalidRequest
 	}
 	e.Message = "the message is not JSON: "
 	switch bad.Problem {
-	case TooDeep:
+	case lexer.TooDeep:
 		e.Message = "the message has "
-	case NotUTF8:
+	case lexer.NotUTF8:
 		e.Message = "the message is not UTF-8: "
 	default:
 	}
 	e.Message += bad.Error()
-	if bad.Problem == Unexpected && bad.Offset < len(body) {
+	if bad.Problem == lexer.Unexpected && bad.Offset < len(body) {
 		e.Message = fmt.Sprintf("the message is not JSON: unexpected character %q at byte %d", body[bad.Offset], bad.Offset)
 	}
-	if e.Pointer != "" && bad.Problem != TooDeep { // a pointer of 128 levels helps nobody
+	if e.Pointer != "" && bad.Problem != lexer.TooDeep { // a pointer of 128 levels helps nobody
 		e.Message += ", in " + e.Pointer
 	}
 	return e

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -337,8 +338,8 @@ func TestWords(t *testing.T) {
 	got := fmt.Sprintf("%v, %v, %v, %v; %v, %v, %v; %v, %v, %v; %v",
 		wire.Request, wire.Notification, wire.Response, wire.Invalid,
 		wire.Legacy, wire.Modern, wire.Era(0),
-		wire.Trailing, wire.NotObject, wire.Problem(0),
-		&wire.SyntaxError{Problem: wire.TooDeep, Offset: 3})
+		lexer.Trailing, lexer.NotObject, lexer.Problem(0),
+		&lexer.SyntaxError{Problem: lexer.TooDeep, Offset: 3})
 	want := "request, notification, response, invalid; legacy, modern, unknown; data after the end of the object, " +
 		"a value that is not an object, problem 0; more than 128 levels of nesting at byte 3"
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,12 +1,11 @@
 package wire
 
 import (
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 )
 
 // Error codes of JSON-RPC 2.0 (section 5.1) and of MCP.
@@ -33,75 +32,6 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Problem is a reason why a text is not one JSON object.
-type Problem uint8
-
-// The problems of a text.
-const (
-	Unexpected       Problem = iota + 1 // a byte that the grammar does not allow
-	ControlCharacter                    // an unescaped control character in a string
-	BadEscape                           // a backslash that does not begin an escape
-	LoneSurrogate                       // a \u escape that is half of a surrogate pair (strict reading only)
-	NotUTF8                             // a string that is not UTF-8
-	TooDeep                             // more than MaxDepth levels
-	Incomplete                          // the text ends in the middle
-	Empty                               // no text at all, or white space only
-	NotObject                           // JSON, but not an object
-	Trailing                            // something after the object, such as a second answer
-)
-
-// String describes the problem, in a form that "at byte N" can follow.
-func (p Problem) String() string {
-	switch p {
-	case Unexpected:
-		return "unexpected character"
-	case ControlCharacter:
-		return "control character in a string"
-	case BadEscape:
-		return "invalid escape in a string"
-	case LoneSurrogate:
-		return "half of a surrogate pair in a string"
-	case NotUTF8:
-		return "invalid UTF-8 in a string"
-	case TooDeep:
-		return "more than " + strconv.Itoa(MaxDepth) + " levels of nesting"
-	case Incomplete:
-		return "end of the text before the end of its value"
-	case Empty:
-		return "no JSON text"
-	case NotObject:
-		return "a value that is not an object"
-	case Trailing:
-		return "data after the end of the object"
-	default:
-		return "problem " + strconv.Itoa(int(p))
-	}
-}
-
-// SyntaxError says where a text stops being one JSON object. An incomplete text is also
-// io.ErrUnexpectedEOF, and an empty one io.EOF.
-type SyntaxError struct {
-	Problem Problem
-	Offset  int // offset in bytes from the beginning of the text
-}
-
-// Error returns the problem and the offset.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%v at byte %d", e.Problem, e.Offset)
-}
-
-// Unwrap returns the equivalent error of package io, or nil.
-func (e *SyntaxError) Unwrap() error {
-	switch e.Problem {
-	case Incomplete:
-		return io.ErrUnexpectedEOF
-	case Empty:
-		return io.EOF
-	default:
-		return nil
-	}
-}
-
 // Longest pieces of the input that a message or pointer quotes, in bytes.
 const (
 	maxQuoted  = 64
@@ -127,17 +57,17 @@ type level struct {
 // pointerAt returns the JSON Pointer to the innermost value or member of text that contains offset. It
 // reads the text again, so that reading a valid text need not keep track of the path.
 func pointerAt(text []byte, offset int) string {
-	l := lexer{strict: true}
+	l := lexer.Lexer{Strict: true}
 	path := make([]level, 0, 8)
-	for l.pos <= offset && l.pos < len(text) && l.err == nil {
-		tok, _ := l.next(text[l.pos:])
+	for l.Pos <= offset && l.Pos < len(text) && l.Err == nil {
+		tok, _ := l.Next(text[l.Pos:])
 		if top := len(path) - 1; top >= 0 {
 			path[top].follow(&l, tok, text)
 		}
 		switch tok {
-		case tokenObject, tokenArray:
-			path = append(path, level{object: tok == tokenObject, index: -1})
-		case tokenEnd:
+		case lexer.Object, lexer.Array:
+			path = append(path, level{object: tok == lexer.Object, index: -1})
+		case lexer.End:
 			path = path[:len(path)-1]
 		default:
 		}
@@ -146,14 +76,14 @@ func pointerAt(text []byte, offset int) string {
 }
 
 // follow moves at to the member or element that tok belongs to.
-func (at *level) follow(l *lexer, tok token, text []byte) {
+func (at *level) follow(l *lexer.Lexer, tok lexer.Token, text []byte) {
 	switch {
-	case tok == tokenName:
-		at.named, at.name = true, clip(unquote(text[l.start:l.pos]))
-	case tok == tokenEnd:
-	case tok == tokenError && (l.state == wantName || l.state == inName):
+	case tok == lexer.Name:
+		at.named, at.name = true, clip(unquote(text[l.Start:l.Pos]))
+	case tok == lexer.End:
+	case tok == lexer.Failed && (l.State == lexer.WantName || l.State == lexer.InName):
 		at.named = false
-	case !at.object && (tok != tokenError || l.state != wantComma):
+	case !at.object && (tok != lexer.Failed || l.State != lexer.WantComma):
 		at.index++
 	}
 }

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/recoursehq/recourse/internal/lexer"
+
 // member is a place in a message that the gateway knows. All other places are memberOther: they are
 // checked and passed on.
 type member uint8
@@ -266,30 +268,30 @@ type tracker struct {
 func (t *tracker) reset() { *t = tracker{next: memberRoot} }
 
 // container returns the known member whose object is open in l, if any.
-func (t *tracker) container(l *lexer) member {
-	if l.depth == 0 || l.depth > knownDepth {
+func (t *tracker) container(l *lexer.Lexer) member {
+	if l.Depth == 0 || l.Depth > knownDepth {
 		return memberOther
 	}
-	return t.open[l.depth]
+	return t.open[l.Depth]
 }
 
 // value consumes a token of l other than a name. When a value ends with it, value returns the member
 // and the span of that value; until then memberOther.
-func (t *tracker) value(l *lexer, tok token) (member, Span) {
+func (t *tracker) value(l *lexer.Lexer, tok lexer.Token) (member, Span) {
 	m := t.next
 	t.next = memberOther
 	switch tok {
-	case tokenObject, tokenArray:
-		if l.depth <= knownDepth {
-			t.open[l.depth], t.start[l.depth] = m, l.start
+	case lexer.Object, lexer.Array:
+		if l.Depth <= knownDepth {
+			t.open[l.Depth], t.start[l.Depth] = m, l.Start
 		}
 		return memberOther, Span{}
-	case tokenEnd:
-		if d := l.depth + 1; d <= knownDepth {
-			return t.open[d], Span{Start: t.start[d], End: l.pos}
+	case lexer.End:
+		if d := l.Depth + 1; d <= knownDepth {
+			return t.open[d], Span{Start: t.start[d], End: l.Pos}
 		}
 		return memberOther, Span{}
 	default:
-		return m, Span{Start: l.start, End: l.pos}
+		return m, Span{Start: l.Start, End: l.Pos}
 	}
 }

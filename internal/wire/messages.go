@@ -20,7 +20,7 @@ type Part struct {
 	Kind Kind
 	// Signs are the message's signs so far.
 	Signs *Signs
-	// Err is the [*SyntaxError] if the text turned out not to be a message.
+	// Err is the *lexer.SyntaxError if the text turned out not to be a message.
 	Err error
 }
 

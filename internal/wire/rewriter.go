@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 )
 
 // Rewriter turns a server's answer into the one for the gateway's client while it passes, in pieces of
@@ -18,7 +19,7 @@ type Rewriter struct {
 	from, to ID
 	lists    bool // the result has the members of results that may be cached
 
-	lex lexer
+	lex lexer.Lexer
 	at  tracker
 
 	phase   rewritePhase
@@ -133,21 +134,21 @@ func (r *Rewriter) Append(dst, p []byte) []byte {
 	if r.phase == rewriteBlind {
 		return append(dst, p...)
 	}
-	if r.lex.pos == 0 {
+	if r.lex.Pos == 0 {
 		r.at.reset()
 	}
-	base, done := r.lex.pos, 0
+	base, done := r.lex.Pos, 0
 	for done < len(p) {
-		tok, _ := r.lex.next(p[done:])
-		end := r.lex.pos - base
+		tok, _ := r.lex.Next(p[done:])
+		end := r.lex.Pos - base
 		dst = r.take(dst, p[done:end])
 		switch tok {
-		case tokenMore:
+		case lexer.More:
 			return dst
-		case tokenError:
+		case lexer.Failed:
 			r.phase = rewriteBlind
 			return append(r.flush(dst), p[end:]...)
-		case tokenName:
+		case lexer.Name:
 			dst = r.member(dst)
 		default:
 			if dst = r.value(dst, tok); r.phase == rewriteBlind {
@@ -190,7 +191,7 @@ func (r *Rewriter) take(dst, p []byte) []byte {
 		switch {
 		case len(r.held) <= maxHeld:
 			return dst
-		case r.phase == rewriteHold && r.lex.state != inName && r.lex.state != wantColon: // white space, and a comma
+		case r.phase == rewriteHold && r.lex.State != lexer.InName && r.lex.State != lexer.WantColon: // white space, and a comma
 			r.held = slices.DeleteFunc(r.held, func(c byte) bool { return c <= ' ' })
 			return dst
 		}
@@ -246,11 +247,11 @@ func (r *Rewriter) begins() {
 }
 
 // tokenHeld returns the token at the end of what is held.
-func (r *Rewriter) tokenHeld() []byte { return r.held[len(r.held)-(r.lex.pos-r.lex.start):] }
+func (r *Rewriter) tokenHeld() []byte { return r.held[len(r.held)-(r.lex.Pos-r.lex.Start):] }
 
 func (r *Rewriter) nameHeld() []byte {
 	raw := r.tokenHeld()
-	if !r.lex.escaped {
+	if !r.lex.Escaped {
 		return raw[1 : len(raw)-1]
 	}
 	r.name, _ = json.AppendUnquote(r.name[:0], raw) // the lexer has checked it
@@ -258,27 +259,27 @@ func (r *Rewriter) nameHeld() []byte {
 }
 
 // value handles a token that begins or ends a value.
-func (r *Rewriter) value(dst []byte, tok token) []byte {
+func (r *Rewriter) value(dst []byte, tok lexer.Token) []byte {
 	of, _ := r.at.value(&r.lex, tok)
 	switch {
-	case r.phase == rewriteID && tok > tokenEnd && ID(r.tokenHeld()).Equal(r.from):
+	case r.phase == rewriteID && tok > lexer.End && ID(r.tokenHeld()).Equal(r.from):
 		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], r.to...)
 		if dst = r.flush(dst); r.task == rewriteNumber { // there is nothing else to do
 			r.phase = rewriteBlind
 			return dst
 		}
-	case r.phase == rewriteID && tok > tokenEnd && r.task == rewriteToModern:
+	case r.phase == rewriteID && tok > lexer.End && r.task == rewriteToModern:
 		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], "null"...)
 		dst = r.flush(dst)
-	case r.phase == rewriteHold && of == memberResult && tok == tokenEnd && r.task == rewriteToModern:
+	case r.phase == rewriteHold && of == memberResult && tok == lexer.End && r.task == rewriteToModern:
 		r.complete()
 		dst = r.flush(dst)
 	case r.phase == rewriteID, r.phase == rewriteHold:
 		dst = r.flush(dst)
 	}
 	in := r.at.container(&r.lex)
-	if (in == memberRoot || in == memberResult || in == r.within()) && r.lex.inObject() {
-		if tok == tokenObject {
+	if (in == memberRoot || in == memberResult || in == r.within()) && r.lex.InObject() {
+		if tok == lexer.Object {
 			r.emitted, r.seen = false, 0
 		}
 		r.phase = rewriteHold

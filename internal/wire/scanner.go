@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/lexer"
 )
 
 // The most bytes of a value that [Signs] copies, as spelled, without quotes.
@@ -74,11 +75,11 @@ func (s *Signs) Message() Kind {
 // Scanner reads a server's message as it passes, in pieces of any size. It checks that the whole is one
 // JSON object and collects its [Signs], in constant memory and without allocating. It tolerates what
 // the JSON grammar allows, such as repeated names and halves of surrogate pairs, but neither more than
-// [MaxDepth] levels nor invalid UTF-8.
+// [lexer.MaxDepth] levels nor invalid UTF-8.
 //
 // The zero Scanner is ready for use. It is not safe for concurrent use.
 type Scanner struct {
-	lex   lexer
+	lex   lexer.Lexer
 	at    tracker
 	seen  uint64 // bit m: the member m has occurred
 	signs Signs
@@ -101,29 +102,29 @@ func (s *Scanner) Reset() {
 func (s *Scanner) Signs() *Signs { return &s.signs }
 
 // Offset returns the number of bytes that have been read.
-func (s *Scanner) Offset() int { return s.lex.pos }
+func (s *Scanner) Offset() int { return s.lex.Pos }
 
 // Write reads the next piece of the text. As soon as the text can no longer become one JSON object it
-// returns a [*SyntaxError], the same one from then on, and the number of bytes of p before the problem.
+// returns a [*lexer.SyntaxError], the same one from then on, and the number of bytes of p before the problem.
 func (s *Scanner) Write(p []byte) (int, error) {
-	if s.lex.err != nil {
-		return 0, s.lex.err
+	if s.lex.Err != nil {
+		return 0, s.lex.Err
 	}
-	if s.lex.depth == 0 && s.lex.state == wantValue {
+	if s.lex.Depth == 0 && s.lex.State == lexer.WantValue {
 		if err := s.begin(p); err != nil {
-			return err.Offset - s.lex.pos, err
+			return err.Offset - s.lex.Pos, err
 		}
 	}
-	base := s.lex.pos
-	for n := 0; n < len(p); n = s.lex.pos - base {
-		tok, _ := s.lex.next(p[n:])
+	base := s.lex.Pos
+	for n := 0; n < len(p); n = s.lex.Pos - base {
+		tok, _ := s.lex.Next(p[n:])
 		switch tok {
-		case tokenMore:
+		case lexer.More:
 			s.keep(p, base)
 			return len(p), nil
-		case tokenError:
-			return s.lex.pos - base, s.lex.err
-		case tokenName:
+		case lexer.Failed:
+			return s.lex.Pos - base, s.lex.Err
+		case lexer.Name:
 			s.member(p, base)
 		default:
 			s.value(tok, p, base)
@@ -133,11 +134,11 @@ func (s *Scanner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close returns a [*SyntaxError] if the text is not complete.
-func (s *Scanner) Close() error { return s.lex.end() }
+// Close returns a [*lexer.SyntaxError] if the text is not complete.
+func (s *Scanner) Close() error { return s.lex.End() }
 
 // begin checks the first byte of the text: it must begin an object.
-func (s *Scanner) begin(p []byte) *SyntaxError {
+func (s *Scanner) begin(p []byte) *lexer.SyntaxError {
 	s.at.reset()
 	for i, c := range p {
 		switch c {
@@ -146,12 +147,12 @@ func (s *Scanner) begin(p []byte) *SyntaxError {
 		case '{':
 			return nil
 		}
-		problem := Unexpected
+		problem := lexer.Unexpected
 		if strings.IndexByte(`["-0123456789tfn`, c) >= 0 {
-			problem = NotObject
+			problem = lexer.NotObject
 		}
-		s.lex.err = &SyntaxError{Problem: problem, Offset: s.lex.pos + i}
-		return s.lex.err
+		s.lex.Err = &lexer.SyntaxError{Problem: problem, Offset: s.lex.Pos + i}
+		return s.lex.Err
 	}
 	return nil
 }
@@ -159,10 +160,10 @@ func (s *Scanner) begin(p []byte) *SyntaxError {
 // keep stores a token that is cut by the end of p, as far as it will be looked at.
 func (s *Scanner) keep(p []byte, base int) {
 	limit := 0
-	switch s.lex.state {
-	case inName:
+	switch s.lex.State {
+	case lexer.InName:
 		limit = s.nameLimit()
-	case inString, inNumber, inLiteral:
+	case lexer.InString, lexer.InNumber, lexer.InLiteral:
 		limit = s.at.next.limit()
 	default:
 	}
@@ -174,9 +175,9 @@ func (s *Scanner) keep(p []byte, base int) {
 // token returns the token that ends at the lexer's position, or as much of it as there is. A token
 // longer than limit is returned with limit+1 bytes.
 func (s *Scanner) token(p []byte, base, limit int) []byte {
-	part := p[max(s.lex.start-base, 0) : s.lex.pos-base]
+	part := p[max(s.lex.Start-base, 0) : s.lex.Pos-base]
 	part = part[:min(len(part), limit+1-len(s.cut))]
-	if s.lex.start >= base {
+	if s.lex.Start >= base {
 		return part
 	}
 	s.cut = append(s.cut, part...)
@@ -222,7 +223,7 @@ func (s *Scanner) member(p []byte, base int) {
 		return
 	}
 	name := raw[1 : len(raw)-1]
-	if s.lex.escaped {
+	if s.lex.Escaped {
 		s.name, _ = json.AppendUnquote(s.name[:0], raw) // the lexer has checked it
 		name = s.name
 	}
@@ -238,9 +239,9 @@ func (s *Scanner) member(p []byte, base int) {
 }
 
 // value handles a token that begins or ends a value.
-func (s *Scanner) value(tok token, p []byte, base int) {
+func (s *Scanner) value(tok lexer.Token, p []byte, base int) {
 	var raw []byte
-	if limit := s.at.next.limit(); limit > 0 && tok > tokenEnd {
+	if limit := s.at.next.limit(); limit > 0 && tok > lexer.End {
 		if raw = s.token(p, base, limit); len(raw) > limit {
 			raw = nil
 		}
@@ -252,7 +253,7 @@ func (s *Scanner) value(tok token, p []byte, base int) {
 }
 
 // note records the value of m, which ends with tok; raw is its text if that may be looked at.
-func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
+func (s *Scanner) note(m member, at Span, tok lexer.Token, raw []byte) {
 	signs := &s.signs
 	switch m {
 	case memberJSONRPC:
@@ -273,8 +274,8 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 	case memberResultCacheScope:
 		signs.CacheScope = true
 	case memberResultIsError:
-		signs.OddError = signs.OddError || signs.IsError || tok != tokenTrue && tok != tokenFalse && tok != tokenNull
-		signs.IsError = tok == tokenTrue
+		signs.OddError = signs.OddError || signs.IsError || tok != lexer.True && tok != lexer.False && tok != lexer.Null
+		signs.IsError = tok == lexer.True
 	case memberResultContent:
 		signs.Content = at
 	case memberResultMeta:
@@ -283,7 +284,7 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 		signs.Record = true
 	case memberResultError:
 		const both = 1<<memberResultErrorCode | 1<<memberResultErrorMessage
-		if tok == tokenEnd && s.seen&both == both {
+		if tok == lexer.End && s.seen&both == both {
 			signs.ResultError = at
 		}
 	default:
@@ -292,7 +293,7 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 }
 
 // noteStructured records result.structuredContent and its members.
-func (s *Scanner) noteStructured(m member, at Span, tok token, raw []byte) {
+func (s *Scanner) noteStructured(m member, at Span, tok lexer.Token, raw []byte) {
 	signs := &s.signs
 	switch m {
 	case memberResultStructured:
@@ -300,18 +301,18 @@ func (s *Scanner) noteStructured(m member, at Span, tok token, raw []byte) {
 	case memberStructuredKind:
 		signs.Kind = s.text(&s.kind, tok, raw)
 	case memberStructuredSuccess:
-		signs.SuccessFalse = tok == tokenFalse
+		signs.SuccessFalse = tok == lexer.False
 	case memberStructuredOK:
-		signs.OKFalse = tok == tokenFalse
+		signs.OKFalse = tok == lexer.False
 	case memberStructuredError:
-		signs.ErrorTrue = tok == tokenTrue
+		signs.ErrorTrue = tok == lexer.True
 	default:
 	}
 }
 
 // text stores the value of the string raw in memory. It returns nil if raw is not a string.
-func (s *Scanner) text(memory *[]byte, tok token, raw []byte) []byte {
-	if tok != tokenString || raw == nil {
+func (s *Scanner) text(memory *[]byte, tok lexer.Token, raw []byte) []byte {
+	if tok != lexer.String || raw == nil {
 		return nil
 	}
 	if bytes.IndexByte(raw, '\\') < 0 {

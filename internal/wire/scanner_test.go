@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/lexer"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -164,41 +165,41 @@ func TestScannerRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, in string
-		want     wire.SyntaxError
+		want     lexer.SyntaxError
 	}{
-		{"nothing", "", wire.SyntaxError{Problem: wire.Empty}},
-		{"white space", "\r\n", wire.SyntaxError{Problem: wire.Empty, Offset: 2}},
-		{"HTML", " <html>", wire.SyntaxError{Problem: wire.Unexpected, Offset: 1}},
-		{"an array", " [{}]", wire.SyntaxError{Problem: wire.NotObject, Offset: 1}},
-		{"a string, even if it is broken later", "\"a\n\"", wire.SyntaxError{Problem: wire.NotObject}},
-		{"null", "null", wire.SyntaxError{Problem: wire.NotObject}},
-		{"a second answer", `{"id":1}` + "\n" + `{"id":1}`, wire.SyntaxError{Problem: wire.Trailing, Offset: 9}},
-		{"a comma after the answer", `{"id":1},`, wire.SyntaxError{Problem: wire.Trailing, Offset: 8}},
-		{"a brace too many", `{"id":1}}`, wire.SyntaxError{Problem: wire.Trailing, Offset: 8}},
-		{"cut in a string", `{"id":"1`, wire.SyntaxError{Problem: wire.Incomplete, Offset: 8}},
-		{"cut in a character", "{\"id\":\"\xe2\x82", wire.SyntaxError{Problem: wire.Incomplete, Offset: 9}},
-		{"cut after a value", `{"id":1`, wire.SyntaxError{Problem: wire.Incomplete, Offset: 7}},
-		{"the wrong bracket", `{"a":[1}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 7}},
-		{"no colon", `{"a" 1}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 5}},
-		{"no name", `{"a":1,}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 7}},
-		{"a number as name", `{1:1}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 1}},
-		{"a broken literal", `{"a":nul1}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 8}},
-		{"a number without digits after the point", `{"a":1.}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 7}},
-		{"a lonely minus", `{"a":-}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 6}},
-		{"an exponent without digits", `{"a":1e+}`, wire.SyntaxError{Problem: wire.Unexpected, Offset: 8}},
-		{"a control character", "{\"a\":\"\x1f\"}", wire.SyntaxError{Problem: wire.ControlCharacter, Offset: 6}},
-		{"an unknown escape", `{"a":"\a"}`, wire.SyntaxError{Problem: wire.BadEscape, Offset: 7}},
-		{"a broken \\u escape", `{"a":"\u12g4"}`, wire.SyntaxError{Problem: wire.BadEscape, Offset: 10}},
-		{"an overlong character", "{\"a\":\"\xc0\xaf\"}", wire.SyntaxError{Problem: wire.NotUTF8, Offset: 6}},
-		{"an encoded surrogate", "{\"a\":\"x\xed\xa0\x80\"}", wire.SyntaxError{Problem: wire.NotUTF8, Offset: 7}},
-		{"a character that stops in the middle", "{\"a\":\"\xe2\x82\"}", wire.SyntaxError{Problem: wire.NotUTF8, Offset: 6}},
-		{"too deep", `{"a":` + strings.Repeat("[", 200), wire.SyntaxError{Problem: wire.TooDeep, Offset: 132}},
+		{"nothing", "", lexer.SyntaxError{Problem: lexer.Empty}},
+		{"white space", "\r\n", lexer.SyntaxError{Problem: lexer.Empty, Offset: 2}},
+		{"HTML", " <html>", lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 1}},
+		{"an array", " [{}]", lexer.SyntaxError{Problem: lexer.NotObject, Offset: 1}},
+		{"a string, even if it is broken later", "\"a\n\"", lexer.SyntaxError{Problem: lexer.NotObject}},
+		{"null", "null", lexer.SyntaxError{Problem: lexer.NotObject}},
+		{"a second answer", `{"id":1}` + "\n" + `{"id":1}`, lexer.SyntaxError{Problem: lexer.Trailing, Offset: 9}},
+		{"a comma after the answer", `{"id":1},`, lexer.SyntaxError{Problem: lexer.Trailing, Offset: 8}},
+		{"a brace too many", `{"id":1}}`, lexer.SyntaxError{Problem: lexer.Trailing, Offset: 8}},
+		{"cut in a string", `{"id":"1`, lexer.SyntaxError{Problem: lexer.Incomplete, Offset: 8}},
+		{"cut in a character", "{\"id\":\"\xe2\x82", lexer.SyntaxError{Problem: lexer.Incomplete, Offset: 9}},
+		{"cut after a value", `{"id":1`, lexer.SyntaxError{Problem: lexer.Incomplete, Offset: 7}},
+		{"the wrong bracket", `{"a":[1}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 7}},
+		{"no colon", `{"a" 1}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 5}},
+		{"no name", `{"a":1,}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 7}},
+		{"a number as name", `{1:1}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 1}},
+		{"a broken literal", `{"a":nul1}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 8}},
+		{"a number without digits after the point", `{"a":1.}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 7}},
+		{"a lonely minus", `{"a":-}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 6}},
+		{"an exponent without digits", `{"a":1e+}`, lexer.SyntaxError{Problem: lexer.Unexpected, Offset: 8}},
+		{"a control character", "{\"a\":\"\x1f\"}", lexer.SyntaxError{Problem: lexer.ControlCharacter, Offset: 6}},
+		{"an unknown escape", `{"a":"\a"}`, lexer.SyntaxError{Problem: lexer.BadEscape, Offset: 7}},
+		{"a broken \\u escape", `{"a":"\u12g4"}`, lexer.SyntaxError{Problem: lexer.BadEscape, Offset: 10}},
+		{"an overlong character", "{\"a\":\"\xc0\xaf\"}", lexer.SyntaxError{Problem: lexer.NotUTF8, Offset: 6}},
+		{"an encoded surrogate", "{\"a\":\"x\xed\xa0\x80\"}", lexer.SyntaxError{Problem: lexer.NotUTF8, Offset: 7}},
+		{"a character that stops in the middle", "{\"a\":\"\xe2\x82\"}", lexer.SyntaxError{Problem: lexer.NotUTF8, Offset: 6}},
+		{"too deep", `{"a":` + strings.Repeat("[", 200), lexer.SyntaxError{Problem: lexer.TooDeep, Offset: 132}},
 	}
 	for _, tt := range tests {
 		text := []byte(tt.in)
 		for _, size := range []int{len(text) + 1, 1, 2, 3} {
 			_, err := scan(text, size)
-			got, ok := errors.AsType[*wire.SyntaxError](err)
+			got, ok := errors.AsType[*lexer.SyntaxError](err)
 			if !ok {
 				t.Errorf("%s: error %v", tt.name, err)
 				continue
@@ -295,7 +296,7 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 		want := stdjson.Valid(in) && utf8.Valid(in) && bytes.HasPrefix(bytes.TrimLeft(in, " \t\r\n"), []byte("{"))
-		if bad, ok := errors.AsType[*wire.SyntaxError](err); ok && bad.Problem == wire.TooDeep {
+		if bad, ok := errors.AsType[*lexer.SyntaxError](err); ok && bad.Problem == lexer.TooDeep {
 			return
 		}
 		if got := err == nil; got != want {
