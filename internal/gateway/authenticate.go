@@ -17,8 +17,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A caller is who calls. It is determined once. Nothing is taken from credentials that have not been
-// verified.
+// A caller is who calls. It is determined once. Nothing is taken from unverified credentials.
 type caller struct {
 	user string // named by the path
 	// verified is the caller that access control found, or zero if the endpoint has none.

@@ -23,8 +23,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An endpoint is where clients reach a server: a path, with its contract and masking. It does not
-// change.
+// An endpoint is where clients reach a server: a path, with its contract and masking. It is immutable.
 type endpoint struct {
 	*config.Server
 

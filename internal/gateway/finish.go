@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An outcome is how a call is going, and how it ended. Every call has one. Observers are told the exported part
-// of it.
+// An outcome is how a call is going, and how it ended. Every call has one. Observers are told the exported part.
 type outcome struct {
 	observe.Outcome
 

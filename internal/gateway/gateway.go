@@ -168,8 +168,7 @@ func (g *Gateway) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("the configuration no longer has a certificate")
 }
 
-// ServeStdio serves one host, over a pair of streams, with the server at path: see
-// [front.Stdio.Serve].
+// ServeStdio serves one host, over a pair of streams, at path: see [front.Stdio.Serve].
 func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out io.Writer) error {
 	t := g.table.Load()
 	if t.endpoints[path] == nil {

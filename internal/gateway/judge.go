@@ -22,8 +22,7 @@ import (
 // emptyResult replaces a result that is dropped.
 var emptyResult = json.Value("{}")
 
-// judge finds out whether the current answer is a failure. It returns nil for a success, which is not
-// examined any further.
+// judge finds out whether the current answer is a failure. It returns nil for a success.
 func (c *call) judge(text []byte) *failure {
 	reading, original, ok := c.reading(text)
 	if !ok {
@@ -275,8 +274,7 @@ func (c *call) cutOff(text []byte) error {
 	return c.bad(errNoMessage) // the rest turned it into something else
 }
 
-// wholeWords returns a truncated JSON text without its last word: half a credential would not be recognised
-// as one.
+// wholeWords returns a truncated JSON text without its last word: half a credential does not look like one.
 func wholeWords(text []byte) []byte {
 	const longest = 16 << 10 // of a word
 	from := max(0, len(text)-longest)

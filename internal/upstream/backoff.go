@@ -6,8 +6,7 @@ const (
 	lastDelay = 10 * time.Second
 	// health is how long a child has to live before the pauses start over.
 	health = time.Minute
-	// hopeless is how many children in a row must die at their start before calls no longer wait for the next
-	// one.
+	// hopeless is how many children in a row must die at their start before calls no longer wait.
 	hopeless = 3
 )
 

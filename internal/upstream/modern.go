@@ -65,8 +65,7 @@ func (s *Stdio) clientKey(of Caller) string {
 	}
 }
 
-// postModern takes a message for a server of the modern era. The error is errOtherEra if the server turns out
-// to be of the other era.
+// postModern takes a message for a server of the modern era. The error is errOtherEra if it is of the other era.
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
 	switch {
 	case m.Kind != wire.Request || m.ProtocolVersion != "":

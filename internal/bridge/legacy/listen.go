@@ -228,8 +228,7 @@ func (l *listener) end() {
 	l.box.Finish(wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
 }
 
-// close removes the listener of a client that has gone, and unsubscribes from what nobody listens to any
-// more.
+// close removes the listener of a client that has gone, and unsubscribes from what it alone heard.
 func (l *listener) close() {
 	s := l.s
 	l.box.End(errNotWanted)

@@ -20,8 +20,7 @@ const (
 	maxRounds    = 16  // how often a server asks before it answers a request
 	maxQuestions = 32  // at once
 	maxPending   = 128 // of all calls of a session
-	// A server that asks nothing, and wants the request again, is given a pause that doubles from firstRest
-	// to longestRest.
+	// A server that asks nothing, and wants the request again, is given pauses from firstRest to longestRest.
 	firstRest   = 100 * time.Millisecond
 	longestRest = 5 * time.Second
 )

@@ -149,8 +149,7 @@ func (a *Access) Again(r *http.Request) *auth.Refusal {
 }
 
 // Challenge returns the WWW-Authenticate that tells a client what to send (RFC 6750, section 3; MCP,
-// "Authorization"). code is the error of a token that was understood, and metadata the URL of the endpoint's
-// metadata.
+// "Authorization"). code is the error of a token that was understood, and metadata the URL of [Access.Metadata].
 func (a *Access) Challenge(code string, no *auth.Refusal, metadata string) string {
 	if !a.bearer && len(a.headers) > 0 {
 		return "ApiKey " + door.Param("headers", strings.ToLower(strings.Join(a.headers, " ")))

@@ -105,8 +105,7 @@ func withViolations(e *recourse.Error) *recourse.Error {
 	return e.WithMessage("%s%s", said, strings.Join(told, "; "))
 }
 
-// refuses reports whether a status may mean that nothing was done: what the body of a 5xx says does not
-// count.
+// refuses reports whether a status may mean that nothing was done: the body of a 5xx does not count.
 func refuses(status int) bool {
 	return status < http.StatusInternalServerError && status != http.StatusRequestTimeout || status == http.StatusNotImplemented
 }

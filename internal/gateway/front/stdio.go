@@ -252,8 +252,7 @@ func (h *host) reopen(header http.Header) bool {
 	return true
 }
 
-// call carries out a request, while another goroutine reads on. It reports false if there are too many
-// already.
+// call carries out a request, while another goroutine reads on. It reports false if there are too many.
 func (h *host) call(l wire.Line, m *wire.Message) bool {
 	ctx, cancel := context.WithCancel(h.life)
 	c := &hostCall{id: m.ID, era: wire.Legacy, cancel: cancel}

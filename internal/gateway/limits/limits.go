@@ -1,5 +1,4 @@
-// Package limits defines how much an endpoint allows its callers: calls in a window of time, and calls at
-// once.
+// Package limits defines how much an endpoint allows its callers: in a window of time, and at once.
 package limits
 
 import (

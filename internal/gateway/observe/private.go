@@ -35,8 +35,7 @@ func (p Private) Mask(err error) slog.LogValuer {
 	return masked{err, p.Secrets}
 }
 
-// masked is a private cause for the log: credentials and the secrets in the server's entry are masked, the
-// rest is kept.
+// masked is a private cause for the log: only credentials and the entry's secrets are masked.
 type masked struct {
 	err     error
 	secrets func() []string // nil: none are known

@@ -103,8 +103,7 @@ func sizeOf(t *toolcall.Tool) int {
 	return len(raw) + overhead
 }
 
-// maxNoted limits how many tools are remembered whose schema had a problem, and maxReason the size of the
-// reason in bytes.
+// maxNoted limits how many tools are remembered whose schema had a problem, and maxReason the bytes of each reason.
 const (
 	maxNoted  = 10_000
 	maxReason = 500
