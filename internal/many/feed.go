@@ -62,7 +62,7 @@ func (l *listener) settle() {
 }
 
 // agreed records what the server has agreed to, the first time it does.
-func (f *feed) agreed(to filter) {
+func (f *feed) agreed(to wire.Filter) {
 	f.once.Do(func() {
 		f.l.mu.Lock()
 		defer f.l.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *feed) agreed(to filter) {
 }
 
 // wants returns what the server is asked to report: of the resources, only its own.
-func (f *feed) wants(ctx context.Context) filter {
+func (f *feed) wants(ctx context.Context) wire.Filter {
 	wants := f.l.wants
 	wants.Watched = nil
 	for _, uri := range f.l.wants.Watched {
@@ -93,18 +93,18 @@ func (f *feed) wants(ctx context.Context) filter {
 // run listens to the server until ctx ends, or the server has nothing to report. What may have been
 // missed while it was away is reported as changed.
 func (f *feed) run(ctx context.Context) {
-	defer f.agreed(filter{})
+	defer f.agreed(wire.Filter{})
 	missed := false
 	for back := backFirst; ; back = min(2*back, backMost) {
 		wants := f.wants(ctx)
-		if wants.empty() {
+		if wants.IsEmpty() {
 			return
 		}
 		heard, again := f.hear(ctx, wants, missed)
 		if !again || ctx.Err() != nil {
 			return
 		}
-		f.agreed(filter{})
+		f.agreed(wire.Filter{})
 		if missed = true; heard {
 			back = backFirst
 		}
@@ -116,7 +116,7 @@ func (f *feed) run(ctx context.Context) {
 
 // hear passes on what the server reports on one subscription. heard reports whether there was one, and
 // again whether it is worth trying again.
-func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, again bool) {
+func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard, again bool) {
 	notifications, err := json.Marshal(wants)
 	if err != nil {
 		return false, false
@@ -133,11 +133,11 @@ func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, agai
 	if !wire.IsEvents(resp) {
 		return false, resp.StatusCode >= http.StatusInternalServerError
 	}
-	var honours filter
+	var honours wire.Filter
 	for events := wire.NewEventReader(resp.Body, maxEvent); ; {
 		event, err := events.Next()
 		if err != nil {
-			return heard, !heard || !honours.empty()
+			return heard, !heard || !honours.IsEmpty()
 		}
 		if !event.Complete || !event.First || len(event.Data) == 0 { // notifications are never that long
 			continue
@@ -145,7 +145,7 @@ func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, agai
 		method, said, answer := announced(event.Data)
 		switch {
 		case answer:
-			return heard, !honours.empty()
+			return heard, !honours.IsEmpty()
 		case method == wire.MethodAcknowledged:
 			honours, heard = said, true
 			f.agreed(honours)
@@ -160,7 +160,7 @@ func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, agai
 
 // announced returns the method of a message, what an acknowledgement agrees to, and whether the message
 // ends the subscription.
-func announced(text []byte) (method string, agreed filter, answer bool) {
+func announced(text []byte) (method string, agreed wire.Filter, answer bool) {
 	var message struct {
 		Method string     `json:"method"`
 		Result json.Value `json:"result"`
@@ -170,15 +170,15 @@ func announced(text []byte) (method string, agreed filter, answer bool) {
 		} `json:"params"`
 	}
 	if json.UnmarshalLenient(text, &message) != nil {
-		return "", filter{}, false
+		return "", wire.Filter{}, false
 	}
 	_ = json.UnmarshalLenient(message.Params.Notifications, &agreed) // what cannot be read is not agreed to
 	return message.Method, agreed, message.Result != nil || message.Error != nil
 }
 
 // missed tells the client that everything the server would have reported may have changed.
-func (f *feed) missed(honours filter) {
-	for _, method := range honours.methods() {
+func (f *feed) missed(honours wire.Filter) {
+	for _, method := range honours.Changes() {
 		f.l.tell(method, nil)
 	}
 	for _, uri := range honours.Watched {

@@ -26,29 +26,6 @@ const (
 	backMost  = 30 * time.Second
 )
 
-// A filter is what a subscriptions/listen asks for (MCP 2026-07-28, "Subscriptions").
-type filter struct {
-	Tools     bool     `json:"toolsListChanged,omitzero"`
-	Prompts   bool     `json:"promptsListChanged,omitzero"`
-	Resources bool     `json:"resourcesListChanged,omitzero"`
-	Watched   []string `json:"resourceSubscriptions,omitempty"`
-}
-
-// methods returns the notifications about changed lists that are asked for.
-func (f *filter) methods() (methods []string) {
-	for method, wanted := range map[string]bool{
-		wire.MethodToolsChanged: f.Tools, wire.MethodPromptsChanged: f.Prompts, wire.MethodResourcesChanged: f.Resources,
-	} {
-		if wanted {
-			methods = append(methods, method)
-		}
-	}
-	slices.Sort(methods)
-	return methods
-}
-
-func (f *filter) empty() bool { return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0 }
-
 // listeners are the clients that listen.
 type listeners struct {
 	mu  sync.Mutex
@@ -87,7 +64,7 @@ func (ls *listeners) list() []*listener {
 // announce notifies the clients that want to know that a list has changed.
 func (ls *listeners) announce(method string) {
 	for _, l := range ls.list() {
-		if slices.Contains(l.wants.methods(), method) {
+		if slices.Contains(l.wants.Changes(), method) {
 			l.tell(method, nil)
 		}
 	}
@@ -98,7 +75,7 @@ func (ls *listeners) announce(method string) {
 func (ls *listeners) restart() {
 	for _, l := range ls.list() {
 		l.feed()
-		for _, method := range l.wants.methods() {
+		for _, method := range l.wants.Changes() {
 			l.tell(method, nil)
 		}
 	}
@@ -110,7 +87,7 @@ type listener struct {
 	c     *Conn
 	r     *upstream.Request
 	id    wire.ID
-	wants filter
+	wants wire.Filter
 	box   upstream.Mailbox // messages for the client
 	ctx   context.Context  //nolint:containedctx // that of the stream, not of a call
 	end   context.CancelFunc
@@ -132,7 +109,7 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response,
 	}
 	_ = json.UnmarshalLenient(json.Lookup(r.Message.Params, "/notifications"), &l.wants) // what cannot be read is not wanted
 	l.wants.Watched = l.wants.Watched[:min(len(l.wants.Watched), maxURIs)]
-	if l.wants.empty() {
+	if l.wants.IsEmpty() {
 		l.box.Put(l.agreement())
 		l.box.Finish(l.last())
 		return wire.RespondEvents(l.box.Events(ctx, func() {})), nil

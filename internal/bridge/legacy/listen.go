@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/recoursehq/recourse"
@@ -18,25 +19,12 @@ const (
 	maxURIs      = 100 // of a listener
 )
 
-// changes are the notifications about changed lists: their names in subscriptions/listen, and the server
-// capability that each needs.
-var changes = []struct {
-	name       string
-	method     string
-	capability json.Pointer
-}{
-	{"toolsListChanged", wire.MethodToolsChanged, "/capabilities/tools/listChanged"},
-	{"promptsListChanged", wire.MethodPromptsChanged, "/capabilities/prompts/listChanged"},
-	{"resourcesListChanged", wire.MethodResourcesChanged, "/capabilities/resources/listChanged"},
-}
-
 // A listener is a client's subscriptions/listen.
 type listener struct {
-	s    *session
-	id   wire.ID
-	want map[string]bool // methods
-	uris []string
-	box  upstream.Mailbox // of what it is told
+	s     *session
+	id    wire.ID
+	hears wire.Filter
+	box   upstream.Mailbox // of what it is told
 }
 
 // listen answers subscriptions/listen with what the server says on the session's stream (MCP 2026-07-28,
@@ -48,22 +36,22 @@ func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respo
 	if err != nil {
 		return refusedOpening(err)
 	}
-	l := &listener{s: s, id: m.ID.Clone(), want: map[string]bool{}}
-	agreed, lost := l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
-	if lost {
+	l := &listener{s: s, id: m.ID.Clone()}
+	wanted := json.Lookup(m.Params, "/notifications")
+	if lost := l.agree(ctx, at, wanted); lost {
 		if at, err = s.ready(ctx, at); err != nil {
 			return refusedOpening(err)
 		}
-		agreed, _ = l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
+		l.agree(ctx, at, wanted)
 	}
-	notifications, err := json.Marshal(agreed)
+	notifications, err := json.Marshal(l.hears)
 	if err != nil {
 		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
 	}
 	params := fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications)
 	l.box.Put(wire.AppendRequest(nil, nil, wire.MethodAcknowledged, params))
 	switch {
-	case len(agreed) == 0:
+	case l.hears.IsEmpty():
 		l.end()
 	case !s.listeners.add(l):
 		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", srv.p.Name()).
@@ -73,37 +61,31 @@ func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respo
 	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 
-// agree returns which of the wanted notifications the client will get, and whether there are none because the
-// server has lost the session.
-func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (agreed map[string]any, lost bool) {
-	agreed = map[string]any{}
-	for _, change := range changes {
-		if isTrue(wanted, "/"+json.Pointer(change.name)) && isTrue(at.hello, change.capability) {
-			agreed[change.name] = true
-			l.want[change.method] = true
-		}
+// agree decides which of the wanted notifications the client will get. There are none if the server has lost
+// the session, which it reports.
+func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lost bool) {
+	hears := wire.Filter{
+		Tools:     isTrue(wanted, "/toolsListChanged") && isTrue(at.hello, "/capabilities/tools/listChanged"),
+		Prompts:   isTrue(wanted, "/promptsListChanged") && isTrue(at.hello, "/capabilities/prompts/listChanged"),
+		Resources: isTrue(wanted, "/resourcesListChanged") && isTrue(at.hello, "/capabilities/resources/listChanged"),
 	}
 	var uris []string
-	_ = json.Unmarshal(json.Lookup(wanted, "/resourceSubscriptions"), &uris) // else there are none
-	if !isTrue(at.hello, "/capabilities/resources/subscribe") {
-		uris = nil
+	if isTrue(at.hello, "/capabilities/resources/subscribe") {
+		_ = json.Unmarshal(json.Lookup(wanted, "/resourceSubscriptions"), &uris) // else there are none
 	}
-	if len(agreed) == 0 && len(uris) == 0 {
-		return nil, false
+	if hears.IsEmpty() && len(uris) == 0 {
+		return false
 	}
 	if given, lost := l.s.stream(ctx, at); !given {
-		clear(l.want)
-		return nil, lost
+		return lost
 	}
 	for _, uri := range uris[:min(len(uris), maxURIs)] {
 		if l.s.subscribe(ctx, at, wire.MethodSubscribe, uri) == nil {
-			l.uris = append(l.uris, uri)
+			hears.Watched = append(hears.Watched, uri)
 		}
 	}
-	if len(l.uris) > 0 {
-		agreed["resourceSubscriptions"] = l.uris
-	}
-	return agreed, false
+	l.hears = hears
+	return false
 }
 
 func isTrue(raw json.Value, pointer json.Pointer) bool {
@@ -143,7 +125,7 @@ func (ls *listeners) add(l *listener) bool {
 		ls.all = map[*listener]struct{}{}
 	}
 	ls.all[l] = struct{}{}
-	for _, uri := range l.uris {
+	for _, uri := range l.hears.Watched {
 		ls.wanted.Add(l, uri)
 	}
 	return true
@@ -174,7 +156,7 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 func (s *session) publish(m *wire.Message) {
 	uri := json.Text(m.Params, "/uri")
 	s.listeners.each(func(l *listener) {
-		if l.want[m.Method] || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
+		if slices.Contains(l.hears.Changes(), m.Method) || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
 			l.put(m)
 		}
 	})
@@ -183,10 +165,10 @@ func (s *session) publish(m *wire.Message) {
 // missed tells listeners that anything may have changed, after a time without a connection to the server.
 func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
-		for method := range l.want {
+		for _, method := range l.hears.Changes() {
 			l.tell(method, nil)
 		}
-		for _, uri := range l.uris {
+		for _, uri := range l.hears.Watched {
 			l.tell(wire.MethodUpdated, ofResource(uri))
 		}
 	})

@@ -49,35 +49,26 @@ type listening struct {
 	honours json.Value // the part of the filter that the server has agreed to
 }
 
-// A filter is what a subscriptions/listen asks for (MCP 2026-07-28, subscriptions).
-type filter struct {
-	Tools     bool     `json:"toolsListChanged,omitzero"`
-	Prompts   bool     `json:"promptsListChanged,omitzero"`
-	Resources bool     `json:"resourcesListChanged,omitzero"`
-	Watched   []string `json:"resourceSubscriptions,omitempty"`
-}
-
-// wants returns what the client wants to hear, and whether it wants to hear anything.
-func (s *session) wants() (f filter, anything bool) {
+// wants returns what the client wants to hear.
+func (s *session) wants() wire.Filter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f = filter{
+	return wire.Filter{
 		Tools: s.offered.Tools.ListChanged, Prompts: s.offered.Prompts.ListChanged, Resources: s.offered.Resources.ListChanged,
 		Watched: slices.Clone(s.watched),
 	}
-	return f, f.Tools || f.Prompts || f.Resources || len(f.Watched) > 0
 }
 
 // listen opens the stream of a session, replacing an existing one. Nothing is kept for a client that does not
 // listen.
 func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
-	f, anything := s.wants()
-	if !anything && !s.offered.Resources.Subscribe {
+	f := s.wants()
+	if f.IsEmpty() && !s.offered.Resources.Subscribe {
 		return silent(), nil
 	}
 	life, end := context.WithCancel(ctx)
 	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
-	if anything {
+	if !f.IsEmpty() {
 		l, refusal, err := srv.subscribeTo(ctx, t, r.Header, f)
 		if l == nil {
 			end()
@@ -90,7 +81,7 @@ func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) 
 		return wire.RespondLost(), nil
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
-	if now, _ := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
+	if now := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
 		if _, err := srv.relisten(ctx, s, r.Header, ""); err != nil {
 			s.leave(t)
 			return nil, err
@@ -130,7 +121,7 @@ func (s *session) leave(t *stream) {
 // subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the server
 // agrees, or ctx ends. If the server refuses, it returns the client's answer.
 func (srv *Server) subscribeTo(
-	ctx context.Context, t *stream, header http.Header, f filter,
+	ctx context.Context, t *stream, header http.Header, f wire.Filter,
 ) (l *listening, refusal *http.Response, err error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
@@ -334,8 +325,8 @@ func (srv *Server) relisten(ctx context.Context, s *session, header http.Header,
 	case <-ctx.Done():
 		return false, srv.p.Broken(ctx, context.Cause(ctx))
 	}
-	f, anything := s.wants()
-	if !anything {
+	f := s.wants()
+	if f.IsEmpty() {
 		srv.hear(t, nil)
 		return false, nil
 	}
@@ -343,7 +334,7 @@ func (srv *Server) relisten(ctx context.Context, s *session, header http.Header,
 	if l == nil {
 		return true, err
 	}
-	var agreed filter
+	var agreed wire.Filter
 	_ = json.UnmarshalLenient(l.honours, &agreed) // what cannot be read is not agreed to
 	if slices.Contains(f.Watched, uri) && !slices.Contains(agreed.Watched, uri) {
 		l.close()

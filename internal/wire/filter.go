@@ -1,0 +1,29 @@
+package wire
+
+// A Filter is the notifications that a subscriptions/listen asks for, or that a server agrees to send (MCP
+// 2026-07-28, "Subscriptions").
+type Filter struct {
+	Prompts   bool     `json:"promptsListChanged,omitzero"`
+	Watched   []string `json:"resourceSubscriptions,omitempty"` // URIs
+	Resources bool     `json:"resourcesListChanged,omitzero"`
+	Tools     bool     `json:"toolsListChanged,omitzero"`
+}
+
+// IsEmpty reports whether there are none.
+func (f *Filter) IsEmpty() bool {
+	return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0
+}
+
+// Changes returns those that say that a list has changed.
+func (f *Filter) Changes() (methods []string) {
+	if f.Prompts {
+		methods = append(methods, MethodPromptsChanged)
+	}
+	if f.Resources {
+		methods = append(methods, MethodResourcesChanged)
+	}
+	if f.Tools {
+		methods = append(methods, MethodToolsChanged)
+	}
+	return methods
+}
