@@ -58,8 +58,8 @@ func throttle(c *call, next next) error {
 // isFree reports whether a call that ended with err is not counted. The server is believed if it says that
 // the caller made a mistake: limits protect the server itself.
 func (c *call) isFree(err error) bool {
-	var e *recourse.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*recourse.Error](err)
+	if !ok {
 		return false
 	}
 	class := e.Kind.Class()

@@ -143,6 +143,11 @@ func simpleFields(header http.Header) bool {
 // isSpecial reports whether a field, in any spelling, concerns the message or the connection. net/http
 // only knows one spelling of User-Agent.
 func isSpecial(name string) bool {
+	switch len(name) { // most names are none of these
+	case len("Host"), len("Expect"), len("Trailer"), len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
+	default:
+		return false
+	}
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Content-Length", "Expect", "Host", "Trailer", "Transfer-Encoding", "Upgrade":
 		return true
