@@ -296,6 +296,40 @@ func TestIssuerIsDown(t *testing.T) {
 	}
 }
 
+// Keys come from the issuer itself, over a connection on which nobody can replace them.
+func TestMetadataNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ metadata, cause string }{
+		"another issuer":     {`{"issuer":"https://other.example","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "https://other.example"`},
+		"no issuer":          {`{"jwks_uri":"ISSUER/keys"}`, `they are those of the issuer ""`},
+		"a slash more":       {`{"issuer":"ISSUER/","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "ISSUER/"`},
+		"keys in plain text": {`{"issuer":"ISSUER","jwks_uri":"http://keys.example/keys"}`, `jwks_uri is not an https URL: "http://keys.example/keys"`},
+		"keys in a file":     {`{"issuer":"ISSUER","jwks_uri":"file:///etc/keys"}`, `jwks_uri is not an https URL: "file:///etc/keys"`},
+		"keys of nobody":     {`{"issuer":"ISSUER","jwks_uri":"https:///keys"}`, `jwks_uri is not an https URL: "https:///keys"`},
+		"no keys":            {`{"issuer":"ISSUER"}`, `jwks_uri is not an https URL: ""`},
+		"no JSON":            {`<html>`, "metadata of ISSUER: "},
+	} {
+		runVirtual(t, name, func(t *testing.T) {
+			issuer := testkit.NewIssuer(t)
+			issuer.SetMetadata(strings.ReplaceAll(test.metadata, "ISSUER", issuer.URL))
+			d := tokenDoor(t, issuer)
+			down(t, d, issuer.Token(t, nil))
+			cause := strings.ReplaceAll(strings.ReplaceAll(test.cause, "ISSUER", issuer.URL), `"`, `\"`)
+			if log := d.log.String(); !strings.Contains(log, cause) {
+				t.Errorf("the log does not say why: %s", log)
+			}
+			if n := issuer.Fetches(); n > 0 {
+				t.Errorf("the keys were fetched %d times", n)
+			}
+			issuer.SetMetadata("")
+			time.Sleep(time.Minute)
+			if a := echoed(t, d.with(t, issuer.Token(t, nil))); !isIn(a) {
+				t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
 // down calls while the issuer's keys cannot be had.
 func down(tb testing.TB, d *door, token string) {
 	tb.Helper()

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net/http"
@@ -26,10 +27,11 @@ import (
 type Issuer struct {
 	URL string
 
-	mu      sync.Mutex
-	keys    []*SigningKey
-	answer  http.HandlerFunc // nil: the keys
-	fetches atomic.Int64     // of the keys
+	mu       sync.Mutex
+	keys     []*SigningKey
+	answer   http.HandlerFunc // nil: the keys
+	metadata string           // "": those of the issuer
+	fetches  atomic.Int64     // of the keys
 }
 
 // A SigningKey signs tokens with one algorithm.
@@ -45,12 +47,27 @@ func NewIssuer(tb testing.TB) *Issuer {
 	s := &Issuer{}
 	s.keys = []*SigningKey{NewSigningKey(tb, "k1", "ES256")}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, s.URL, s.URL+"/keys") // the client has gone
-	})
+	mux.HandleFunc("GET /.well-known/openid-configuration", s.serveMetadata)
 	mux.HandleFunc("GET /keys", s.serveKeys)
 	s.URL = ServeInMemory(tb, mux)
 	return s
+}
+
+func (s *Issuer) serveMetadata(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	text := s.metadata
+	s.mu.Unlock()
+	if text == "" {
+		text = fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, s.URL, s.URL+"/keys")
+	}
+	_, _ = io.WriteString(w, text) // the client has gone
+}
+
+// SetMetadata replaces the metadata; "": those of the issuer again.
+func (s *Issuer) SetMetadata(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.metadata = text
 }
 
 func (s *Issuer) serveKeys(w http.ResponseWriter, r *http.Request) {
