@@ -35,3 +35,23 @@
 //
 // Contracts and readers are safe for concurrent use.
 package contract
+
+// For whoever works on this package, its files:
+//
+//	a contract    set.go holds them, contract.go is one. compile.go makes it from its file, and lint.go reports
+//	              what is wrong with that; describe.go gives it back as data, compact.go is how the built-in
+//	              ones are embedded. codes.go has the entries.
+//	the language  selector.go says which records an entry is for. template.go is a text with placeholders,
+//	              path.go what a placeholder names in the record, computed.go what follows from the record.
+//	              shape.go is an object, forms.go an HTTP answer or a JSON-RPC error, layout.go the place of a
+//	              failure in a result, codec.go the syntax of a failure in a text.
+//	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
+//	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
+//	              to send (clean.go). question.go writes questions; landed.go judges the answer of a verify call.
+//	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, node.go
+//	              an object that many forms look at, draft.go the record so far, and trust.go what a server is
+//	              believed about.
+//	in the wild   detect.go knows the texts of SDKs, arguments.go those about arguments; spelledwait.go and
+//	              spelledtime.go read waits and times. familyread.go reads what is in no contract's form by the
+//	              families: family.go is one, familytext.go and familyobject.go its forms, and familyindex.go
+//	              and familysearch.go find those that fit.

@@ -1,5 +1,6 @@
-// Package store keeps what outlives the gateway's process: the journal of calls, and API keys. It is an
-// SQLite file or a PostgreSQL database that replicas share; the statements are the same.
+// Package store keeps what outlives the gateway's process: the journal of calls, API keys, and the accounts
+// that callers have connected. It is an SQLite file or a PostgreSQL database that replicas share; the
+// statements are the same.
 package store
 
 import (

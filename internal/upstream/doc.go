@@ -3,7 +3,9 @@
 // A [Connection] takes a [Request] and returns an HTTP response whose body is the raw answer, or an Error
 // that says whether the request may have been carried out. [HTTP] sends it over Streamable HTTP. [Stdio]
 // gives it to a child process, and answers as a server over Streamable HTTP would. [Ask] makes a request and
-// reads its whole answer.
+// reads its whole answer. What all of them share is in request.go.
+//
+// Over HTTP a message is sent at most once: http.go sends it, and replay.go keeps net/http from sending it again.
 //
 // # The way of a message to a child process
 //
