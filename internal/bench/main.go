@@ -18,9 +18,10 @@
 // at once, or a millisecond after each call: it waits, as a tool does that calls somebody else, and takes other calls
 // meanwhile.
 //
-// Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. Each
-// figure is the median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The
-// figures depend on the machine and on what else it does; the ratios are what matters.
+// Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. A process
+// that is new first serves for three times as long, until the memory that it works with is its own. Each figure is the
+// median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The figures depend on the
+// machine and on what else it does; the ratios are what matters.
 //
 // # Sleeping processors
 //
