@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,12 +65,9 @@ func (c *call) openSession() {
 // single request, such as tracing.
 func (c *call) keptHeader() http.Header {
 	header := c.upstreamHeader()
-	for name := range header {
-		switch {
-		case slices.Contains(ofOneRequest, name) && !slices.Contains(c.on.forward, name), strings.HasPrefix(name, wire.HeaderParamPrefix):
-			delete(header, name)
-		}
-	}
+	maps.DeleteFunc(header, func(name string, _ []string) bool {
+		return strings.HasPrefix(name, wire.HeaderParamPrefix) || slices.Contains(ofOneRequest, name) && !c.on.forwards(name)
+	})
 	return header
 }
 

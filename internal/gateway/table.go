@@ -164,25 +164,24 @@ func (t *table) limits() []*limits.Limits {
 
 // names collects the hosts and origins that requests may name.
 func (t *table) names() error {
-	for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
-		t.hosts[name] = true
+	add := func(to map[string]bool, names ...string) {
+		for _, name := range names {
+			to[strings.ToLower(name)] = true
+		}
 	}
+	add(t.hosts, "localhost", "127.0.0.1", "::1")
+	add(t.hosts, t.config.Hosts...)
+	add(t.origins, t.config.Origins...)
 	if host, _, err := net.SplitHostPort(t.config.Listen); err == nil && host != "" {
-		t.hosts[strings.ToLower(host)] = true
+		add(t.hosts, host)
 	}
 	if t.config.PublicURL != "" {
 		u, err := url.Parse(t.config.PublicURL)
 		if err != nil {
 			return fmt.Errorf("public_url: %w", err)
 		}
-		t.hosts[strings.ToLower(u.Hostname())] = true
-		t.origins[strings.ToLower(u.Scheme+"://"+u.Host)] = true
-	}
-	for _, host := range t.config.Hosts {
-		t.hosts[strings.ToLower(host)] = true
-	}
-	for _, origin := range t.config.Origins {
-		t.origins[strings.ToLower(origin)] = true
+		add(t.hosts, u.Hostname())
+		add(t.origins, u.Scheme+"://"+u.Host)
 	}
 	return nil
 }

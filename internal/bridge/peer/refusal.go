@@ -2,7 +2,9 @@ package peer
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,15 +71,12 @@ func SoundsLegacy(status int, header http.Header, body []byte) bool {
 
 // WithoutEra removes the headers that belong to one of the eras.
 func WithoutEra(h http.Header) {
-	for name := range h {
-		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
-			delete(h, name)
-		}
-	}
-	for _, name := range []string{wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName, wire.HeaderSession, wire.HeaderLastEventID} {
-		delete(h, name)
-	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return strings.HasPrefix(name, wire.HeaderParamPrefix) || slices.Contains(ofAnEra, name)
+	})
 }
+
+var ofAnEra = []string{wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName, wire.HeaderSession, wire.HeaderLastEventID}
 
 // Cacheable reports whether results of the method say how long they may be cached (MCP 2026-07-28,
 // "Caching").
