@@ -1,25 +1,11 @@
 package legacy
 
 import (
-	"context"
-	"net/http"
 	"slices"
 
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
-
-// discover answers server/discover from the server's answer to initialize.
-func (srv *Server) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	s := srv.enter(r)
-	defer srv.leave(s)
-	at, err := s.ready(ctx, nil)
-	if err != nil {
-		return refusedOpening(err)
-	}
-	return wire.RespondResult(r.Message.ID, discovered(at.hello)), nil
-}
 
 // discovered turns the result of initialize into that of server/discover (MCP 2026-07-28, "Discovery"). Tasks
 // are not offered: in the modern era they are an extension.

@@ -93,14 +93,19 @@ func stateOf(m *wire.Message) string {
 	return json.Text(m.Params, "/requestState") // any other value is not a state of ours
 }
 
-// resume passes the client's answer to the server, and begins the call's next turn.
-func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
-	m := r.Message
-	name, err := srv.seal.Open(state, purposeOf(r.Caller, m.Method, m.Name))
+// numberIn returns the number of the held call that a state identifies. The error says that the state is not
+// the bridge's, or not for this request.
+func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
+	name, err := srv.seal.Open(state, purposeOf(r.Caller, r.Message.Method, r.Message.Name))
 	if err != nil {
-		return srv.stranger(ctx, r, err)
+		return 0, err
 	}
-	c := srv.takeCall(int64(binary.BigEndian.Uint64(name))) //nolint:gosec // it was one before
+	return int64(binary.BigEndian.Uint64(name)), nil //nolint:gosec // it was one before
+}
+
+// resume passes the client's answer to the server, and begins the call's next turn.
+func (srv *Server) resume(ctx context.Context, m *wire.Message, number int64) (*http.Response, error) {
+	c := srv.takeCall(number)
 	if c == nil {
 		return nil, srv.notHeld(nil)
 	}
@@ -123,17 +128,6 @@ func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string
 		return nil, err
 	}
 	return t.begin()
-}
-
-// stranger answers a request with a state that is not the bridge's, or not for this request. The state may
-// come from a server that speaks the modern era by now; ready finds that out.
-func (srv *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
-	s := srv.enter(r)
-	defer srv.leave(s)
-	if _, err := s.ready(ctx, nil); err != nil {
-		return refusedOpening(err)
-	}
-	return nil, srv.notHeld(why)
 }
 
 // notHeld is the failure for a state that identifies no call. The call may have been answered before, so its

@@ -29,20 +29,15 @@ type listener struct {
 
 // listen answers subscriptions/listen with what the server says on the session's stream (MCP 2026-07-28,
 // "Subscriptions").
-func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	m, s := r.Message, srv.enter(r)
-	defer srv.leave(s)
-	at, err := s.ready(ctx, nil)
-	if err != nil {
-		return refusedOpening(err)
-	}
+func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*http.Response, error) {
 	l := &listener{s: s, id: m.ID.Clone()}
 	wanted := json.Lookup(m.Params, "/notifications")
 	if lost := l.agree(ctx, at, wanted); lost {
-		if at, err = s.ready(ctx, at); err != nil {
+		now, err := s.ready(ctx, at)
+		if err != nil {
 			return refusedOpening(err)
 		}
-		l.agree(ctx, at, wanted)
+		l.agree(ctx, now, wanted)
 	}
 	notifications, err := json.Marshal(l.hears)
 	if err != nil {
@@ -54,10 +49,10 @@ func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respo
 	case l.hears.IsEmpty():
 		l.end()
 	case !s.listeners.add(l):
-		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", srv.p.Name()).
+		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", s.srv.p.Name()).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	srv.stay(s)
+	s.srv.stay(s)
 	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 

@@ -51,19 +51,33 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 		return wire.RespondMalformed(m.ID, &wire.Error{Code: wire.CodeInvalidRequest, Message: "the message cannot be read"}), nil
 	case m.Kind != wire.Request: // the server would not know what it refers to
 		return wire.Respond(http.StatusAccepted, nil), nil
-	case m.Method == wire.MethodDiscover:
-		return srv.discover(ctx, r)
-	case m.Method == wire.MethodListen:
-		return srv.listen(ctx, r)
 	case !bridgeable(m.Method):
 		return nil, recourse.New(recourse.KindUnknownMethod, "").
 			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", srv.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
+	var notOurs error
 	if state := stateOf(m); state != "" {
-		return srv.resume(ctx, r, state)
+		var number int64
+		if number, notOurs = srv.numberIn(state, r); notOurs == nil {
+			return srv.resume(ctx, m, number)
+		}
 	}
-	return srv.request(ctx, r)
+	s := srv.enter(r)
+	defer srv.leave(s)
+	at, err := s.ready(ctx, nil)
+	switch {
+	case err != nil:
+		return refusedOpening(err)
+	case m.Method == wire.MethodDiscover:
+		return wire.RespondResult(m.ID, discovered(at.hello)), nil
+	case m.Method == wire.MethodListen:
+		return s.listen(ctx, at, m)
+	case notOurs != nil: // if the state were the server's, ready would have found the modern era
+		return nil, srv.notHeld(notOurs)
+	default:
+		return s.request(ctx, at, r)
+	}
 }
 
 // bridgeable reports whether requests with that method are passed to the server. The others would change the
@@ -77,28 +91,23 @@ func bridgeable(method string) bool {
 	}
 }
 
-// request makes a request in its caller's session. A server that has lost the session has done nothing, so
-// the request is made once more, in a new session.
-func (srv *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	s := srv.enter(r)
-	defer srv.leave(s)
-	var lost *opened
-	for {
-		at, err := s.ready(ctx, lost)
-		if err != nil {
-			return refusedOpening(err)
-		}
+// request makes a request in the session. A server that has lost the session has done nothing, so the request
+// is made once more, in a new session.
+func (s *session) request(ctx context.Context, at *opened, r *upstream.Request) (*http.Response, error) {
+	for again := false; ; again = true {
 		s.setLevel(ctx, at, wire.LogLevelOf(r.Message.LogLevel))
 		resp, err := s.newCall(at, r).turn(ctx, r.Message).begin()
 		if err != nil || !s.lostBy(ctx, at, resp) {
 			return resp, err
 		}
 		_ = resp.Body.Close()
-		if lost != nil { // it may say so about every session; only here is it known that it did nothing
-			return nil, recourse.ClientError(srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+		if again { // it may say so about every session; only here is it known that it did nothing
+			return nil, recourse.ClientError(s.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
 		}
-		lost = at
+		if at, err = s.ready(ctx, at); err != nil {
+			return refusedOpening(err)
+		}
 	}
 }
 
