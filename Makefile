@@ -37,8 +37,9 @@ endef
 # SQLite is C that was made into Go: to watch each access to its own memory would take most of the time of whoever stores anything.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# What is built with the race detector would sleep for a second at its end.
-export GORACE := atexit_sleep_ms=0
+# What is built with the race detector would sleep for a second at its end, and would give back what it keeps about a large buffer
+# whenever one is made, to ask the system for it again page by page.
+export GORACE := atexit_sleep_ms=0 clear_shadow_mmap_threshold=10000000
 
 # Under the race detector to collect garbage is dear, and there is memory enough to do so less often.
 test: export GOGC := 400

@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -123,11 +125,12 @@ func (s *Store) up(ctx context.Context) error {
 	if _, ok := s.writes.Driver().(*stdlib.Driver); ok {
 		dialect = goose.DialectPostgres
 	}
-	files, err := fs.Sub(migrations, "migrations")
+	steps, err := steps()
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(dialect, s.writes, files, goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(dialect, s.writes, nil,
+		goose.WithGoMigrations(steps...), goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
@@ -135,4 +138,30 @@ func (s *Store) up(ctx context.Context) error {
 		return fullOr("bring the schema up to date", err)
 	}
 	return nil
+}
+
+// steps returns the migrations. Each of them runs as one text: to find its statements, goose would take several
+// megabytes for a file.
+func steps() ([]*goose.Migration, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]*goose.Migration, 0, len(names))
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		steps = append(steps, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, up)
+			return err
+		}}, nil))
+	}
+	return steps, nil
 }

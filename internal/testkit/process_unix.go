@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"errors"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -19,6 +20,10 @@ func endGroup(cmd *exec.Cmd) {
 
 // GroupAlive reports whether a process of the group is still running.
 func GroupAlive(group int) bool {
+	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		return false
+	}
+	// What is there may be zombies only.
 	out, err := exec.Command("ps", "-A", "-o", "pgid=", "-o", "stat=").Output()
 	if err != nil {
 		return true

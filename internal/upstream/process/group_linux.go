@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -24,17 +24,9 @@ func mark(cmd *exec.Cmd) string {
 
 // strays returns the processes that have a mark and are not of the group.
 func strays(mark string, group int) (pids []int) {
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file) // empty for a zombie
+	for pid := range processes() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty for a zombie
 		if err != nil || !bytes.Contains(text, []byte(mark)) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
 			continue
 		}
 		if of, err := syscall.Getpgid(pid); err == nil && of != group {
@@ -44,15 +36,31 @@ func strays(mark string, group int) (pids []int) {
 	return pids
 }
 
+// processes returns the processes there are. They may have ended by the time they are looked at.
+func processes() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		proc, err := os.Open("/proc")
+		if err != nil {
+			return
+		}
+		defer proc.Close()
+		names, err := proc.Readdirnames(-1)
+		if err != nil {
+			return
+		}
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+				return
+			}
+		}
+	}
+}
+
 // onlyZombies reports whether all processes of the group are zombies; see proc_pid_stat(5).
 func onlyZombies(group int) bool {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return false
-	}
 	found := false
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	for pid := range processes() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it is gone
 		}
