@@ -64,7 +64,7 @@ func FuzzTransport(f *testing.F) {
 			change: func(t *http.Transport) { t.IdleConnTimeout = 0 },
 			most:   most(n),
 		}
-		want, got := s.said(t, false), s.said(t, true)
+		want, got := s.said(t, theirs), s.said(t, posting)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("net/http (-), ours (+):\n%s", diff)
 		}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// appendRequest appends the request as net/http writes it, with its fields sorted. It closes the body.
-func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
-	defer r.Body.Close()
+// appendHead appends the head of a request as net/http writes it, with its fields sorted. last says that no other request follows on
+// the connection.
+func appendHead(dst []byte, r *http.Request, header http.Header, length int64, last bool) ([]byte, error) {
 	host := r.Host
 	if host == "" {
 		host = r.URL.Host
@@ -27,7 +27,7 @@ func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), host...)
 	dst = append(dst, "\r\n"...)
 	agent := "Go-http-client/1.1"
-	if values, ok := r.Header["User-Agent"]; ok {
+	if values, ok := header["User-Agent"]; ok {
 		agent = ""
 		if len(values) > 0 {
 			agent = values[0]
@@ -36,22 +36,21 @@ func appendRequest(dst []byte, r *http.Request, last bool) ([]byte, error) {
 	if agent != "" {
 		dst = appendField(dst, "User-Agent", agent)
 	}
-	dst = strconv.AppendInt(append(dst, "Content-Length: "...), r.ContentLength, 10)
+	dst = strconv.AppendInt(append(dst, "Content-Length: "...), length, 10)
 	dst = append(dst, "\r\n"...)
 	var room [24]string
-	for _, name := range sortedNames(room[:0], r.Header) {
+	for _, name := range sortedNames(room[:0], header) {
 		if name == "User-Agent" {
 			continue
 		}
-		for _, value := range r.Header[name] {
+		for _, value := range header[name] {
 			dst = appendField(dst, name, value)
 		}
 	}
 	if last {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
-	dst = append(dst, "\r\n"...)
-	return appendBody(dst, r)
+	return append(dst, "\r\n"...), nil
 }
 
 // sortedNames appends the sorted names of the fields of a header to room.
@@ -68,8 +67,9 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(append(dst, textproto.TrimString(value)...), "\r\n"...)
 }
 
-// appendBody appends the body, which must have exactly the announced length.
+// appendBody appends the body, which must have exactly the announced length, and closes it.
 func appendBody(dst []byte, r *http.Request) ([]byte, error) {
+	defer r.Body.Close()
 	n := int(r.ContentLength)
 	start := len(dst)
 	dst = slices.Grow(dst, n)[:start+n]

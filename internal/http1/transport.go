@@ -1,8 +1,10 @@
 package http1
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -44,30 +46,56 @@ func NewTransport(standard *http.Transport) *Transport {
 // RoundTrip implements [http.RoundTripper]. If dialing fails, the error is the dialer's; after that, it
 // is the cause of a context that has ended, or an error of the connection.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	address, ok := t.simple(r)
-	if !ok {
+	if !isSimple(r) || !t.serves(r, r.Header) || httptrace.ContextClientTrace(r.Context()) != nil {
 		return t.standard.RoundTrip(r)
 	}
-	ctx := r.Context()
-	if ctx.Err() != nil {
-		_ = r.Body.Close() // nothing was read
-		return nil, context.Cause(ctx)
-	}
-	c, err := t.take(ctx, address)
+	c, err := t.open(r.Context(), r)
 	if err != nil {
-		_ = r.Body.Close() // as above
+		_ = r.Body.Close() // nothing was read
 		return nil, err
 	}
-	if c.out, err = appendRequest(c.out[:0], r, t.standard.DisableKeepAlives); err != nil {
+	if c.out, err = appendHead(c.out[:0], r, r.Header, r.ContentLength, t.standard.DisableKeepAlives); err == nil {
+		c.out, err = appendBody(c.out, r)
+	} else {
+		_ = r.Body.Close() // as above
+	}
+	if err != nil {
 		t.put(c)
 		return nil, err
 	}
+	return t.send(r.Context(), c, r)
+}
+
+// Post is RoundTrip for to with another context, header and body. If that is simple, no copy of to is made: the Request of the answer
+// is to itself.
+func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
+	if !isPost(to) || !isShort(int64(len(body))) || !t.serves(to, header) || httptrace.ContextClientTrace(ctx) != nil {
+		r := to.WithContext(ctx)
+		r.Header, r.ContentLength = header, int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody() // there is no error
+		return t.standard.RoundTrip(r)
+	}
+	c, err := t.open(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if c.out, err = appendHead(c.out[:0], to, header, int64(len(body)), t.standard.DisableKeepAlives); err != nil {
+		t.put(c)
+		return nil, err
+	}
+	c.out = append(c.out, body...)
+	return t.send(ctx, c, to)
+}
+
+// send sends the request in c.out, on another connection if c was gone before any of it was written.
+func (t *Transport) send(ctx context.Context, c *clientConn, r *http.Request) (*http.Response, error) {
 	for {
 		resp, err := c.roundTrip(ctx, r)
 		if !errors.Is(err, errUntouched) {
 			return resp, err
 		}
-		next, err := t.take(ctx, address)
+		next, err := t.open(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -92,31 +120,35 @@ func (t *Transport) CloseIdleConnections() {
 	t.standard.CloseIdleConnections()
 }
 
-// simple reports whether this transport can send the request, and returns the address to send it to.
-func (t *Transport) simple(r *http.Request) (address string, ok bool) {
-	if !isSimple(r) || !isOrdinary(t.standard) || httptrace.ContextClientTrace(r.Context()) != nil {
-		return "", false
+// serves reports whether the transport behind would send the request plainly to its server, and needs nothing for the header that only
+// net/http does.
+func (t *Transport) serves(r *http.Request, header http.Header) bool {
+	if !isOrdinary(t.standard) || !simpleFields(header) {
+		return false
 	}
-	if t.standard.Proxy != nil {
-		if proxy, err := t.standard.Proxy(r); proxy != nil || err != nil {
-			return "", false
-		}
+	if t.standard.Proxy == nil {
+		return true
 	}
-	if r.URL.Port() == "" {
-		return net.JoinHostPort(r.URL.Hostname(), "80"), true
-	}
-	return r.URL.Host, true
+	proxy, err := t.standard.Proxy(r)
+	return proxy == nil && err == nil
 }
 
 // isSimple reports whether the request is a POST whose body is in memory, and asks for nothing special.
 func isSimple(r *http.Request) bool {
+	return isPost(r) && r.Body != nil && r.GetBody != nil && isShort(r.ContentLength)
+}
+
+// isPost reports whether the request, without header and body, is a POST over plain HTTP that asks for nothing special.
+func isPost(r *http.Request) bool {
 	u := r.URL
 	return r.Method == http.MethodPost && u != nil && u.Scheme == "http" && u.Opaque == "" && u.User == nil &&
-		r.Body != nil && r.GetBody != nil && 0 < r.ContentLength && r.ContentLength <= maxBody &&
 		!r.Close && r.TransferEncoding == nil && r.Trailer == nil &&
 		r.Cancel == nil && //nolint:staticcheck // it is deprecated, and still there
-		consistsOf(u.Host, inHost) && (r.Host == "" || consistsOf(r.Host, inHost)) && simpleFields(r.Header)
+		consistsOf(u.Host, inHost) && (r.Host == "" || consistsOf(r.Host, inHost))
 }
+
+// isShort reports whether a body of that length is simple.
+func isShort(length int64) bool { return 0 < length && length <= maxBody }
 
 // isOrdinary reports whether the settings need nothing that only net/http does.
 func isOrdinary(s *http.Transport) bool {
@@ -156,6 +188,18 @@ func isSpecial(name string) bool {
 	default:
 		return false
 	}
+}
+
+// open returns a quiet connection to the server of a request.
+func (t *Transport) open(ctx context.Context, r *http.Request) (*clientConn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	address := r.URL.Host
+	if r.URL.Port() == "" {
+		address = net.JoinHostPort(r.URL.Hostname(), "80")
+	}
+	return t.take(ctx, address)
 }
 
 // take returns a quiet connection: a kept one or a new one.

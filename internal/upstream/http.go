@@ -85,6 +85,14 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 	header := req.Header
 	maps.Copy(header, h.header)
 	withoutReplay(header)
+	method, body := cmp.Or(req.Method, http.MethodPost), req.text()
+	if method == http.MethodPost && len(body) > 0 && h.request.URL.Scheme == "http" {
+		resp, err := h.client.Post(ctx, h.request, header, body)
+		if err != nil {
+			return nil, Broken(ctx, h.name, err)
+		}
+		return resp, nil
+	}
 	var over *overTLS
 	sending := ctx
 	if h.request.URL.Scheme == "https" {
@@ -92,8 +100,8 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		sending = over.traced(ctx)
 	}
 	r := h.request.WithContext(sending) // a copy
-	r.Method, r.Header = cmp.Or(req.Method, r.Method), header
-	if body := req.text(); len(body) > 0 {
+	r.Method, r.Header = method, header
+	if len(body) > 0 {
 		// The transport recognises this reader, and writes the header and the body in one go.
 		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 		r.ContentLength = int64(len(body))
