@@ -2,11 +2,13 @@ package upstream_test
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -51,4 +53,19 @@ func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 			t.Error("the new child was started while the old one's were alive")
 		}
 	})
+}
+
+// The cause is for the operator, and holds no credentials.
+func TestCauseOfACrash(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command("die"))
+	s.AwaitExits()
+	_, err := s.call("echo", 0)
+	if got, want := record(t, err), "unavailable origin=gateway effect=none: farm could not be started: its process ended (exit status 3)."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	cause := recourse.From(err).Cause().Error()
+	if !strings.Contains(cause, "cannot open the store") || strings.Contains(cause+s.log.String(), "51H8abcdefghijklmnop") {
+		t.Errorf("the cause is %s", cause)
+	}
 }
