@@ -31,11 +31,26 @@ type scene struct {
 var requestID = regexp.MustCompile(`req-[0-9a-f]+`)
 
 // Every failure for every client, one after the other in the same session: so that each finds the client usable that
-// those before it have left.
+// those before it have left. This is a sample: each client with one of the two contracts.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	for _, client := range clients() {
-		for _, contract := range []string{"recourse", "fieldmcp"} {
+	testFailures(t)
+}
+
+// The others.
+func TestLongFailures(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testFailures(t)
+}
+
+func testFailures(t *testing.T) {
+	t.Helper()
+	for row, client := range clients() {
+		for column, contract := range []string{"recourse", "fieldmcp"} {
+			if !testkit.Sampled(t, row+column, 2) {
+				continue
+			}
 			t.Run(client.name+"/"+contract, func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
