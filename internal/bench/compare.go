@@ -177,10 +177,12 @@ func compare(ctx context.Context, o *options, dir string, s setting, all []varia
 // warm makes a process that has not been measured yet use the memory that it will go on to use: most of it is new to the system, page by
 // page, until the process collects garbage for the first time.
 func (v *variant) warm(ctx context.Context, benchtime time.Duration) error {
-	if v.process == nil || v.process.warm {
-		return nil
+	if p := v.process; p != nil { // else it is new with its callers
+		if p.warm {
+			return nil
+		}
+		p.warm = true
 	}
-	v.process.warm = true
 	_, err := v.callers.echo(ctx, 3*benchtime)
 	return err
 }

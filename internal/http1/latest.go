@@ -14,10 +14,15 @@ type latest struct {
 	header   http.Header
 }
 
-// set remembers a head. The header is not modified afterwards.
+// maxFields is how many fields a head may have that is remembered: an idle connection should hold little.
+const maxFields = 64
+
+// set remembers a head, if it is of the usual size. The header is not modified afterwards.
 func (l *latest) set(text string, header http.Header) {
-	l.text, l.header = text, header
-	l.from, l.to = findLength(text)
+	if *l = (latest{}); len(header) <= maxFields {
+		l.text, l.header = text, header
+		l.from, l.to = findLength(text)
+	}
 }
 
 // findLength returns where the value of the Content-Length stands in a head, if it has exactly one.

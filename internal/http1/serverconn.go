@@ -250,7 +250,8 @@ func (c *serverConn) answer(head []byte) error {
 	cancel()
 	w.finish()
 	c.watch.end()
-	_ = body.Close() // nothing else reads the rest of it
+	_ = body.Close()  // nothing else reads the rest of it
+	c.body.Reset(nil) // an idle connection does not hold its last request
 	if c.limited {
 		c.limited = false
 		_ = c.nc.SetWriteDeadline(never) // a write reports the error
