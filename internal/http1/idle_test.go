@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"weak"
 
@@ -30,8 +31,8 @@ func TestIdleConnectionHoldsLittle(t *testing.T) {
 				request, value = weak.Make(r), weak.Make(&r.Header["X0"][0])
 			})})
 			ln := newMemoryListener()
-			served := make(chan error, 1)
-			go func() { served <- srv.Serve(ln) }()
+			var serving sync.WaitGroup
+			serving.Go(func() { _ = srv.Serve(ln) }) // it is closed below
 			conn := ln.dial()
 			if _, err := io.WriteString(conn, head); err != nil {
 				t.Fatal(err)
@@ -55,7 +56,7 @@ func TestIdleConnectionHoldsLittle(t *testing.T) {
 			}
 			_ = srv.Close()
 			_ = conn.Close()
-			<-served
+			serving.Wait()
 		})
 	}
 }
