@@ -100,9 +100,10 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 		switch {
 		case n > 0:
 			a.room = a.rewriter.Append(a.room[:0], p[:n])
+			a.ready = a.room
 		case errors.Is(err, io.EOF):
 			a.room = a.rewriter.Close(a.room[:0])
-			if len(a.room) == 0 {
+			if a.ready = a.room; len(a.ready) == 0 {
 				return 0, io.EOF
 			}
 		case err != nil:
@@ -114,7 +115,6 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 				return 0, context.Cause(ctx)
 			}
 		}
-		a.ready = a.room
 	}
 	n := copy(p, a.ready)
 	a.ready = a.ready[n:]

@@ -3,10 +3,16 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/recoursehq/recourse/internal/spool"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // An answer that nobody reads fails when there is no room for it; what is given up makes room
@@ -44,5 +50,34 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 	whole.close()
 	if memory, files := room.Held(); memory != 0 || files != 0 {
 		t.Errorf("%d and %d bytes are held by nobody", memory, files)
+	}
+}
+
+// A reader that is faster than the child gets each piece once, in order, and the client's id instead of the child's.
+func TestLongAnswerInPieces(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":17,"result":{"text":"abcdefghijklmnopqrstuvwxyz"}}`, `{"jsonrpc":"2.0","result":{"text":"abcdefghijklmnopqrstuvwxyz"},"id":17}`,
+	} {
+		for size := 1; size <= len(text); size++ {
+			synctest.Test(t, func(t *testing.T) {
+				a := newLongAnswer(&spool.Room{Memory: 1 << 20, Files: 1 << 20})
+				defer a.close()
+				a.renumber(wire.IntID(17), wire.ID(`"the client's"`))
+				read := make(chan string, 1)
+				go func() {
+					got, err := io.ReadAll(iotest.OneByteReader(&longBody{ctx: t.Context(), answer: a}))
+					read <- fmt.Sprint(string(got), err)
+				}()
+				for piece := range slices.Chunk([]byte(text), size) {
+					a.put(piece)
+					synctest.Wait() // the reader has it all, and waits for more
+				}
+				a.finish(nil)
+				if got, want := <-read, strings.Replace(text, "17", `"the client's"`, 1)+fmt.Sprint(error(nil)); got != want {
+					t.Errorf("in pieces of %d: %s, want %s", size, got, want)
+				}
+			})
+		}
 	}
 }
