@@ -9,22 +9,22 @@ import (
 
 // answer holds the parts of a tool result that can show a failure.
 type answer struct {
-	text    string  // of the first text block
-	whole   *node   // the text as an object; nil if it does not look like one or was not parsed
-	objects []*node // every place that may hold an error object
-	sure    bool    // it is marked as a failure
-	blocks  int     // how many content blocks there are
-	wrapped bool    // a runtime has put a prefix before the text
-	code    string  // the code in that prefix
+	text    string       // of the first text block
+	whole   *json.Node   // the text as an object; nil if it does not look like one or was not parsed
+	objects []*json.Node // every place that may hold an error object
+	sure    bool         // it is marked as a failure
+	blocks  int          // how many content blocks there are
+	wrapped bool         // a runtime has put a prefix before the text
+	code    string       // the code in that prefix
 }
 
 // textAsObject returns the text as an object, which may be broken, or nil if it does not look like one.
-func (a *answer) textAsObject() *node {
+func (a *answer) textAsObject() *json.Node {
 	if a.whole != nil {
 		return a.whole
 	}
 	if text := strings.TrimSpace(a.text); strings.HasPrefix(text, "{") {
-		a.whole = nodeOf(json.Value(text))
+		a.whole = json.NodeOf(json.Value(text))
 	}
 	return a.whole
 }
@@ -57,29 +57,29 @@ func (r *Reader) readTexts(a *answer, content []json.Value) {
 }
 
 // objectOf returns a text as an object, or nil if it does not look like one.
-func (r *Reader) objectOf(text string) *node {
+func (r *Reader) objectOf(text string) *json.Node {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") {
 		return nil
 	}
-	return nodeOf(r.completed(json.Value(text)))
+	return json.NodeOf(r.completed(json.Value(text)))
 }
 
 // textBlock returns the text of a content block of type text.
 func textBlock(block json.Value) (string, bool) {
-	n := nodeOf(block)
-	kind := n.member("type")
+	n := json.NodeOf(block)
+	kind := n.Member("type")
 	if kind == nil {
 		return "", false
 	}
-	if kind, ok := kind.string(); !ok || kind != "text" {
+	if kind, ok := kind.Text(); !ok || kind != "text" {
 		return "", false
 	}
-	text := n.member("text")
-	if text == nil || text.raw.Kind() == 'n' {
+	text := n.Member("text")
+	if text == nil || text.Raw.Kind() == 'n' {
 		return "", true
 	}
-	return text.string()
+	return text.Text()
 }
 
 // peeled returns a, then a without the prefixes of runtimes, one layer at a time.
@@ -93,7 +93,7 @@ func (r *Reader) peeled(a answer) []answer {
 		a.text, a.code, a.wrapped = rest, cmp.Or(a.code, code), true
 		a.objects, a.whole = nil, nil
 		if object := r.objectOf(a.text); object != nil {
-			a.objects = []*node{object}
+			a.objects = []*json.Node{object}
 			if r.Cut == "" {
 				a.whole = object
 			}

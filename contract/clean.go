@@ -151,38 +151,3 @@ func readEach[T any](object json.Value, into *T) {
 		}
 	}
 }
-
-// textValue returns the text of a JSON string.
-func textValue(raw json.Value) (text string, ok bool) {
-	if raw.Kind() != '"' {
-		return "", false
-	}
-	if isSpelledOut(raw) {
-		return string(raw[1 : len(raw)-1]), true
-	}
-	err := json.UnmarshalLenient(raw, &text)
-	return text, err == nil
-}
-
-// isSpelledOut reports whether a JSON string has no escapes.
-func isSpelledOut(raw json.Value) bool {
-	if len(raw) < len(`""`) || raw[0] != '"' || raw[len(raw)-1] != '"' {
-		return false
-	}
-	isASCII := true
-	for _, b := range raw[1 : len(raw)-1] {
-		if b < ' ' || b == '"' || b == '\\' {
-			return false
-		}
-		isASCII = isASCII && b < utf8.RuneSelf
-	}
-	return isASCII || utf8.Valid(raw)
-}
-
-// plainText returns a string's text, and any other value as it is written.
-func plainText(raw json.Value) string {
-	if text, ok := textValue(raw); ok {
-		return text
-	}
-	return string(raw)
-}

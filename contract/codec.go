@@ -165,7 +165,7 @@ func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 	enveloped := false
 	if t.envelope.shape != nil {
 		if at := strings.LastIndex(text, t.envelope.mark); at >= 0 {
-			if object := nodeOf(d.completed(json.Value(text[at+len(t.envelope.mark):]))); object.isObject() {
+			if object := json.NodeOf(d.completed(json.Value(text[at+len(t.envelope.mark):]))); object.IsObject() {
 				t.envelope.shape.read(object, base, d)
 				text, enveloped = text[:at], true
 			}

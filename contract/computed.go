@@ -112,9 +112,9 @@ var computedMembers = map[string]computed{
 		doc: "a text among the details", kind: contractform.TypeString,
 		argument: "NAME",
 		takes:    isCodeWord,
-		get:      func(s *subject, name string) (any, bool) { return textValue(json.Value(s.e.Details[name])) },
+		get:      func(s *subject, name string) (any, bool) { return json.TextOf(json.Value(s.e.Details[name])) },
 		set: func(e *recourse.Error, name string, raw []byte) bool {
-			text, ok := textValue(raw)
+			text, ok := json.TextOf(raw)
 			if ok && text != "" {
 				*e = *e.WithDetail(name, text)
 			}
@@ -180,7 +180,7 @@ func findComputed(name string) *computed {
 }
 
 func setString(to *string, raw []byte) bool {
-	text, ok := textValue(raw)
+	text, ok := json.TextOf(raw)
 	*to = text
 	return ok
 }

@@ -132,8 +132,8 @@ var sessionTexts = []string{
 
 // foreign holds the members that the error objects of many systems share.
 type foreign struct {
-	message, detail, title, failure *node // where the sentence may be; detail and title are from RFC 9457
-	code, errorCode                 *node
+	message, detail, title, failure *json.Node // where the sentence may be; detail and title are from RFC 9457
+	code, errorCode                 *json.Node
 	retryable                       *bool
 	retryAfter                      time.Duration
 	status                          int
@@ -141,7 +141,7 @@ type foreign struct {
 }
 
 // readForeign reads an error object that is not in any contract's form. Without a message, ok is false.
-func readForeign(n *node) (*recourse.Error, bool) {
+func readForeign(n *json.Node) (*recourse.Error, bool) {
 	f, ok := parseForeign(n)
 	if !ok {
 		return nil, false
@@ -154,11 +154,11 @@ func readForeign(n *node) (*recourse.Error, bool) {
 
 // sentence returns the sentence of an error object, shortened if need be; "" if there is none.
 func (f *foreign) sentence() string {
-	for _, member := range []*node{f.message, f.detail, f.failure, f.title} {
+	for _, member := range []*json.Node{f.message, f.detail, f.failure, f.title} {
 		if member == nil {
 			continue
 		}
-		if text, ok := member.string(); ok && text != "" {
+		if text, ok := member.Text(); ok && text != "" {
 			return cut(text)
 		}
 	}
@@ -166,9 +166,9 @@ func (f *foreign) sentence() string {
 }
 
 // parseForeign reads an error object, or the one inside {"error":{...}}.
-func parseForeign(n *node) (foreign, bool) {
+func parseForeign(n *json.Node) (foreign, bool) {
 	f, ok := parseObject(n)
-	if ok && f.failure != nil && f.failure.raw.Kind() == '{' && f.message == nil {
+	if ok && f.failure != nil && f.failure.Raw.Kind() == '{' && f.message == nil {
 		status := f.status
 		f, ok = parseObject(f.failure)
 		f.status = cmp.Or(f.status, status)
@@ -177,31 +177,31 @@ func parseForeign(n *node) (foreign, bool) {
 }
 
 // parseObject reads an object. A member of an unexpected type does not hide the others.
-func parseObject(n *node) (foreign, bool) {
-	if n.raw.Kind() != '{' {
+func parseObject(n *json.Node) (foreign, bool) {
+	if n.Raw.Kind() != '{' {
 		return foreign{}, false
 	}
 	f := foreign{
-		message: n.member("message"), detail: n.member("detail"), title: n.member("title"), failure: n.member("error"),
-		code: n.member("code"), errorCode: n.member("errorCode"),
-		status: n.number("status"),
+		message: n.Member("message"), detail: n.Member("detail"), title: n.Member("title"), failure: n.Member("error"),
+		code: n.Member("code"), errorCode: n.Member("errorCode"),
+		status: numberIn(n, "status"),
 	}
-	if raw := n.rawMember("retryable"); raw.Kind() == 't' || raw.Kind() == 'f' {
+	if raw := n.RawMember("retryable"); raw.Kind() == 't' || raw.Kind() == 'f' {
 		retryable := raw.Kind() == 't'
 		f.retryable = &retryable
 	}
 	f.retryAfter = statedWait(n)
-	if id := n.member("requestId"); id != nil {
-		f.requestID, _ = id.string()
+	if id := n.Member("requestId"); id != nil {
+		f.requestID, _ = id.Text()
 	}
-	f.status = cmp.Or(f.status, statusInDetails(n.member("details")), n.number("statusCode"), n.number("httpStatus"))
+	f.status = cmp.Or(f.status, statusInDetails(n.Member("details")), numberIn(n, "statusCode"), numberIn(n, "httpStatus"))
 	return f, true
 }
 
 // statusInDetails returns the status in the details of an error object, unless they hold something of an
 // unexpected type.
-func statusInDetails(n *node) int {
-	if n == nil || n.member("status") == nil && n.member("statusCode") == nil {
+func statusInDetails(n *json.Node) int {
+	if n == nil || n.Member("status") == nil && n.Member("statusCode") == nil {
 		return 0
 	}
 	var details struct {
@@ -214,29 +214,29 @@ func statusInDetails(n *node) int {
 		HTTPStatus   int      `json:"httpStatus"`
 		RequestID    string   `json:"requestId"`
 	}
-	if json.UnmarshalLenient(n.raw, &details) != nil {
+	if json.UnmarshalLenient(n.Raw, &details) != nil {
 		return 0
 	}
 	return cmp.Or(details.Status, details.StatusCode)
 }
 
-// number returns a member that is a whole number, or 0.
-func (n *node) number(name string) int {
+// numberIn returns a member that is a whole number, or 0.
+func numberIn(n *json.Node, name string) int {
 	var number int
-	if raw := n.rawMember(name); raw.Kind() != '0' || json.UnmarshalLenient(raw, &number) != nil {
+	if raw := n.RawMember(name); raw.Kind() != '0' || json.UnmarshalLenient(raw, &number) != nil {
 		return 0
 	}
 	return number
 }
 
 // statedWait returns the wait that one of the members of an error object states.
-func statedWait(n *node) time.Duration {
+func statedWait(n *json.Node) time.Duration {
 	for _, member := range []struct {
 		name string
 		unit float64 // in seconds
 	}{{"retryAfterMs", 1000}, {"retryAfter", 1}, {"retry_after", 1}} {
 		var number float64
-		if raw := n.rawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
+		if raw := n.RawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
 			return wait(number / member.unit)
 		}
 	}
@@ -252,9 +252,9 @@ func (f *foreign) apply(e *recourse.Error) {
 		}
 		e.Upstream.Status = f.status
 	}
-	for _, code := range []*node{f.errorCode, f.code} {
-		if e.Upstream.Code == "" && code != nil && len(code.raw) <= maxCode {
-			e.Upstream.Code = code.plain()
+	for _, code := range []*json.Node{f.errorCode, f.code} {
+		if e.Upstream.Code == "" && code != nil && len(code.Raw) <= maxCode {
+			e.Upstream.Code = code.Plain()
 		}
 	}
 	if f.retryable != nil {
@@ -278,7 +278,7 @@ func sayRetryable(e *recourse.Error, retryable bool) {
 
 // fromRPC turns a JSON-RPC error into a record; plain says that only its code tells us the kind. The server's
 // own data is kept in the details.
-func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, plain bool) {
+func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
 	e, plain = r.rpcKind(code, message, data)
 	if f, ok := parseForeign(data); ok {
 		f.apply(e)
@@ -286,7 +286,7 @@ func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, p
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = code
 	}
-	if clean, ok := cleanRaw(data.raw); ok && clean.Kind() != 'n' {
+	if clean, ok := cleanRaw(data.Raw); ok && clean.Kind() != 'n' {
 		e = e.WithDetail("data", clean)
 	}
 	return e, plain
@@ -294,7 +294,7 @@ func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, p
 
 // rpcKind returns the kind of a JSON-RPC error: from its content if the code is one that SDKs use for
 // everything, otherwise from the code.
-func (r *Reader) rpcKind(code, message string, data *node) (e *recourse.Error, plain bool) {
+func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
 	kind, ok := rpccode.Kinds[number]
 	if err != nil {
@@ -302,8 +302,8 @@ func (r *Reader) rpcKind(code, message string, data *node) (e *recourse.Error, p
 	}
 	if !ok || rpccode.Vague(number) {
 		said := answer{text: message}
-		if kind := data.raw.Kind(); kind == '{' || kind == '[' {
-			said.objects = []*node{data}
+		if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
+			said.objects = []*json.Node{data}
 		}
 		known, _, recognized := r.recognized(last(r.peeled(said)))
 		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {

@@ -48,9 +48,8 @@ package contract
 //	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
 //	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
 //	              to send (clean.go). question.go writes questions; landed.go judges the answer of a verify call.
-//	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, node.go
-//	              an object that many forms look at, draft.go the record so far, and trust.go what a server is
-//	              believed about.
+//	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, draft.go
+//	              the record so far, and trust.go what a server is believed about.
 //	in the wild   detect.go knows the texts of SDKs, arguments.go those about arguments; spelledwait.go and
 //	              spelledtime.go read waits and times. familyread.go reads what is in no contract's form by the
 //	              families: family.go is one, familytext.go and familyobject.go its forms, and familyindex.go

@@ -45,8 +45,8 @@ type patternList struct {
 const maxPatternItems = 20
 
 // read reports whether n matches p, and stores the values in base.
-func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
-	raw := n.raw
+func (p *pattern) read(n *json.Node, base reflect.Value, found *finding) bool {
+	raw := n.Raw
 	switch {
 	case p.constant != nil:
 		if !isConstant(raw, p.constant) {
@@ -56,7 +56,7 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 		return true
 	case p.any != nil:
 		told := false
-		items := n.items(maxPatternItems)
+		items := n.Items(maxPatternItems)
 		for i := range slices.Backward(items) { // so that the first item wins
 			told = p.any.read(&items[i], base, found) || told
 		}
@@ -70,7 +70,7 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 		if l.text == nil {
 			return found.store(l.path, base, n)
 		}
-		text, ok := n.string()
+		text, ok := n.Text()
 		if raw.Kind() == '[' {
 			text, ok = joined(n), true
 		}
@@ -84,16 +84,16 @@ func isConstant(raw, constant json.Value) bool {
 		return true
 	}
 	kind := raw.Kind()
-	return (kind == '{' || kind == '[') && bytes.Equal(compact(raw), constant)
+	return (kind == '{' || kind == '[') && bytes.Equal(json.Compact(raw), constant)
 }
 
-func (p *pattern) readMembers(n *node, base reflect.Value, found *finding) bool {
-	if n.raw.Kind() != '{' {
+func (p *pattern) readMembers(n *json.Node, base reflect.Value, found *finding) bool {
+	if n.Raw.Kind() != '{' {
 		return false
 	}
 	for _, m := range p.members {
-		value := n.member(m.name)
-		if value == nil || value.raw.Kind() == 'n' && m.value.constant == nil {
+		value := n.Member(m.name)
+		if value == nil || value.Raw.Kind() == 'n' && m.value.constant == nil {
 			if !m.optional {
 				return false
 			}
@@ -107,21 +107,22 @@ func (p *pattern) readMembers(n *node, base reflect.Value, found *finding) bool 
 }
 
 // names reports whether p names every member of an object.
-func (p *pattern) names(n *node) bool {
-	n.open()
-	return n.raw.Kind() == '{' && !slices.ContainsFunc(n.names, func(name string) bool {
+func (p *pattern) names(n *json.Node) bool {
+	members, _ := n.Parts()
+	return n.Raw.Kind() == '{' && !slices.ContainsFunc(members, func(name string) bool {
 		return !slices.ContainsFunc(p.members, func(known patternMember) bool { return known.name == name })
 	})
 }
 
-func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
-	values := n.items(maxPatternItems)
+func (l *patternList) read(n *json.Node, base reflect.Value, found *finding) bool {
+	values := n.Items(maxPatternItems)
+	var names []string
 	if l.name != nil {
-		if n.raw.Kind() != '{' {
+		if n.Raw.Kind() != '{' {
 			return false
 		}
-		n.open()
-		values = n.values[:min(len(n.values), maxPatternItems)]
+		names, values = n.Parts()
+		values = values[:min(len(values), maxPatternItems)]
 	}
 	list := walk(base, l.list.steps)
 	told := false
@@ -129,7 +130,7 @@ func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
 		at := list.Len()
 		list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
 		if l.name != nil {
-			l.name.setText(list.Index(at), n.names[i])
+			l.name.setText(list.Index(at), names[i])
 		}
 		found.item = at
 		if !l.item.read(&values[i], list.Index(at), found) {
@@ -143,14 +144,14 @@ func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
 
 // storeText stores a text that is part of another.
 func (f *finding) storeText(at *path, base reflect.Value, text string) {
-	f.store(at, base, &node{raw: json.AppendQuote(nil, text), read: true, isText: true, text: text})
+	f.store(at, base, json.NodeOfText(text))
 }
 
 // store stores a value, and reports whether it is valid there.
-func (f *finding) store(at *path, base reflect.Value, n *node) bool {
-	text, isText := n.string()
+func (f *finding) store(at *path, base reflect.Value, n *json.Node) bool {
+	text, isText := n.Text()
 	switch {
-	case n.raw.Kind() == 'n' || isText && text == "":
+	case n.Raw.Kind() == 'n' || isText && text == "":
 		return false
 	case at.src == placeAny:
 		return true
@@ -159,44 +160,44 @@ func (f *finding) store(at *path, base reflect.Value, n *node) bool {
 			f.name(text)
 			return true
 		}
-		names := n.items(maxPatternItems)
+		names := n.Items(maxPatternItems)
 		for i := range names {
-			f.name(names[i].plain())
+			f.name(names[i].Plain())
 		}
 		return len(names) > 0
 	case at.src == placeAfter:
-		wait, n := spelledWait(n.plain())
+		wait, n := spelledWait(n.Plain())
 		f.e.RetryAfter = wait
 		return n > 0
 	case at.src == placeAt:
-		wait, length := spelledTime(n.plain(), f.now)
+		wait, length := spelledTime(n.Plain(), f.now)
 		f.e.RetryAfter = wait
 		return length > 0
 	case at.src == "upstream.status":
-		status, err := strconv.Atoi(n.plain())
+		status, err := strconv.Atoi(n.Plain())
 		if err != nil || !isFailure(status) {
 			return false
 		}
 		f.e.Upstream.Status = status
 		return true
-	case at.src == "param" && n.raw.Kind() == '[':
+	case at.src == "param" && n.Raw.Kind() == '[':
 		at.setText(base, joined(n))
 	case isText && at.text && (at.computed == nil || at.isSentence()):
 		at.setText(base, text)
-	case at.computed == nil && at.text && n.raw.Kind() != '0':
+	case at.computed == nil && at.text && n.Raw.Kind() != '0':
 		return false
 	default:
-		at.set(base, n.raw)
+		at.set(base, n.Raw)
 	}
 	return true
 }
 
 // joined returns the steps of a path, given as a list.
-func joined(list *node) string {
-	items := list.items(maxPatternItems)
+func joined(list *json.Node) string {
+	items := list.Items(maxPatternItems)
 	steps := make([]string, len(items))
 	for i := range items {
-		steps[i] = items[i].plain()
+		steps[i] = items[i].Plain()
 	}
 	return strings.Join(steps, ".")
 }

@@ -58,7 +58,7 @@ func (f *finding) sign() string { return "family " + f.form.family.Name }
 func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, sign string, ok bool) {
 	a := answer{text: string(body[:min(len(body), maxSearchedObject)])}
 	if text := strings.TrimSpace(a.text); strings.HasPrefix(text, "{") {
-		a.objects = nodesOf(json.Value(text))
+		a.objects = []*json.Node{json.NodeOf(json.Value(text))}
 	}
 	found := r.found(a)
 	if found == nil || found.rank < leastRank(said.Upstream.Status, a.objects != nil) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 const (
@@ -198,8 +199,8 @@ func (f *finding) violations(text string) {
 }
 
 // object searches an object.
-func (s *search) object(x *index, root *node) {
-	eachIndexed(x, root.raw, func(in indexed, _ int) {
+func (s *search) object(x *index, root *json.Node) {
+	eachIndexed(x, root.Raw, func(in indexed, _ int) {
 		f := in.form
 		if f.object == nil || !s.counts(f) || s.has(f, 0) || s.weak != nil && !f.object.names(root) {
 			return
@@ -409,24 +410,24 @@ func (f *Family) reads(text string) (*recourse.Error, bool) {
 }
 
 // withInner returns objects, and the object embedded in a text.
-func withInner(text string, objects []*node) []*node {
+func withInner(text string, objects []*json.Node) []*json.Node {
 	if len(objects) > 0 && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return objects // it is already among them
 	}
 	inner := objectIn(text)
-	known := func(o *node) bool { return string(o.raw) == string(inner) }
+	known := func(o *json.Node) bool { return string(o.Raw) == string(inner) }
 	if inner != nil && !slices.ContainsFunc(objects, known) {
-		objects = append(slices.Clip(objects), nodeOf(inner))
+		objects = append(slices.Clip(objects), json.NodeOf(inner))
 	}
 	return objects
 }
 
 // parts searches a text, and objects.
-func (s *search) parts(indexes []*index, text string, objects []*node) {
+func (s *search) parts(indexes []*index, text string, objects []*json.Node) {
 	for _, x := range indexes {
 		s.text(x, text)
 		for _, object := range objects {
-			if len(object.raw) > 0 && len(object.raw) <= maxSearchedObject {
+			if len(object.Raw) > 0 && len(object.Raw) <= maxSearchedObject {
 				s.object(x, object)
 			}
 		}

@@ -114,15 +114,15 @@ func (b *body) append(dst []byte, s *subject) []byte {
 func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	switch {
 	case b.constant != nil:
-		return bytes.Equal(compact(raw), compact(b.constant))
+		return bytes.Equal(json.Compact(raw), json.Compact(b.constant))
 	case b.shape:
-		return c.readObject(nodeOf(raw), d)
+		return c.readObject(json.NodeOf(raw), d)
 	case b.text != nil:
 		if p := b.text.only(); p != nil {
 			p.set(d.base(), raw)
 			return true
 		}
-		text, ok := textValue(raw)
+		text, ok := json.TextOf(raw)
 		return ok && b.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
 	case b.list != nil:
 		var items []json.Value
@@ -153,14 +153,6 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 		}
 	}
 	return true
-}
-
-func compact(raw json.Value) []byte {
-	b, err := json.AppendCompact(nil, raw)
-	if err != nil {
-		return raw
-	}
-	return b
 }
 
 // answer writes the HTTP form for s.
@@ -301,8 +293,8 @@ func (k *compiler) otherForms() {
 
 // readOtherObject reads an object in a form that c only reads. If the server is known to follow c, any such
 // form is accepted, otherwise only an object of c with additional members.
-func (c *Contract) readOtherObject(object *node, known bool, d *draft) bool {
-	if len(c.reads) == 0 || !object.isObject() {
+func (c *Contract) readOtherObject(object *json.Node, known bool, d *draft) bool {
+	if len(c.reads) == 0 || !object.IsObject() {
 		return false
 	}
 	if own := c.layout.shape; !known && (own == nil || !own.marked() || !own.fits(object)) {
@@ -334,14 +326,14 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 }
 
 // isWhole reports whether object has every member of sh with the right type.
-func (sh *shape) isWhole(object *node) bool {
-	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object.rawMember(m.name)) })
+func (sh *shape) isWhole(object *json.Node) bool {
+	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object.RawMember(m.name)) })
 }
 
 func (m *shapeMember) is(raw json.Value) bool {
 	switch kind := raw.Kind(); {
 	case m.constant != nil:
-		return string(compact(raw)) == string(m.constant)
+		return string(json.Compact(raw)) == string(m.constant)
 	case m.list != nil:
 		return kind == '['
 	case m.nested != nil:

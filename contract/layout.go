@@ -166,8 +166,8 @@ func (s *subject) appendShape(dst []byte) []byte {
 }
 
 // readObject reads an object of the contract; it reports false if raw is not one.
-func (c *Contract) readObject(object *node, d *draft) bool {
-	if object.raw.Kind() != '{' {
+func (c *Contract) readObject(object *json.Node, d *draft) bool {
+	if object.Raw.Kind() != '{' {
 		return false
 	}
 	for l := range c.layouts() {
@@ -178,16 +178,16 @@ func (c *Contract) readObject(object *node, d *draft) bool {
 	return false
 }
 
-func (l *layout) readObject(c *Contract, object *node, d *draft) bool {
+func (l *layout) readObject(c *Contract, object *json.Node, d *draft) bool {
 	if l.shape == nil {
-		record, ok := object.record()
+		record, ok := recordIn(object)
 		if !ok || record.Contract != c.Name {
 			return false
 		}
 		d.e = record
 		return true
 	}
-	if !object.isObject() || !l.shape.fits(object) {
+	if !object.IsObject() || !l.shape.fits(object) {
 		return false
 	}
 	l.shape.read(object, d.base(), d)

@@ -142,7 +142,7 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 func (p *path) set(base reflect.Value, raw json.Value) {
 	switch {
 	case p.computed != nil && p.isSentence():
-		if text, ok := textValue(raw); ok {
+		if text, ok := json.TextOf(raw); ok {
 			p.record(base).Message = text
 		}
 		return
@@ -232,7 +232,7 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 		v.SetString(string(raw))
 		return true
 	case v.Type() == stringType && raw.Kind() == '"':
-		text, ok := textValue(raw)
+		text, ok := json.TextOf(raw)
 		v.SetString(text)
 		return ok
 	}

@@ -99,7 +99,7 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	for _, m := range json.MembersOf(raw) {
 		switch m.Name {
 		case memberMessage:
-			n.Message = cut(plainText(m.Value))
+			n.Message = cut(json.Plain(m.Value))
 		case "options":
 			if json.UnmarshalLenient(m.Value, &n.Options) != nil {
 				n.Options = nil

@@ -73,8 +73,8 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 		readEach(result, &head)
 	}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
-	failed := nodeOf(head.Error)
-	a := answer{sure: head.IsError || failed.isErrorObject()}
+	failed := json.NodeOf(head.Error)
+	a := answer{sure: head.IsError || isErrorObject(failed)}
 	if recorded && r.Cut != "" { // every SDK writes isError last
 		a.sure = true
 	}
@@ -83,11 +83,11 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	}
 	r.readTexts(&a, head.Content)
 	a.blocks = len(head.Content)
-	a.objects = append(a.objects, nodeOf(head.Structured), failed)
+	a.objects = append(a.objects, json.NodeOf(head.Structured), failed)
 	for _, object := range a.objects {
-		switch object.kind() {
+		switch markOf(object) {
 		case needsInputKind:
-			return Reading{Failure: readNeedsInput(object.raw), Sign: "kind " + needsInputKind}, true
+			return Reading{Failure: readNeedsInput(object.Raw), Sign: "kind " + needsInputKind}, true
 		case toolErrorKind:
 			a.sure = true
 		}
@@ -145,7 +145,7 @@ func (r *Reader) failed(a answer) Reading {
 	switch {
 	case ok:
 	case inner.code != "":
-		e, _ = r.rpcKind(inner.code, inner.text, nodeOf(nil))
+		e, _ = r.rpcKind(inner.code, inner.text, json.NodeOf(nil))
 		sign = "code " + inner.code
 	default:
 		e, sign = recourse.New(recourse.KindUnknown, cut(inner.text)), "isError"
@@ -172,7 +172,7 @@ func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) 
 // inForm reads an answer as a record, or one of its layers in the form of a known contract.
 func (r *Reader) inForm(layers []answer) (Reading, bool) {
 	for _, object := range layers[0].objects {
-		if e, ok := object.record(); ok {
+		if e, ok := recordIn(object); ok {
 			return r.record(e), true
 		}
 	}
@@ -270,18 +270,18 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 			return r.record(e), false
 		}
 	}
-	code, message := cutTo(plainText(head.Code), maxCode), plainText(head.Message)
+	code, message := cutTo(json.Plain(head.Code), maxCode), json.Plain(head.Message)
 	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // added by the TypeScript SDK when it throws
 		message, raw = rest, withMessage(raw, rest)
 	}
-	data := nodeOf(head.Data)
+	data := json.NodeOf(head.Data)
 	for _, c := range r.Contracts {
 		if reading, ok := r.rpcForm(c, code, message, head.Data); ok {
 			return reading, false
 		}
-		said := answer{text: message, objects: []*node{data}, sure: true}
+		said := answer{text: message, objects: []*json.Node{data}, sure: true}
 		if c == r.Weak && c.ownNumber(code) {
-			said.objects = append(said.objects, nodeOf(raw))
+			said.objects = append(said.objects, json.NodeOf(raw))
 		}
 		if reading, ok := r.form(c, &said, c == r.Weak); ok {
 			return reading, false
@@ -341,12 +341,12 @@ func (r *Reader) record(e *recourse.Error) Reading {
 	return reading
 }
 
-// record reads the record's own JSON form.
-func (n *node) record() (*recourse.Error, bool) {
-	if !bytes.HasPrefix(n.raw, []byte(`{"v":`)) && (n.member("v") == nil || n.member("kind") == nil) {
+// recordIn reads the record's own JSON form.
+func recordIn(n *json.Node) (*recourse.Error, bool) {
+	if !bytes.HasPrefix(n.Raw, []byte(`{"v":`)) && (n.Member("v") == nil || n.Member("kind") == nil) {
 		return nil, false
 	}
-	return readRecord(n.raw)
+	return readRecord(n.Raw)
 }
 
 // readRecord reads the record's own JSON form.
@@ -381,7 +381,7 @@ func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 }
 
 // isErrorObject reports whether n is an object with a code and a message.
-func (n *node) isErrorObject() bool { return n.member("code") != nil && n.member("message") != nil }
+func isErrorObject(n *json.Node) bool { return n.Member("code") != nil && n.Member("message") != nil }
 
 // The kinds by which an object is marked as a failure or a question.
 const (
@@ -389,13 +389,13 @@ const (
 	needsInputKind = "needsInput:v1"
 )
 
-// kind returns the member by which an object may be marked.
-func (n *node) kind() string {
-	if n.raw.Kind() != '{' || !bytes.Contains(n.raw, []byte(":v1")) {
+// markOf returns the member by which an object may be marked.
+func markOf(n *json.Node) string {
+	if n.Raw.Kind() != '{' || !bytes.Contains(n.Raw, []byte(":v1")) {
 		return ""
 	}
-	if kind := n.member("kind"); kind != nil {
-		return kind.plain()
+	if kind := n.Member("kind"); kind != nil {
+		return kind.Plain()
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if inner, ok := rpcError(body); ok {
 		return r.rpcInHTTP(inner, said, sign)
 	}
-	if f, ok := parseForeign(nodeOf(body)); ok {
+	if f, ok := parseForeign(json.NodeOf(body)); ok {
 		f.apply(said)
 		if message := f.sentence(); message != "" {
 			said.Message = message
@@ -155,14 +155,14 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 	again := *resp
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	e := recourse.FromHTTP(provider, &again)
-	if object := nodeOf(body); object.isObject() {
+	if object := json.NodeOf(body); object.IsObject() {
 		c.readUpstream(e, object)
 	}
 	return e
 }
 
 // readUpstream adds the body's facts to e, which was made from the status.
-func (c *Contract) readUpstream(e *recourse.Error, object *node) {
+func (c *Contract) readUpstream(e *recourse.Error, object *json.Node) {
 	said := *e
 	if c.upstream.places("upstream.code") { // then it is stored nowhere else
 		e.Upstream.Code = ""

@@ -121,17 +121,17 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 }
 
 // fits reports whether object could have been written by sh: it has the shape's constants and a code.
-func (sh *shape) fits(object *node) bool {
+func (sh *shape) fits(object *json.Node) bool {
 	code := false
 	for i := range sh.members {
 		m := &sh.members[i]
 		switch {
 		case m.constant != nil:
-			if !bytes.Equal(object.rawMember(m.name), m.constant) {
+			if !bytes.Equal(object.RawMember(m.name), m.constant) {
 				return false
 			}
 		case m.path != nil && m.path.isCode():
-			raw := object.rawMember(m.name)
+			raw := object.RawMember(m.name)
 			if code = raw != nil; !code {
 				continue
 			}
@@ -180,11 +180,11 @@ func (sh *shape) decides(name string) bool {
 }
 
 // read stores the values of object in base. Members of an unexpected type are ignored.
-func (sh *shape) read(object *node, base reflect.Value, d *draft) {
+func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) {
 	for _, alternatives := range []bool{false, true} { // alternatives last: the other members tell which was used
 		for i := range sh.members {
 			m := &sh.members[i]
-			if value := object.member(m.name); value != nil && value.raw.Kind() != 'n' && (m.choices != nil) == alternatives {
+			if value := object.Member(m.name); value != nil && value.Raw.Kind() != 'n' && (m.choices != nil) == alternatives {
 				m.read(value, base, d)
 			}
 		}
@@ -192,9 +192,10 @@ func (sh *shape) read(object *node, base reflect.Value, d *draft) {
 	if sh.rest == nil {
 		return
 	}
-	for i, name := range object.names {
+	names, values := object.Parts()
+	for i, name := range names {
 		if !sh.has(name) {
-			sh.keepRest(name, object.values[i].raw, base)
+			sh.keepRest(name, values[i].Raw, base)
 		}
 	}
 }
@@ -208,43 +209,43 @@ func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
 	}
 }
 
-func (m *shapeMember) read(value *node, base reflect.Value, d *draft) {
+func (m *shapeMember) read(value *json.Node, base reflect.Value, d *draft) {
 	switch {
 	case m.list != nil:
 		m.readList(value, base, d)
 	case m.nested != nil:
-		if value.isObject() {
+		if value.IsObject() {
 			m.nested.read(value, base, d)
 		} else if m.nested.rest != nil { // not the type that we write: kept as it is
-			m.nested.keepRest(m.name, value.raw, base)
+			m.nested.keepRest(m.name, value.Raw, base)
 		}
 	case m.choices != nil:
-		readChoice(value.raw, m.choices, base, d)
+		readChoice(value.Raw, m.choices, base, d)
 	case m.path == nil: // a constant
 	case m.path.isRetryable():
 		var retryable bool
-		if json.Unmarshal(value.raw, &retryable) == nil {
+		if json.Unmarshal(value.Raw, &retryable) == nil {
 			d.say(m.path.record(base), retryable)
 		}
 	default:
-		m.path.set(base, value.raw)
+		m.path.set(base, value.Raw)
 	}
 }
 
-func (m *shapeMember) readList(value *node, base reflect.Value, d *draft) {
-	items := value.items(maxItems)
+func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) {
+	items := value.Items(maxItems)
 	if items == nil {
 		return
 	}
-	if all := len(value.values); all > maxItems {
-		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", all, m.name, maxItems))
+	if _, all := value.Parts(); len(all) > maxItems {
+		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(all), m.name, maxItems))
 	}
 	list := walk(base, m.list.steps)
 	if missing := len(items) - list.Len(); missing > 0 {
 		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
 	}
 	for i := range items {
-		if items[i].isObject() {
+		if items[i].IsObject() {
 			m.nested.read(&items[i], list.Index(i), d)
 		}
 	}
@@ -291,7 +292,7 @@ func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	for i := range list {
 		c := &list[i]
 		switch {
-		case c.constant != nil && bytes.Equal(compact(raw), c.constant):
+		case c.constant != nil && bytes.Equal(json.Compact(raw), c.constant):
 			c.when.store(d.e)
 			return
 		case c.constant == nil && !stored && c.takes(raw, d):
@@ -307,7 +308,7 @@ func (c *choice) takes(raw json.Value, d *draft) bool {
 		if scratch := reflect.New(c.path.leaf).Elem(); !setJSON(scratch, raw) {
 			return false
 		}
-		if words := c.path.words(); words != nil && !slices.Contains(words, plainText(raw)) {
+		if words := c.path.words(); words != nil && !slices.Contains(words, json.Plain(raw)) {
 			return false
 		}
 	}

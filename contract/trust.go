@@ -138,7 +138,7 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 		return nil
 	}
 	for _, arg := range v.Args {
-		text, isText := textValue(json.Value(arg.Value))
+		text, isText := json.TextOf(json.Value(arg.Value))
 		switch kind := json.Value(arg.Value).Kind(); {
 		case !isPlain(arg.Name), len(arg.Value) > argument.MaxShown:
 			return nil

@@ -174,7 +174,7 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 			}
 		case "isError", "resultType", target.layout.result:
 		default:
-			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !nodeOf(m.Value).isErrorObject()) {
+			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !isErrorObject(json.NodeOf(m.Value))) {
 				k.members = append(k.members, json.Member{Name: m.Name, Value: clean})
 			}
 		}
@@ -184,8 +184,8 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 
 // isFailure reports whether an object of the original repeats the failure.
 func (call *Call) isFailure(raw json.Value, target *Contract) bool {
-	object := nodeOf(raw)
-	if _, record := object.record(); record {
+	object := json.NodeOf(raw)
+	if _, record := recordIn(object); record {
 		return true
 	}
 	for _, c := range []*Contract{target, call.OriginalContract} {
@@ -196,7 +196,7 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	if c := call.OriginalContract; c != nil && c.readOtherObject(object, true, newDraft()) {
 		return true
 	}
-	return object.kind() == toolErrorKind
+	return markOf(object) == toolErrorKind
 }
 
 // otherBlocks returns the content blocks that do not describe the failure, or all of them.
@@ -213,7 +213,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 			found = true
 			continue
 		}
-		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(nodeOf(json.Value(text)), newDraft()) {
+		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.NodeOf(json.Value(text)), newDraft()) {
 			continue
 		}
 		if clean, ok := cleanRaw(b); ok {
@@ -234,6 +234,6 @@ func (call *Call) answeredInJSON(c *Contract) bool {
 	}
 	return slices.ContainsFunc(head.Content, func(b json.Value) bool {
 		text, ok := textBlock(b)
-		return ok && c.readObject(nodeOf(json.Value(text)), newDraft())
+		return ok && c.readObject(json.NodeOf(json.Value(text)), newDraft())
 	})
 }

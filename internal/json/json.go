@@ -61,6 +61,15 @@ func Canonical(v Value) Value {
 	return c
 }
 
+// Compact returns v without the white space between its tokens. What is not JSON is returned as it is.
+func Compact(v Value) Value {
+	compact, err := AppendCompact(nil, v)
+	if err != nil {
+		return v
+	}
+	return compact
+}
+
 // Unmarshal stores the JSON text b in the value that v points to. Members without
 // a field are ignored.
 func Unmarshal(b []byte, v any) error {
