@@ -24,7 +24,7 @@ func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
 	plain := contract.Builtin().MustGet(contract.Default)
 	w := &lineWriter{w: out}
 	return &mcp.IOTransport{
-		Reader: &stdioReader{Closer: in, lines: wire.NewLineReader(in, maxRequest), out: w, contract: plain},
+		Reader: &stdioReader{Closer: in, lines: wire.NewLineReader(in, maxRequest+len("\r\n")), out: w, contract: plain},
 		Writer: w,
 	}
 }

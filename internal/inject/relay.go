@@ -60,7 +60,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 // eachLine passes on every line of a stream, until one is refused.
 func eachLine(from io.Reader, to func(line []byte) error) error {
-	lines := wire.NewLineReader(from, maxLine)
+	lines := wire.NewLineReader(from, maxLine+len("\r\n"))
 	for {
 		line, err := lines.Next()
 		switch {

@@ -305,14 +305,15 @@ func (c *child) idle() time.Duration {
 
 func (c *child) hear(stderr io.Reader) {
 	const perSecond = 50
-	lines, quota := newLineReader(stderr, lineRead), quota{perSecond: perSecond}
+	lines, quota := wire.NewLineReader(stderr, lineRead), quota{perSecond: perSecond}
 	for first := true; ; {
-		line, end, err := lines.next()
+		line, end, err := lines.Piece()
 		if err != nil {
 			quota.close(c.log.Info, "stderr")
 			return
 		}
 		if first { // the rest of a longer line is dropped
+			wire.OneLine(line)
 			c.last.add(line)
 			c.quote(c.log.Info, "stderr", line, &quota)
 		}

@@ -13,8 +13,8 @@
 //	Stdio.post      post.go     finds the session (session.go) and its child
 //	child.accept    call.go     gives the request an id of its own; it is a call now
 //	child.flush     pipe.go     writes it, at once or by the child's writer
-//	receiver        receive.go  reads what the child says line by line (line.go), finds the call by
-//	                            the id, and puts the client's id back
+//	receiver        receive.go  reads what the child says line by line, finds the call by the id,
+//	                            and puts the client's id back
 //	Mailbox         mailbox.go  holds it until the client reads, as JSON or as an event stream;
 //	                            an answer over 1 MiB is a longAnswer (long.go)
 //

@@ -58,23 +58,6 @@ func (c *watched) Write(p []byte) (int, error) {
 // SpoolMemory is what an answer may take in memory.
 const SpoolMemory = spool.Memory
 
-// Lines returns the lines of src, put together from their pieces, and the length of
-// the longest piece.
-func Lines(src io.Reader, window int) (lines []string, longest int, err error) {
-	reader := newLineReader(src, window)
-	var line []byte
-	for {
-		piece, last, err := reader.next()
-		if err != nil {
-			return lines, longest, err
-		}
-		longest = max(longest, len(piece))
-		if line = append(line, piece...); last {
-			lines, line = append(lines, string(line)), nil
-		}
-	}
-}
-
 // Receive returns the bodies of n calls, whose ids are "c0", "c1", ..., towards the
 // child 1, 2, ..., when the child has said stdout and ended.
 func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {

@@ -1,7 +1,6 @@
 package upstream_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -444,47 +443,4 @@ func TestCallsOfASharedChildDoNotWaitForEachOther(t *testing.T) {
 		})
 	}
 	eventually(t, "all of them are under way", func() bool { return program.Calls("hold") == callers })
-}
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	lines, _, err := upstream.Lines(strings.NewReader("a\r\n\n\rb\nlonger than the window\nrest"), 8)
-	if want := []string{"a ", "", " b", "longer than the window", "rest"}; !errors.Is(err, io.EOF) || fmt.Sprint(lines) != fmt.Sprint(want) {
-		t.Errorf("got %q, %v, want %q", lines, err, want)
-	}
-}
-
-func FuzzLines(f *testing.F) {
-	f.Add([]byte("one\ntwo\r\n\nthree"), uint8(3), uint8(1))
-	f.Add([]byte("\n\n\n"), uint8(1), uint8(200))
-	f.Add(bytes.Repeat([]byte("long"), 100), uint8(16), uint8(7))
-	f.Fuzz(func(t *testing.T, text []byte, window, read uint8) {
-		w := int(window) + 1
-		lines, longest, err := upstream.Lines(&dripping{text: text, most: int(read) + 1}, w)
-		want := strings.Split(strings.ReplaceAll(string(text), "\r", " "), "\n")
-		if want[len(want)-1] == "" {
-			want = want[:len(want)-1]
-		}
-		if !errors.Is(err, io.EOF) || strings.Join(lines, "\n") != strings.Join(want, "\n") || len(lines) != len(want) {
-			t.Errorf("window %d, reads of %d: got %q, %v, want %q", w, read, lines, err, want)
-		}
-		if longest > w {
-			t.Errorf("a piece of %d bytes, with a window of %d", longest, w)
-		}
-	})
-}
-
-// dripping gives its text in reads of at most so many bytes.
-type dripping struct {
-	text []byte
-	most int
-}
-
-func (d *dripping) Read(p []byte) (int, error) {
-	if len(d.text) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, d.text[:min(d.most, len(d.text))])
-	d.text = d.text[n:]
-	return n, nil
 }

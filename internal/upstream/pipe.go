@@ -16,6 +16,8 @@ const (
 	writeChunk = 64 << 10
 	// writtenAtOnce is what a caller writes itself: a pipe takes that much in one piece or not at all.
 	writtenAtOnce = 4 << 10
+	// keptBuffer is the most that is kept of a buffer while it is not used.
+	keptBuffer = 256 << 10
 )
 
 // lockForRoom waits until there is room, and locks c.mu. On an error it is not locked: errDone means that

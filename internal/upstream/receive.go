@@ -36,9 +36,10 @@ type receiver struct {
 func (r *receiver) read(stdout io.Reader) {
 	const perSecond = 20
 	r.quota.perSecond = perSecond
-	lines := newLineReader(stdout, messageWindow)
+	lines := wire.NewLineReader(stdout, messageWindow)
 	for {
-		piece, last, err := lines.next()
+		piece, last, err := lines.Piece()
+		wire.OneLine(piece) // a carriage return in it would break a server-sent event
 		r.child.said.Add(1)
 		switch {
 		case err != nil:

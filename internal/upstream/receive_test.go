@@ -137,3 +137,18 @@ func TestHalfOfALargeAnswer(t *testing.T) {
 		t.Errorf("%d bytes end with %v", len(text), err)
 	}
 }
+
+// dripping gives its text in reads of at most so many bytes.
+type dripping struct {
+	text []byte
+	most int
+}
+
+func (d *dripping) Read(p []byte) (int, error) {
+	if len(d.text) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, d.text[:min(d.most, len(d.text))])
+	d.text = d.text[n:]
+	return n, nil
+}

@@ -3,12 +3,73 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 )
 
-// A Line is a message as it arrives on standard input: all of it, or the first part if it is larger
-// than the limit.
+const (
+	lineBuffer  = 64 << 10  // what a LineReader reads at a time
+	keptLine    = 256 << 10 // the most that it keeps while nothing is being read
+	firstOfLine = 1 << 10   // how much is kept of a line that is too large: its id may be in there
+)
+
+// A LineReader splits a stream into lines, in bounded memory. An unfinished line at the end of the stream
+// counts as a line.
+type LineReader struct {
+	src    *bufio.Reader
+	window int
+	begun  []byte // the beginning of an incomplete line
+	long   bool   // the last piece did not end its line
+}
+
+// NewLineReader returns a reader for lines that, with their ends, take up to window bytes. Longer ones are
+// returned in pieces, or cut.
+func NewLineReader(src io.Reader, window int) *LineReader {
+	return &LineReader{src: bufio.NewReaderSize(src, min(lineBuffer, window)), window: window}
+}
+
+// Piece returns the next line without its line feed, or the next piece of one that does not fit into the
+// window; last says whether it ends the line. The first piece of such a line fills the window, and the others
+// come as they arrive. A piece is valid until the next call, and may be changed. The stream's error is
+// returned after everything before it.
+func (l *LineReader) Piece() (piece []byte, last bool, err error) {
+	if l.begun = l.begun[:0]; cap(l.begun) > keptLine && !l.long {
+		l.begun = nil
+	}
+	for {
+		if _, err := l.src.Peek(1); err != nil {
+			if len(l.begun) == 0 && !l.long {
+				return nil, false, err
+			}
+			l.long = false
+			return l.begun, true, nil
+		}
+		text, _ := l.src.Peek(min(l.src.Buffered(), l.window-len(l.begun))) // never fails: it is there
+		end := bytes.IndexByte(text, '\n')
+		if end >= 0 {
+			_, _ = l.src.Discard(end + 1) // as above
+			l.long = false
+			return l.with(text[:end]), true, nil
+		}
+		_, _ = l.src.Discard(len(text)) // as above
+		if l.long || len(l.begun)+len(text) >= l.window {
+			l.long = true
+			return l.with(text), false, nil
+		}
+		l.begun = append(l.begun, text...)
+	}
+}
+
+// with returns the beginning of the line followed by text.
+func (l *LineReader) with(text []byte) []byte {
+	if len(l.begun) == 0 {
+		return text
+	}
+	l.begun = append(l.begun, text...)
+	return l.begun
+}
+
+// A Line is a message as it arrives on standard input, without white space around it; or the first part of
+// one that is too large.
 type Line struct {
 	Text []byte
 	Size int // of the whole line, in bytes
@@ -17,50 +78,28 @@ type Line struct {
 // Cut reports whether Text is only a part of the line.
 func (l Line) Cut() bool { return l.Size > len(l.Text) }
 
-// A LineReader reads lines in bounded memory.
-type LineReader struct {
-	r     *bufio.Reader
-	limit int
-}
-
-// NewLineReader returns a reader for lines of at most limit bytes.
-func NewLineReader(r io.Reader, limit int) *LineReader {
-	return &LineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
-}
-
-// firstOfLine is how much is kept of a line that is too large: its id may be in there.
-const firstOfLine = 1 << 10
-
-// Next returns the next non-empty line, without its line ending. Anything beyond the limit is read and
-// dropped. An unfinished line at the end of the input counts as a line.
+// Next returns the next line that is not blank. What does not fit into the window is read and dropped.
 func (l *LineReader) Next() (Line, error) {
-	var next Line
 	for {
-		part, err := l.r.ReadSlice('\n')
-		next.Size += len(part)
-		switch {
-		case next.Size <= l.limit+len("\r\n"):
-			next.Text = append(next.Text, part...)
-		case len(next.Text) < firstOfLine || cap(next.Text) > 2*firstOfLine: // the rest is not needed
-			next.Text = append(next.Text, part[:min(len(part), firstOfLine)]...)
-			next.Text = bytes.Clone(next.Text[:min(len(next.Text), firstOfLine)])
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
-			return Line{}, err
-		}
-		if !next.Cut() {
-			next.Text = bytes.TrimSpace(next.Text)
-			next.Size = len(next.Text)
-		}
-		if next.Size > 0 {
-			return next, nil
-		}
+		piece, last, err := l.Piece()
 		if err != nil {
 			return Line{}, err
 		}
-		next = Line{}
+		if !last {
+			return l.cut(piece), nil
+		}
+		if text := bytes.TrimSpace(piece); len(text) > 0 {
+			return Line{Text: bytes.Clone(text), Size: len(text)}, nil
+		}
 	}
+}
+
+// cut returns a line that does not fit into the window, and begins with piece.
+func (l *LineReader) cut(piece []byte) Line {
+	line := Line{Text: bytes.Clone(piece[:min(len(piece), firstOfLine)]), Size: len(piece) + len("\n")}
+	for last := false; !last; {
+		piece, last, _ = l.Piece() // an error comes after the line
+		line.Size += len(piece)
+	}
+	return line
 }

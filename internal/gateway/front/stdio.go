@@ -48,7 +48,7 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h := &host{
-		Stdio: s, lines: wire.NewLineReader(in, s.Limit), out: newLineWriter(out), over: make(chan error, 1),
+		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out), over: make(chan error, 1),
 		life: life, calls: map[*hostCall]struct{}{}, unhear: func() {},
 	}
 	go h.read()
