@@ -154,6 +154,14 @@ var layers = []layer{
 		up:       "what is shown does not depend on how it is asked for",
 	},
 	{
+		packages: []string{"internal/cli/term"},
+		up:       "it shows what any command says, and knows none",
+	},
+	{
+		packages: []string{"internal/cli/load"},
+		up:       "it reads what a command names, whatever that does with it",
+	},
+	{
 		packages: []string{"internal/cli"},
 		up:       "main starts the commands; they are tested without it",
 	},

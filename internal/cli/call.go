@@ -14,6 +14,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
@@ -40,17 +42,17 @@ Example:
 }
 
 // Run makes the call.
-func (c *callCommand) Run(ctx context.Context, env *Environment, command serverCommand) error {
+func (c *callCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	arguments, err := c.arguments()
 	if err != nil {
-		return &usageError{err}
+		return term.Usage(err)
 	}
 	reader := liveReader()
-	if err := addReads(reader, c.Reads); err != nil {
+	if err := load.AddReads(reader, c.Reads); err != nil {
 		return err
 	}
 	if c.Timeout <= 0 {
-		return &usageError{errors.New("--timeout must be more than 0, such as 30s")}
+		return term.Usage(errors.New("--timeout must be more than 0, such as 30s"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -74,7 +76,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		return fmt.Errorf("print the result: %w", err)
 	}
 	if c.JSON {
-		printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+		term.Printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
 	}
 	if reading, failed := reader.Result(raw); failed {
 		if e := reading.Error(); e != nil && !c.JSON {
@@ -82,10 +84,10 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 				return err
 			}
 		}
-		return &callError{reading.Failure}
+		return &term.CallError{Failure: reading.Failure}
 	}
 	if e := recordIn(result); e != nil { // from a tool that returns its failures as data
-		return &callError{e}
+		return &term.CallError{Failure: e}
 	}
 	if !c.JSON {
 		return printResult(env.Stdout, result)
@@ -94,7 +96,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 }
 
 // failed returns the failure of a call. Whatever succeeded is printed.
-func (c *callCommand) failed(env *Environment, reader *contract.Reader, err error) error {
+func (c *callCommand) failed(env *term.Environment, reader *contract.Reader, err error) error {
 	if e, ok := errors.AsType[*recourse.Error](err); ok && !c.JSON {
 		if err := printSucceeded(env.Stdout, e.Succeeded); err != nil {
 			return err
@@ -121,9 +123,9 @@ func (c *callCommand) arguments() (map[string]any, error) {
 	arguments := map[string]any{}
 	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
 		if err := json.Unmarshal([]byte(c.Arguments[0]), &arguments); err != nil {
-			return nil, &hintedError{
+			return nil, term.Hint(
 				fmt.Errorf("the arguments are not a JSON object: %w", err), `write them as '{"NAME": "VALUE"}', or as NAME=VALUE`,
-			}
+			)
 		}
 		return arguments, nil
 	}
@@ -145,14 +147,14 @@ func (c *callCommand) arguments() (map[string]any, error) {
 func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	for _, block := range result.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
-			printf(out, "%s\n", visible.Escape(strings.TrimSuffix(text.Text, "\n")))
+			term.Printf(out, "%s\n", visible.Escape(strings.TrimSuffix(text.Text, "\n")))
 			continue
 		}
 		raw, err := json.Marshal(block)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		printf(out, "%s\n", visible.EscapeJSON(raw))
+		term.Printf(out, "%s\n", visible.EscapeJSON(raw))
 	}
 	if len(result.Content) > 0 || result.StructuredContent == nil {
 		return nil
@@ -161,7 +163,7 @@ func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
-	printf(out, "%s\n", visible.EscapeJSON(raw))
+	term.Printf(out, "%s\n", visible.EscapeJSON(raw))
 	return nil
 }
 
@@ -173,83 +175,26 @@ func printSucceeded(out io.Writer, items []recourse.Succeeded) error {
 		if err != nil {
 			return fmt.Errorf("print the items that succeeded: %w", err)
 		}
-		printf(out, "%s\n", visible.EscapeJSON(raw))
+		term.Printf(out, "%s\n", visible.EscapeJSON(raw))
 	}
 	return nil
 }
 
 // failedCall returns the failure behind an error of the SDK's client.
 func failedCall(reader *contract.Reader, err error) error {
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if term.IsUsage(err) {
 		return err
 	}
 	if f, ok := errors.AsType[recourse.Failure](err); ok {
-		return &callError{f}
+		return &term.CallError{Failure: f}
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if raw, err := json.Marshal(refused); err == nil {
-			return &callError{reader.RPC(raw).Failure}
+			return &term.CallError{Failure: reader.RPC(raw).Failure}
 		}
 	}
 	if e := recourse.From(err); e.Kind != recourse.KindInternal {
-		return &callError{e}
+		return &term.CallError{Failure: e}
 	}
 	return err
-}
-
-// A callError is a call that failed, or that was answered with a question.
-type callError struct{ failure recourse.Failure }
-
-// Error returns the text for people, without a full stop.
-func (e *callError) Error() string { return e.failure.Error() }
-
-// print says what happened and what to do, and returns the exit code.
-func (e *callError) print(out painter) (exitCode int) {
-	failed, ok := e.failure.(*recourse.Error)
-	if !ok {
-		out.errorf("%s", visible.Escape(strings.TrimSuffix(e.failure.Error(), ".")))
-		return ExitUsage
-	}
-	code := ""
-	if failed.Code != "" {
-		code = " (" + failed.Code + ")"
-	}
-	out.errorf("%s%s", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
-	for _, item := range failed.Failed {
-		if item.Error != nil {
-			out.printf(plain, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
-		}
-	}
-	for _, hint := range failed.Hints {
-		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
-	}
-	return exitCodeOf(failed)
-}
-
-// exitCodeOf returns the exit code for a failure. What the server says about retrying overrides the
-// kind: the same kind is transient in one contract, and not in another.
-func exitCodeOf(e *recourse.Error) int {
-	switch e.Kind.Class() {
-	case recourse.ClassProtocol, recourse.ClassInput:
-		return ExitUsage
-	case recourse.ClassAuth, recourse.ClassPermission:
-		return ExitAuth
-	case recourse.ClassResource:
-		return ExitNotFound
-	default:
-		refuses := e.Retry == recourse.RetryNever && e.Kind.Class() != recourse.ClassAllowance // a limit passes in any case
-		if mayPass(e) || e.Kind.Retry() == recourse.RetrySameCall && !refuses {
-			return ExitTransient
-		}
-		return ExitFailure
-	}
-}
-
-// mayPass reports whether the contract of e says that the same call may succeed later.
-func mayPass(e *recourse.Error) bool {
-	c, ok := contract.Builtin().Get(e.Contract)
-	if !ok {
-		return e.Retry == recourse.RetrySameCall
-	}
-	return c.Retryable(e.WithEffect(recourse.EffectNone), &contract.Call{})
 }

@@ -12,18 +12,19 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/visible"
 	"github.com/recoursehq/recourse/recovery"
 )
 
 // recover calls the tool with package recovery, and reports each wait.
 func (c *callCommand) recover(
-	ctx context.Context, env *Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
+	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
 ) (*mcp.CallToolResult, error) {
 	if rules == nil {
 		rules = contract.Builtin().MustGet(contract.Default)
 	}
-	p := &progress{out: env.Stderr, bar: isTerminal(env.Stderr), json: c.JSON}
+	p := &progress{out: env.Stderr, bar: term.IsTerminal(env.Stderr), json: c.JSON}
 	options := []recovery.Option{
 		recovery.WithTimeout(c.Timeout), recovery.WithObserver(p.step), recovery.WithClock(p),
 		recovery.WithLogger(slog.New(slog.DiscardHandler)),
@@ -46,23 +47,23 @@ type progress struct {
 func (p *progress) step(_ context.Context, s recovery.Step) {
 	if p.json {
 		if raw, err := json.Marshal(s); err == nil {
-			printf(p.out, "%s\n", visible.EscapeJSON(raw))
+			term.Printf(p.out, "%s\n", visible.EscapeJSON(raw))
 		}
 		return
 	}
 	switch s.Action {
 	case recovery.ActionWait:
-		printf(p.out, "recourse: waiting %s before the next call: %s\n", recourse.FormatWait(s.Took), visible.Escape(s.Reason))
+		term.Printf(p.out, "recourse: waiting %s before the next call: %s\n", recourse.FormatWait(s.Took), visible.Escape(s.Reason))
 	case recovery.ActionDecide:
 		if s.Repeat {
-			printf(p.out, "recourse: attempt %d failed: %s\n", s.Attempt, visible.Escape(s.Failure.Sentence()))
+			term.Printf(p.out, "recourse: attempt %d failed: %s\n", s.Attempt, visible.Escape(s.Failure.Sentence()))
 		} else {
-			printf(p.out, "recourse: after attempt %d: %s\n", s.Attempt, visible.Escape(s.Reason))
+			term.Printf(p.out, "recourse: after attempt %d: %s\n", s.Attempt, visible.Escape(s.Reason))
 		}
 	case recovery.ActionVerify:
-		printf(p.out, "recourse: asked %s whether the call took effect\n", visible.Escape(s.Tool))
+		term.Printf(p.out, "recourse: asked %s whether the call took effect\n", visible.Escape(s.Tool))
 	case recovery.ActionPoll:
-		printf(p.out, "recourse: asked %s how the work is going\n", visible.Escape(s.Tool))
+		term.Printf(p.out, "recourse: asked %s how the work is going\n", visible.Escape(s.Tool))
 	case recovery.ActionCall, recovery.ActionConnect, recovery.ActionAnswer:
 	}
 }

@@ -7,47 +7,22 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/demo"
 	"github.com/recoursehq/recourse/internal/hosts"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // Environment is the input and output of a command.
-type Environment struct {
-	Args      []string // without the program's name
-	Stdin     io.Reader
-	Stdout    io.Writer
-	Stderr    io.Writer
-	LookupEnv func(name string) (string, bool)
-	Environ   []string      // all of it, as NAME=value; the child of wrap gets it
-	Poll      time.Duration // how often serve checks its files for changes; 0: 2 s
-}
-
-// Exit codes. They are stable.
-const (
-	ExitOK      = 0 // done; for serve: stopped by a signal, with all calls answered
-	ExitFailure = 1 // a failure that is reported on standard error
-	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file; for call: wrong arguments
-
-	// The codes of a tool call that failed.
-
-	ExitAuth      = 3 // credentials or permission
-	ExitNotFound  = 4 // what the call is about does not exist
-	ExitTransient = 5 // may succeed later
-)
+type Environment = term.Environment
 
 // commands is the command line.
 type commands struct {
@@ -105,7 +80,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),
 	)
 	if err != nil {
-		return report(env.painter(env.Stderr), err)
+		return fail(&env, err)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -115,22 +90,27 @@ func Run(ctx context.Context, env Environment) (code int) {
 		return exited
 	}
 	if err != nil {
-		return report(env.painter(env.Stderr), parseError(err))
+		return fail(&env, parseError(err))
 	}
 	if err := chosen.Run(); err != nil {
-		return report(env.painter(env.Stderr), explained(err, chosen.Selected().Path()))
+		return fail(&env, explained(err, chosen.Selected().Path()))
 	}
 	return ExitOK
+}
+
+// fail prints an error, and returns its exit code.
+func fail(env *Environment, err error) (code int) {
+	term.Report(env.Painter(env.Stderr), err)
+	return exitCode(err)
 }
 
 // explained adds the command's help as the hint to an error, if it is a command-line mistake without a
 // hint.
 func explained(err error, command string) error {
-	_, isUsage := errors.AsType[*usageError](err)
-	if _, isHinted := errors.AsType[*hintedError](err); !isUsage || isHinted {
+	if !term.IsUsage(err) || term.HasHint(err) {
 		return err
 	}
-	return &hintedError{err, "`recourse " + command + " --help` explains it, with an example"}
+	return term.Hint(err, "`recourse "+command+" --help` explains it, with an example")
 }
 
 // notOneOf matches kong's message about a value that is not in a list.
@@ -157,9 +137,9 @@ func parseError(err error) error {
 		text = strings.Replace(before, "expected duration", "expected a duration such as 30s", 1)
 	}
 	if command == "COMMAND" {
-		return &usageError{errors.New(text)}
+		return term.Usage(errors.New(text))
 	}
-	return explained(&usageError{errors.New(text)}, command)
+	return explained(term.Usage(errors.New(text)), command)
 }
 
 // namesOf returns the names of the visible commands.
@@ -173,84 +153,12 @@ func namesOf(commands []*kong.Node) []string {
 	return names
 }
 
-// A serverCommand is the command and arguments of a server, behind --.
-type serverCommand []string
-
 // splitArgs separates the program's own arguments from a server's command, which kong cannot
 // distinguish from a list of files. For wrap and complete, all arguments are that command.
-func splitArgs(args []string) (own []string, command serverCommand) {
+func splitArgs(args []string) (own []string, command term.ServerCommand) {
 	at := slices.Index(args, "--")
 	if at < 0 || args[0] == "wrap" || args[0] == "complete" {
 		return args, nil
 	}
 	return args[:at], args[at+1:]
-}
-
-// A usageError is a command-line mistake.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// A hintedError is an error with advice.
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (e *hintedError) Error() string { return e.err.Error() }
-func (e *hintedError) Unwrap() error { return e.err }
-
-// report prints an error and its hint, and returns its exit code.
-func report(out painter, err error) int {
-	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
-		noun := "problems"
-		if len(mistakes) == 1 {
-			noun = "problem"
-		}
-		out.printf(plain, "%s\n", mistakes)
-		out.errorf("found %d %s", len(mistakes), noun)
-		out.hintf("fix the %s marked above", noun)
-		return ExitUsage
-	}
-	if failed, ok := errors.AsType[*callError](err); ok {
-		return failed.print(out)
-	}
-	out.errorf("%s", strings.TrimSuffix(err.Error(), "."))
-	_, usage := errors.AsType[*usageError](err)
-	hinted, ok := errors.AsType[*hintedError](err)
-	switch {
-	case ok:
-		out.hintf("%s", hinted.hint)
-	case usage:
-		out.hintf("recourse --help lists the commands, recourse COMMAND --help explains one")
-	}
-	if usage {
-		return ExitUsage
-	}
-	return ExitFailure
-}
-
-// printf prints text that may contain output of a server.
-func printf(w io.Writer, format string, args ...any) {
-	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // errors do not matter if the terminal is gone
-}
-
-// shown escapes the control characters in text the way JSON does: a terminal would obey them, and a
-// server must not overwrite what is said about it. JSON is unchanged.
-func shown(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	isObeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
-	if !strings.ContainsFunc(text, isObeyed) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if isObeyed(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

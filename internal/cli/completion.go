@@ -7,6 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/demo"
 	"github.com/recoursehq/recourse/internal/hosts"
 )
@@ -33,8 +35,8 @@ Example:
 }
 
 // Run prints the script.
-func (c *completionCommand) Run(env *Environment) error {
-	printf(env.Stdout, "%s", completionScripts[c.Shell])
+func (c *completionCommand) Run(env *term.Environment) error {
+	term.Printf(env.Stdout, "%s", completionScripts[c.Shell])
 	return nil
 }
 
@@ -82,13 +84,13 @@ type completeCommand struct {
 }
 
 // Run prints one line per candidate: the word, a tab, and its meaning.
-func (c *completeCommand) Run(env *Environment, line *kong.Context) error {
+func (c *completeCommand) Run(env *term.Environment, line *kong.Context) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
 	for _, found := range complete(line.Model, words) {
-		printf(env.Stdout, "%s\t%s\n", found.word, found.help)
+		term.Printf(env.Stdout, "%s\t%s\n", found.word, found.help)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func valuesOf(v *kong.Value) []candidate {
 	case v.Enum != "":
 		words = v.EnumSlice()
 	case name == "reads":
-		words = append(contract.Builtin().Names(), familyNames()...)
+		words = append(contract.Builtin().Names(), load.FamilyNames()...)
 	case slices.Contains([]string{"contract", "first", "second"}, name):
 		words = contract.Builtin().Names()
 	case name == "host":

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
@@ -26,7 +28,7 @@ type connectionsCommand struct {
 
 // connectionsLSCommand lists connections.
 type connectionsLSCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	JSON bool `help:"Print a line of JSON for each."`
 }
@@ -41,8 +43,8 @@ Example:
 }
 
 // Run lists them.
-func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *connectionsLSCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -65,13 +67,13 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error 
 		return nil
 	}
 	if len(all) == 0 {
-		printf(env.Stderr, "recourse: there are no connections\n")
+		term.Printf(env.Stderr, "recourse: there are no connections\n")
 		return nil
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tSCOPES\n")
+	term.Printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tSCOPES\n")
 	for _, one := range all {
-		printf(w, "%s\t%s\t%s\t%s\t%s\n",
+		term.Printf(w, "%s\t%s\t%s\t%s\t%s\n",
 			cell(one.Provider), cell(one.Owner), stateOf(one), day(one.Expires), cell(strings.Join(one.Scopes, " ")))
 	}
 	return w.Flush()
@@ -95,25 +97,25 @@ func day(at time.Time) string {
 }
 
 // printJSON prints the public part of a connection.
-func printJSON(env *Environment, c connection.Account) error {
+func printJSON(env *term.Environment, c connection.Account) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("print a connection: %w", err)
 	}
-	printf(env.Stdout, "%s\n", text)
+	term.Printf(env.Stdout, "%s\n", text)
 	return nil
 }
 
 // aConnection identifies a connection.
 type aConnection struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	Provider string `arg:"" placeholder:"PROVIDER" help:"Name of the provider in the configuration."`
 	Owner    string `arg:"" placeholder:"OWNER" help:"Owner, as 'connections ls' shows it."`
 }
 
 func (c *aConnection) none() error {
-	return &hintedError{fmt.Errorf("there is no connection of %q at %q", c.Owner, c.Provider), "`recourse connections ls` lists them"}
+	return term.Hint(fmt.Errorf("there is no connection of %q at %q", c.Owner, c.Provider), "`recourse connections ls` lists them")
 }
 
 // connectionsShowCommand shows a connection.
@@ -131,8 +133,8 @@ Example:
 }
 
 // Run shows the connection.
-func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *connectionsShowCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -162,8 +164,8 @@ Example:
 }
 
 // Run removes the connection.
-func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -172,14 +174,14 @@ func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment
 	case errors.Is(err, store.ErrConflict):
 		err = c.none()
 	case err == nil:
-		printf(env.Stdout, "disconnected\n")
+		term.Printf(env.Stdout, "disconnected\n")
 	}
 	return errors.Join(err, s.Close())
 }
 
 // connectionsRekeyCommand encrypts the tokens again with the current key.
 type connectionsRekeyCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 }
 
 // Help shows an example.
@@ -192,17 +194,17 @@ Example:
 }
 
 // Run encrypts the tokens again.
-func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) error {
-	cfg, err := c.read(env)
+func (c *connectionsRekeyCommand) Run(ctx context.Context, env *term.Environment) error {
+	cfg, err := c.ReadConfig(env)
 	if err != nil {
 		return err
 	}
 	if len(cfg.ConnectionKeys) == 0 {
-		return &usageError{&hintedError{
+		return term.Usage(term.Hint(
 			fmt.Errorf("%s has no connection_keys", c.Config), "add `connection_keys: [\"${CONNECTION_KEY}\"]`",
-		}}
+		))
 	}
-	s, err := c.open(ctx, env)
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -225,9 +227,9 @@ func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) err
 		}
 		left = errors.Join(left, err)
 	}
-	printf(env.Stdout, "%d of %d tokens are sealed with another key now: %s\n", changed, len(all), by.KeyID())
+	term.Printf(env.Stdout, "%d of %d tokens are sealed with another key now: %s\n", changed, len(all), by.KeyID())
 	if left != nil {
-		return &hintedError{left, "keep the old keys in connection_keys, and run this again"}
+		return term.Hint(left, "keep the old keys in connection_keys, and run this again")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/gateway"
@@ -40,7 +41,7 @@ func newJournalTools(g *gateway.Gateway, kept *storage, asked *operators, log *s
 	if asked != nil {
 		of.Operators = asked
 	}
-	return journaltools.New(of, moduleVersion(), log)
+	return journaltools.New(of, term.Version(), log)
 }
 
 // operators checks the API keys that open the console and the journal's tools, by the gateway's current

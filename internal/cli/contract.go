@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractdoc"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // contractCommand groups the commands about contracts.
@@ -33,11 +31,11 @@ func (*contractLs) Help() string {
 }
 
 // Run prints one line per contract.
-func (*contractLs) Run(env *Environment) error {
+func (*contractLs) Run(env *term.Environment) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, c := range contract.Builtin().All() {
 		about, _, _ := strings.Cut(strings.Join(strings.Fields(c.Doc), " "), ". ")
-		printf(w, "%s\t%s\t%s\n", c.Name, c.Title, strings.TrimSuffix(about, "."))
+		term.Printf(w, "%s\t%s\t%s\n", c.Name, c.Title, strings.TrimSuffix(about, "."))
 	}
 	return w.Flush()
 }
@@ -60,8 +58,8 @@ Example:
 }
 
 // Run prints the contract's page, or the pages of the tools.
-func (c *contractShow) Run(ctx context.Context, env *Environment, command serverCommand) error {
-	found, err := findContract(c.Contract)
+func (c *contractShow) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
+	found, err := load.Contract(c.Contract)
 	if err != nil {
 		return err
 	}
@@ -70,10 +68,10 @@ func (c *contractShow) Run(ctx context.Context, env *Environment, command server
 		if err != nil {
 			return err
 		}
-		printf(env.Stdout, "%s", contractdoc.ToolPages(found, tools))
+		term.Printf(env.Stdout, "%s", contractdoc.ToolPages(found, tools))
 		return nil
 	}
-	printf(env.Stdout, "%s", contractdoc.Page(found))
+	term.Printf(env.Stdout, "%s", contractdoc.Page(found))
 	return nil
 }
 
@@ -89,35 +87,11 @@ func (*contractSchema) Help() string {
 }
 
 // Run prints the schema.
-func (c *contractSchema) Run(env *Environment) error {
-	found, err := findContract(c.Contract)
+func (c *contractSchema) Run(env *term.Environment) error {
+	found, err := load.Contract(c.Contract)
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "%s\n", strings.TrimSuffix(string(contractdoc.Schema(found)), "\n"))
+	term.Printf(env.Stdout, "%s\n", strings.TrimSuffix(string(contractdoc.Schema(found)), "\n"))
 	return nil
-}
-
-// findContract returns the built-in contract with that name, otherwise the contract in the file with
-// that name.
-func findContract(name string) (*contract.Contract, error) {
-	set := contract.Builtin()
-	if c, ok := set.Get(name); ok {
-		return c, nil
-	}
-	loaded, err := loadContract(set, name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`) {
-		return nil, &usageError{&hintedError{
-			fmt.Errorf("there is no contract %q", name),
-			"the built-in ones are " + strings.Join(set.Names(), ", ") + "; for your own, give its file",
-		}}
-	}
-	if _, mistakes := errors.AsType[strictyaml.Errors](err); err != nil && !mistakes {
-		return nil, &usageError{err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, _ := set.Get(loaded)
-	return c, nil
 }

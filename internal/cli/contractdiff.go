@@ -8,6 +8,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
@@ -28,26 +30,26 @@ Example:
 }
 
 // Run prints both directions.
-func (c *contractDiff) Run(env *Environment) error {
-	first, err := findContract(c.First)
+func (c *contractDiff) Run(env *term.Environment) error {
+	first, err := load.Contract(c.First)
 	if err != nil {
 		return err
 	}
-	second, err := findContract(c.Second)
+	second, err := load.Contract(c.Second)
 	if err != nil {
 		return err
 	}
 	if err := printTranslation(env.Stdout, first, second); err != nil {
 		return err
 	}
-	printf(env.Stdout, "\n")
+	term.Printf(env.Stdout, "\n")
 	return printTranslation(env.Stdout, second, first)
 }
 
 func printTranslation(out io.Writer, from, to *contract.Contract) error {
 	translation := contractdoc.Translate(from, to)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	printf(w, "%s\tas %s\tretryable\tcomes back as\n", from.Name, to.Name)
+	term.Printf(w, "%s\tas %s\tretryable\tcomes back as\n", from.Name, to.Name)
 	for _, code := range translation.Codes {
 		retryable, back := yesNo(code.Retryable), "the same"
 		if code.AsRetryable != code.Retryable {
@@ -56,16 +58,16 @@ func printTranslation(out io.Writer, from, to *contract.Contract) error {
 		if code.Back != code.Code {
 			back = code.Back
 		}
-		printf(w, "%s\t%s\t%s\t%s\n", code.Code, code.As, retryable, back)
+		term.Printf(w, "%s\t%s\t%s\t%s\n", code.Code, code.As, retryable, back)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(translation.Lost) == 0 {
-		printf(out, "lost: nothing\n")
+		term.Printf(out, "lost: nothing\n")
 	}
 	for _, lost := range translation.Lost {
-		printf(out, "lost: %s%s\n", lost.Path, ofKinds(lost.Kinds))
+		term.Printf(out, "lost: %s%s\n", lost.Path, ofKinds(lost.Kinds))
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractgen"
 )
 
@@ -25,19 +27,19 @@ Example:
 }
 
 // Run prints the file.
-func (c *contractGen) Run(env *Environment) error {
-	found, err := findContract(c.Contract)
+func (c *contractGen) Run(env *term.Environment) error {
+	found, err := load.Contract(c.Contract)
 	if err != nil {
 		return err
 	}
 	audience := contractgen.Audience(c.For)
 	if c.Lang == "python" {
 		if audience != contractgen.ForClients {
-			return &usageError{&hintedError{fmt.Errorf("--for %s: Python is for clients only", c.For), "leave --for out"}}
+			return term.Usage(term.Hint(fmt.Errorf("--for %s: Python is for clients only", c.For), "leave --for out"))
 		}
-		printf(env.Stdout, "%s", contractgen.Python(found))
+		term.Printf(env.Stdout, "%s", contractgen.Python(found))
 		return nil
 	}
-	printf(env.Stdout, "%s", contractgen.TypeScript(found, audience))
+	term.Printf(env.Stdout, "%s", contractgen.TypeScript(found, audience))
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -31,7 +33,7 @@ Example:
 }
 
 // Run checks the files in order.
-func (c *contractLint) Run(ctx context.Context, env *Environment, command serverCommand) error {
+func (c *contractLint) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	live := c.Server != "" || len(command) > 0
 	var tools []contract.Tool
 	if live {
@@ -49,11 +51,11 @@ func (c *contractLint) Run(ctx context.Context, env *Environment, command server
 		case errors.As(err, &found):
 			mistakes = append(mistakes, found...)
 		case err != nil:
-			return &usageError{err}
+			return term.Usage(err)
 		case live:
-			printf(env.Stdout, "%s: no mistakes, and its advice fits the %d tools of the server\n", path, len(tools))
+			term.Printf(env.Stdout, "%s: no mistakes, and its advice fits the %d tools of the server\n", path, len(tools))
 		default:
-			printf(env.Stdout, "%s: no mistakes\n", path)
+			term.Printf(env.Stdout, "%s: no mistakes\n", path)
 		}
 	}
 	if len(mistakes) > 0 {
@@ -72,7 +74,7 @@ func lintFile(set *contract.Set, path string, live bool, tools []contract.Tool) 
 	}
 	src, err := os.ReadFile(filepath.Clean(path))
 	if err == nil && contract.IsFamily(src) {
-		_, err := addFamily(set, path, src, nil)
+		_, err := load.AddFamily(set, path, src, nil)
 		return err
 	}
 	if live && err == nil {
@@ -80,6 +82,6 @@ func lintFile(set *contract.Set, path string, live bool, tools []contract.Tool) 
 			return err
 		}
 	}
-	_, err = addContract(set, path, src, err)
+	_, err = load.AddContract(set, path, src, err)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/demo"
 )
@@ -42,7 +43,7 @@ Settings for --with:
 }
 
 // Run shows the demo until ctx ends.
-func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
+func (c *demoCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err := checkListen(c.Listen); err != nil {
 		return err
 	}
@@ -50,20 +51,20 @@ func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
 	isSystem := slices.Contains(names, c.Name)
 	switch {
 	case c.Name != "" && c.Name != all && c.Name != demo.API && !isSystem:
-		return &usageError{fmt.Errorf("there is no reference system %q: there are %s, api and all", c.Name, strings.Join(names, ", "))}
+		return term.Usage(fmt.Errorf("there is no reference system %q: there are %s, api and all", c.Name, strings.Join(names, ", ")))
 	case c.Stdio && !isSystem:
-		return &usageError{errors.New("--stdio runs one reference system: name it")}
+		return term.Usage(errors.New("--stdio runs one reference system: name it"))
 	case c.Stdio && (c.Once || c.Listen != ""):
-		return &usageError{errors.New("--stdio serves nothing over HTTP: leave out --once and --listen")}
+		return term.Usage(errors.New("--stdio serves nothing over HTTP: leave out --once and --listen"))
 	}
 	var settings demo.Settings
 	if len(c.With) > 0 {
 		if !isSystem {
-			return &usageError{errors.New("--with changes one reference system: name it")}
+			return term.Usage(errors.New("--with changes one reference system: name it"))
 		}
 		var err error
 		if settings, err = demo.ParseSettings(c.Name, c.With); err != nil {
-			return &usageError{err}
+			return term.Usage(err)
 		}
 	}
 	level := new(slog.LevelVar)

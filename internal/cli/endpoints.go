@@ -2,11 +2,7 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/recoursehq/recourse/internal/config"
 )
@@ -40,22 +36,4 @@ func serversOf(e *config.Endpoint) []string {
 		names[i] = e.Servers[i].Name
 	}
 	return names
-}
-
-// keepLists gives each endpoint without a configured file for its lists one in the user's cache folder,
-// if that exists. The file's name depends on the path of the configuration file.
-func keepLists(cfg *config.Config, path string) {
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return
-	}
-	if whole, err := filepath.Abs(path); err == nil {
-		path = whole
-	}
-	sum := sha256.Sum256([]byte(path))
-	for _, e := range cfg.Endpoints {
-		if e.Lists == "" {
-			e.Lists = filepath.Join(folder, "recourse", "lists-"+e.Name+"-"+hex.EncodeToString(sum[:6])+".json")
-		}
-	}
 }

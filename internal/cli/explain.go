@@ -11,6 +11,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/retry"
@@ -18,7 +20,7 @@ import (
 
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	File     string   `arg:"" help:"File with the answer, - for standard input, or the id of a request that is in a gateway's journal."`
 	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`
@@ -45,7 +47,7 @@ Example:
 }
 
 // Run explains the answer.
-func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
+func (c *explainCommand) Run(ctx context.Context, env *term.Environment) error {
 	if c.isRequest(env) {
 		return c.explainRequest(ctx, env)
 	}
@@ -59,12 +61,12 @@ func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	reader := contract.Reader{Contracts: set.All()}
-	if err := addReads(&reader, c.Reads); err != nil {
+	if err := load.AddReads(&reader, c.Reads); err != nil {
 		return err
 	}
 	reading, err := explain.Read(text, &reader)
 	if err != nil {
-		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
+		return term.Usage(term.Hint(err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"))
 	}
 	of := explain.Tool{Name: c.Tool, Nature: retry.Reads}
 	if c.Writes {
@@ -73,7 +75,7 @@ func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 	if c.JSON {
 		return printJSONLine(env.Stdout, reading.Explanation(set, of))
 	}
-	out := env.painter(env.Stdout)
+	out := env.Painter(env.Stdout)
 	printLines(out, reading.Lines(set, of))
 	if reading.Failure == nil {
 		return nil
@@ -83,14 +85,14 @@ func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	e := reading.Failure.WithEffect(retry.Effect(reading.Failure, of.Nature))
 	for _, as := range shown {
-		printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, of.Nature, form(as, e, c.Tool))
+		term.Printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, of.Nature, form(as, e, c.Tool))
 	}
 	return nil
 }
 
 // explainRequest explains the calls with a request id.
-func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *explainCommand) explainRequest(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -100,10 +102,10 @@ func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) e
 		return err
 	}
 	if len(calls) == 0 {
-		return &hintedError{
+		return term.Hint(
 			fmt.Errorf("the journal has no request %q, and there is no such file", c.File),
 			"it keeps only a share of the calls that succeed, and writes all of them a moment after they end; see `recourse failures`",
-		}
+		)
 	}
 	for i, call := range calls {
 		if c.JSON {
@@ -113,16 +115,16 @@ func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) e
 			continue
 		}
 		if i > 0 {
-			printf(env.Stdout, "\n")
+			term.Printf(env.Stdout, "\n")
 		}
-		printLines(env.painter(env.Stdout), explain.Story(call))
+		printLines(env.Painter(env.Stdout), explain.Story(call))
 	}
 	return nil
 }
 
 // isRequest reports whether the argument is a request id: no file has that name, and there is a journal
 // to search.
-func (c *explainCommand) isRequest(env *Environment) bool {
+func (c *explainCommand) isRequest(env *term.Environment) bool {
 	if c.File == "-" || strings.ContainsAny(c.File, `/\`) {
 		return false
 	}
@@ -132,7 +134,7 @@ func (c *explainCommand) isRequest(env *Environment) bool {
 	if c.Store != "" || strings.HasPrefix(c.File, requestPrefix) {
 		return true
 	}
-	address, err := c.address(env)
+	address, err := c.Address(env)
 	return err == nil && address != ""
 }
 
@@ -143,22 +145,22 @@ const requestPrefix = "req-"
 func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
 	switch {
 	case c.JSON && (c.All || c.Contract != ""):
-		return nil, &usageError{errors.New("--json prints no contracts: leave out --all and --contract")}
+		return nil, term.Usage(errors.New("--json prints no contracts: leave out --all and --contract"))
 	case c.All:
 		return set.All(), nil
 	case c.Contract == "":
 		return nil, nil
 	}
-	as, err := findContract(c.Contract)
+	as, err := load.Contract(c.Contract)
 	return []*contract.Contract{as}, err
 }
 
-func (c *explainCommand) read(env *Environment) ([]byte, error) {
+func (c *explainCommand) read(env *term.Environment) ([]byte, error) {
 	from := env.Stdin
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("read the answer: %w", err)}
+			return nil, term.Usage(fmt.Errorf("read the answer: %w", err))
 		}
 		defer f.Close()
 		from = f
@@ -168,20 +170,20 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	if len(text) > explain.MaxAnswer {
-		return nil, &usageError{fmt.Errorf("the answer is larger than %d MiB", explain.MaxAnswer>>20)}
+		return nil, term.Usage(fmt.Errorf("the answer is larger than %d MiB", explain.MaxAnswer>>20))
 	}
 	return text, nil
 }
 
 // printLines prints the explanation, with the names dimmed.
-func printLines(w painter, lines explain.Lines) {
+func printLines(w term.Painter, lines explain.Lines) {
 	for _, l := range lines {
 		if l == (explain.Line{}) {
-			w.printf(plain, "\n")
+			w.Printf(term.Plain, "\n")
 			continue
 		}
-		w.printf(dim, "%s", l.Label())
-		w.printf(plain, " %s\n", l.Body())
+		w.Printf(term.Dim, "%s", l.Label())
+		w.Printf(term.Plain, " %s\n", l.Body())
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/nearest"
@@ -23,7 +25,7 @@ import (
 
 // failuresCommand lists failed calls.
 type failuresCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	Server string `placeholder:"NAME" help:"Only calls of this server."`
 	Tool   string `placeholder:"NAME" help:"Only calls of this tool."`
@@ -48,12 +50,12 @@ Example:
 }
 
 // Run lists the calls.
-func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
+func (c *failuresCommand) Run(ctx context.Context, env *term.Environment) error {
 	filter, err := c.filter()
 	if err != nil {
 		return err
 	}
-	s, err := c.open(ctx, env)
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	if len(calls) == 0 && !c.Follow {
-		printf(env.Stderr, "recourse: the journal has no such calls\n")
+		term.Printf(env.Stderr, "recourse: the journal has no such calls\n")
 		return nil
 	}
 	if err := c.print(env, calls, true); err != nil || !c.Follow {
@@ -97,7 +99,7 @@ func (c *failuresCommand) filter() (*store.Filter, error) {
 		return nil, err
 	}
 	if c.Limit < 1 {
-		return nil, &usageError{errors.New("--limit must be at least 1")}
+		return nil, term.Usage(errors.New("--limit must be at least 1"))
 	}
 	return &store.Filter{
 		Server: c.Server, Tool: c.Tool, Kind: c.Kind, Origin: c.Origin, Caller: c.Caller, Since: since, Failures: !c.All, Limit: c.Limit,
@@ -113,7 +115,7 @@ func oneOf(flag, value string, words []string) error {
 	if meant, ok := nearest.Of(value, words); ok {
 		hint = "did you mean " + meant + "?"
 	}
-	return &usageError{&hintedError{fmt.Errorf("%s: there is no %q", flag, value), hint}}
+	return term.Usage(term.Hint(fmt.Errorf("%s: there is no %q", flag, value), hint))
 }
 
 // sinceWhen returns the time that --since means.
@@ -123,15 +125,15 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	}
 	at, ok := journal.When(text, now)
 	if !ok {
-		return time.Time{}, &usageError{&hintedError{
+		return time.Time{}, term.Usage(term.Hint(
 			fmt.Errorf("--since: %q is not a time", text), "write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z",
-		}}
+		))
 	}
 	return at, nil
 }
 
 // print prints one line per call.
-func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading bool) error {
+func (c *failuresCommand) print(env *term.Environment, calls []*journal.Call, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
 			if err := printJSONLine(env.Stdout, call); err != nil {
@@ -142,7 +144,7 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	if heading {
-		printf(w, "ENDED (UTC)\tREQUEST\tSERVER\tTOOL\tKIND\tORIGIN\tEFFECT\tSENT\tTOOK\tMESSAGE\n")
+		term.Printf(w, "ENDED (UTC)\tREQUEST\tSERVER\tTOOL\tKIND\tORIGIN\tEFFECT\tSENT\tTOOK\tMESSAGE\n")
 	}
 	for _, call := range calls {
 		cells := []string{
@@ -151,12 +153,12 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 		}
 		if f := call.Failure; f != nil {
 			cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
-			cells[9] = firstSentence(f.Sentence())
+			cells[9] = term.FirstSentence(f.Sentence())
 		}
 		for i, cell := range cells {
 			cells[i] = visible.Escape(strings.Join(strings.Fields(cell), " "))
 		}
-		printf(w, "%s\n", strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+		term.Printf(w, "%s\n", strings.TrimRight(strings.Join(cells, "\t"), "\t "))
 	}
 	return w.Flush()
 }
@@ -167,6 +169,6 @@ func printJSONLine(w io.Writer, what any) error {
 	if err != nil {
 		return fmt.Errorf("print what is known: %w", err)
 	}
-	printf(w, "%s\n", visible.EscapeJSON(raw))
+	term.Printf(w, "%s\n", visible.EscapeJSON(raw))
 	return nil
 }

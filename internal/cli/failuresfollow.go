@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/store"
@@ -72,7 +73,7 @@ func (f *follower) note(calls []*journal.Call) {
 
 // follow lists calls as they are written, until ctx ends. If the store cannot be read, follow
 // reports that and tries again.
-func (c *failuresCommand) follow(ctx context.Context, env *Environment, next *follower) error {
+func (c *failuresCommand) follow(ctx context.Context, env *term.Environment, next *follower) error {
 	var fault error
 	for pause.For(ctx, followEvery) {
 		calls, err := next.find(ctx)
@@ -88,11 +89,11 @@ func (c *failuresCommand) follow(ctx context.Context, env *Environment, next *fo
 }
 
 // tellFault reports when the journal becomes unreadable or readable again.
-func tellFault(env *Environment, before, now error) {
+func tellFault(env *term.Environment, before, now error) {
 	switch {
 	case before == nil && now != nil:
-		printf(env.Stderr, "recourse: cannot read the journal now: %s\n", visible.Escape(now.Error()))
+		term.Printf(env.Stderr, "recourse: cannot read the journal now: %s\n", visible.Escape(now.Error()))
 	case before != nil && now == nil:
-		printf(env.Stderr, "recourse: reading the journal again\n")
+		term.Printf(env.Stderr, "recourse: reading the journal again\n")
 	}
 }

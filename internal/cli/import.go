@@ -18,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/openapi"
 )
 
@@ -48,30 +49,30 @@ Example:
 const maxDraft = 160 << 10
 
 // Run writes the files.
-func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
+func (c *importOpenAPI) Run(ctx context.Context, env *term.Environment) error {
 	text, source, err := c.read(ctx)
 	if err != nil {
 		return unread(err, source)
 	}
 	survey, err := openapi.Look(text, source)
 	if err != nil {
-		return &usageError{&hintedError{err, "give a document with OpenAPI 3.0 or 3.1, in YAML or JSON"}}
+		return term.Usage(term.Hint(err, "give a document with OpenAPI 3.0 or 3.1, in YAML or JSON"))
 	}
 	if c.Name == "" {
 		c.Name = nameFor(survey.Title)
 	}
 	if !regexp.MustCompile(`^[a-z][a-z0-9_-]*$`).MatchString(c.Name) {
-		return &usageError{&hintedError{
+		return term.Usage(term.Hint(
 			fmt.Errorf("%q cannot be a name", c.Name), "use a-z, 0-9, - and _, a letter first, with --name",
-		}}
+		))
 	}
 	contractFile := c.Name + "-contract.yaml"
 	beside := filepath.Join(filepath.Dir(c.Output), contractFile)
 	for _, file := range []string{c.Output, beside} {
 		if isThere(file) {
-			return &usageError{&hintedError{
+			return term.Usage(term.Hint(
 				fmt.Errorf("%s already exists", file), "nothing was written; choose another file with -o, or remove that one",
-			}}
+			))
 		}
 	}
 	draft := contractDraft(c.Name, survey)
@@ -84,7 +85,7 @@ func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
 	if err := writeNew(c.Output, []byte(c.config(survey, contractFile))); err != nil {
 		return err
 	}
-	printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n",
+	term.Printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n",
 		c.Output, beside, c.Output)
 	return nil
 }
@@ -120,11 +121,11 @@ func unread(err error, source *url.URL) error {
 		default:
 		}
 	case source == nil, e.Kind == recourse.KindInternal:
-		return &usageError{&hintedError{fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"}}
+		return term.Usage(term.Hint(fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"))
 	case e.Kind == recourse.KindUnreachable:
 		e = unreachable(e, source.Host)
 	}
-	return &callError{e}
+	return &term.CallError{Failure: e}
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)

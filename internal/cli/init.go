@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 )
 
@@ -41,14 +43,14 @@ Example:
 const schemaFile = "recourse.schema.json"
 
 // Run writes the files.
-func (c *initCommand) Run(env *Environment, command serverCommand) error {
+func (c *initCommand) Run(env *term.Environment, command term.ServerCommand) error {
 	if isThere(c.Output) {
-		return &usageError{&hintedError{
+		return term.Usage(term.Hint(
 			fmt.Errorf("%s already exists", c.Output), "nothing was written; choose another file with -o, or remove that one",
-		}}
+		))
 	}
 	if c.URL != "" && len(command) > 0 {
-		return &usageError{errors.New("--url and a command name two servers: give only one")}
+		return term.Usage(errors.New("--url and a command name two servers: give only one"))
 	}
 	if c.URL == "" && len(command) == 0 {
 		var err error
@@ -71,7 +73,7 @@ func (c *initCommand) Run(env *Environment, command serverCommand) error {
 	if err := os.WriteFile(beside, schema, 0o644); err != nil { //nolint:gosec // everybody may read what is public
 		return fmt.Errorf("write the schema: %w", err)
 	}
-	printf(env.Stdout, "wrote %s, and %s for editors\n\nServe it:\n\n    recourse serve -c %s\n", c.Output, beside, c.Output)
+	term.Printf(env.Stdout, "wrote %s, and %s for editors\n\nServe it:\n\n    recourse serve -c %s\n", c.Output, beside, c.Output)
 	return nil
 }
 
@@ -79,9 +81,9 @@ func (c *initCommand) Run(env *Environment, command serverCommand) error {
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a token may be added
 	if errors.Is(err, fs.ErrNotExist) {
-		return &usageError{&hintedError{
+		return term.Usage(term.Hint(
 			fmt.Errorf("the folder %s does not exist", filepath.Dir(path)), "create it, or choose another file with -o",
-		}}
+		))
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
@@ -94,18 +96,18 @@ func writeNew(path string, text []byte) error {
 }
 
 // ask asks for what the flags do not specify.
-func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
+func (c *initCommand) ask(env *term.Environment) (command term.ServerCommand, err error) {
 	in := bufio.NewScanner(env.Stdin)
 	question := func(text, otherwise string) (string, error) {
 		if otherwise != "" {
 			text += " [" + otherwise + "]"
 		}
-		printf(env.Stderr, "%s: ", text)
+		term.Printf(env.Stderr, "%s: ", text)
 		if !in.Scan() {
-			printf(env.Stderr, "\n")
-			return "", &usageError{&hintedError{
+			term.Printf(env.Stderr, "\n")
+			return "", term.Usage(term.Hint(
 				errors.New("no server given"), "answer the questions, or give --url URL or a command after --",
-			}}
+			))
 		}
 		if answer := strings.TrimSpace(in.Text()); answer != "" {
 			return answer, nil
@@ -120,9 +122,9 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 	case strings.Contains(where, "://"):
 		c.URL = where
 	case strings.ContainsAny(where, "\"'"):
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			errors.New("a command with quotes is not understood here"), "give it after --, as in: recourse init -- COMMAND",
-		}}
+		))
 	default:
 		command = strings.Fields(where)
 	}
@@ -144,22 +146,22 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 }
 
 // suggestName suggests a name for the server.
-func (c *initCommand) suggestName(command serverCommand) string {
+func (c *initCommand) suggestName(command term.ServerCommand) string {
 	if len(command) > 0 {
-		return serverName(programOf(command))
+		return load.ServerName(programOf(command))
 	}
 	host, _, _ := strings.Cut(hostOf(c.URL), ":")
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return "server"
 	}
-	return serverName(strings.TrimPrefix(host, "mcp."))
+	return load.ServerName(strings.TrimPrefix(host, "mcp."))
 }
 
 // programOf returns the word of a command that names the server: if the program runs another one, the
 // word for that one.
-func programOf(command serverCommand) string {
+func programOf(command term.ServerCommand) string {
 	runners := []string{"npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "go", "docker", "podman"}
-	if slices.Contains(runners, serverName(command[0])) {
+	if slices.Contains(runners, load.ServerName(command[0])) {
 		for _, word := range command[1:] {
 			if !strings.HasPrefix(word, "-") && word != "run" && word != "dlx" {
 				return word
@@ -176,7 +178,7 @@ var (
 )
 
 // write returns the configuration. If it cannot be served, the error says why.
-func (c *initCommand) write(command serverCommand) ([]byte, error) {
+func (c *initCommand) write(command term.ServerCommand) ([]byte, error) {
 	if c.Name == "" {
 		c.Name = c.suggestName(command)
 	}
@@ -186,26 +188,26 @@ func (c *initCommand) write(command serverCommand) ([]byte, error) {
 	_, known := contract.Builtin().Get(c.Contract)
 	switch {
 	case len(command) == 0 && hostOf(c.URL) == "":
-		return nil, &usageError{&hintedError{errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"}}
+		return nil, term.Usage(term.Hint(errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"))
 	case strings.Contains(c.URL, "@"):
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			errors.New("the URL holds credentials"), "leave them out, and name a variable with a bearer token with --token-env",
-		}}
+		))
 	case !inNames.MatchString(c.Name):
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			fmt.Errorf("%q is not a valid server name", c.Name), "use lower-case letters, digits, - and _",
-		}}
+		))
 	case !known:
-		return nil, &usageError{&hintedError{
-			fmt.Errorf("there is no contract %q", c.Contract), "the built-in ones are " + strings.Join(contract.Builtin().Names(), ", "),
-		}}
+		return nil, term.Usage(term.Hint(
+			fmt.Errorf("there is no contract %q", c.Contract), "the built-in ones are "+strings.Join(contract.Builtin().Names(), ", "),
+		))
 	case c.TokenEnv != "" && !inVariables.MatchString(c.TokenEnv):
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			errors.New("--token-env is not the name of an environment variable"),
 			"write it as FARM_TOKEN; the token itself stays out of the file",
-		}}
+		))
 	case c.TokenEnv != "" && len(command) > 0:
-		return nil, &usageError{errors.New("--token-env is for a server with a URL: a program gets its variables from `env`")}
+		return nil, term.Usage(errors.New("--token-env is for a server with a URL: a program gets its variables from `env`"))
 	}
 	text := []byte(c.text(command))
 	_, err := config.Parse(c.Output, text, config.Options{
@@ -215,7 +217,7 @@ func (c *initCommand) write(command serverCommand) ([]byte, error) {
 }
 
 // text returns the text of the configuration.
-func (c *initCommand) text(command serverCommand) string {
+func (c *initCommand) text(command term.ServerCommand) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# yaml-language-server: $schema=%s
 #

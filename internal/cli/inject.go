@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/inject"
 )
@@ -68,10 +70,10 @@ Example:
 }
 
 // Run injects faults until ctx or the program ends.
-func (c *injectRun) Run(ctx context.Context, env *Environment, command serverCommand) error {
+func (c *injectRun) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	traffic, target, err := c.where(command)
 	if err != nil {
-		return &usageError{err}
+		return term.Usage(err)
 	}
 	plan, err := c.plan(traffic)
 	if err != nil {
@@ -99,7 +101,7 @@ func (c *injectRun) Run(ctx context.Context, env *Environment, command serverCom
 }
 
 // where returns the kind of traffic, and the server's address.
-func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, error) {
+func (c *injectRun) where(command term.ServerCommand) (inject.Traffic, *url.URL, error) {
 	named := 0
 	for _, given := range []bool{c.URL != "", c.API != "", c.Proxy, len(command) > 0 && !c.Proxy} {
 		if given {
@@ -107,9 +109,9 @@ func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, erro
 		}
 	}
 	if named != 1 {
-		return 0, nil, &hintedError{
+		return 0, nil, term.Hint(
 			errors.New("name exactly one server"), "write the URL of an MCP server, --api URL, --proxy, or -- COMMAND",
-		}
+		)
 	}
 	switch {
 	case c.Proxy:
@@ -123,21 +125,21 @@ func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, erro
 	}
 	target, err := url.Parse(c.URL + c.API)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return 0, nil, &hintedError{fmt.Errorf("%q is not the URL of a server", c.URL+c.API), "write it as http://127.0.0.1:9101/mcp"}
+		return 0, nil, term.Hint(fmt.Errorf("%q is not the URL of a server", c.URL+c.API), "write it as http://127.0.0.1:9101/mcp")
 	}
 	return traffic, target, nil
 }
 
 // plan returns the plan in the file or the flags.
 func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
-	opts := inject.Options{Traffic: traffic, Contract: findContract}
+	opts := inject.Options{Traffic: traffic, Contract: load.Contract}
 	switch {
 	case c.Faults != "" && c.injectFlags != (injectFlags{Seed: c.Seed}):
-		return nil, &usageError{errors.New("--faults already says what fails: leave out the flags for a single fault")}
+		return nil, term.Usage(errors.New("--faults already says what fails: leave out the flags for a single fault"))
 	case c.Faults != "":
 		plan, err := inject.Load(c.Faults, opts)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, &usageError{err}
+			return nil, term.Usage(err)
 		}
 		if c.Seed != nil && err == nil {
 			plan.Seed = *c.Seed
@@ -151,12 +153,12 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 	case name == "" && c.Status != 0:
 		name = "status"
 	case name == "":
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			errors.New("no fault given"), "name one with --fault, --status or --contract, or a file with --faults",
-		}}
+		))
 	}
 	if c.Times != nil && *c.Times < 1 || c.AtMost != nil && *c.AtMost < 1 {
-		return nil, &usageError{errors.New("--times and --at-most must be at least 1: leave them out for no limit")}
+		return nil, term.Usage(errors.New("--times and --at-most must be at least 1: leave them out for no limit"))
 	}
 	rule := inject.Rule{
 		Times: or(c.Times, 0), Rate: or(c.Rate, 1), AtMost: or(c.AtMost, 0), Effect: c.Effect, Fault: inject.NewFault(name),
@@ -166,7 +168,7 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 	rule.Fault.SetCode(c.Code)
 	plan, err := inject.Of(or(c.Seed, 1), rule, opts)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, term.Usage(err)
 	}
 	return plan, nil
 }
@@ -185,7 +187,7 @@ func direct() http.RoundTripper {
 }
 
 // serve serves the front until ctx ends.
-func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Handler, target *url.URL) error {
+func (c *injectRun) serve(ctx context.Context, env *term.Environment, front http.Handler, target *url.URL) error {
 	at, stop, err := listenAt(ctx, c.Listen, front)
 	if err != nil {
 		return err
@@ -195,21 +197,23 @@ func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Hand
 	if c.API != "" {
 		path = ""
 	}
-	printf(env.Stderr, "recourse: http://%s%s stands in front of %s\n", at, path, target.Redacted())
+	term.Printf(env.Stderr, "recourse: http://%s%s stands in front of %s\n", at, path, target.Redacted())
 	<-ctx.Done()
 	return nil
 }
 
 // control serves the control API.
-func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Injector, traffic inject.Traffic) (stop func(), err error) {
+func (c *injectRun) control(
+	ctx context.Context, env *term.Environment, i *inject.Injector, traffic inject.Traffic,
+) (stop func(), err error) {
 	if _, _, err := net.SplitHostPort(c.Control); err != nil || !endpoint.IsLoopback(c.Control) {
-		return nil, &usageError{&hintedError{errors.New("--control must be a loopback address"), "write it as 127.0.0.1:8789"}}
+		return nil, term.Usage(term.Hint(errors.New("--control must be a loopback address"), "write it as 127.0.0.1:8789"))
 	}
 	at, stop, err := listenAt(ctx, c.Control, inject.Control(i, traffic))
 	if err != nil {
 		return nil, err
 	}
-	printf(env.Stderr, "recourse: the control API is at http://%s\n", at)
+	term.Printf(env.Stderr, "recourse: the control API is at http://%s\n", at)
 	return stop, nil
 }
 
@@ -217,7 +221,7 @@ func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Inj
 func listenAt(ctx context.Context, address string, handler http.Handler) (at string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return "", nil, &hintedError{err, "choose another address"}
+		return "", nil, term.Hint(err, "choose another address")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	server := inject.Server(handler)
@@ -235,14 +239,14 @@ func listenAt(ctx context.Context, address string, handler http.Handler) (at str
 }
 
 // forward serves a forward proxy until ctx or the command ends.
-func (c *injectRun) forward(ctx context.Context, env *Environment, proxy http.Handler, command serverCommand) error {
+func (c *injectRun) forward(ctx context.Context, env *term.Environment, proxy http.Handler, command term.ServerCommand) error {
 	at, stop, err := listenAt(ctx, c.Listen, proxy)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	if len(command) == 0 {
-		printf(env.Stderr, "recourse: http://%s is a forward proxy\n", at)
+		term.Printf(env.Stderr, "recourse: http://%s is a forward proxy\n", at)
 		<-ctx.Done()
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/upstream/process"
 )
@@ -15,7 +16,7 @@ import (
 const patience = 3 * time.Second
 
 // child returns a command that is asked to exit when ctx ends, and killed if it does not.
-func child(ctx context.Context, env *Environment, command serverCommand) *exec.Cmd {
+func child(ctx context.Context, env *term.Environment, command term.ServerCommand) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
@@ -24,7 +25,7 @@ func child(ctx context.Context, env *Environment, command serverCommand) *exec.C
 }
 
 // relay runs between a host and a program until the program, and everything that it started, ends.
-func relay(ctx context.Context, env *Environment, i *inject.Injector, command serverCommand) error {
+func relay(ctx context.Context, env *term.Environment, i *inject.Injector, command term.ServerCommand) error {
 	cmd := child(context.WithoutCancel(ctx), env, command)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -57,7 +58,7 @@ func relay(ctx context.Context, env *Environment, i *inject.Injector, command se
 }
 
 // ended returns the error of a command that ended without being asked to.
-func ended(ctx context.Context, command serverCommand, err error) error {
+func ended(ctx context.Context, command term.ServerCommand, err error) error {
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", command[0], err)
 	}

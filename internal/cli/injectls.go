@@ -3,6 +3,8 @@ package cli
 import (
 	"text/tabwriter"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/inject"
 )
@@ -21,22 +23,22 @@ func (*injectLs) Help() string {
 }
 
 // Run prints one line per fault, or per code.
-func (c *injectLs) Run(env *Environment) error {
+func (c *injectLs) Run(env *term.Environment) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	if c.Contract != "" {
-		found, err := findContract(c.Contract)
+		found, err := load.Contract(c.Contract)
 		if err != nil {
 			return err
 		}
-		printf(w, "CODE\tKIND\tWHEN\n")
+		term.Printf(w, "CODE\tKIND\tWHEN\n")
 		for _, code := range contractform.Of(found).Codes {
 			if !code.Open {
-				printf(w, "%s\t%s\t%s\n", code.Code, code.Kind, code.When)
+				term.Printf(w, "%s\t%s\t%s\n", code.Code, code.Kind, code.When)
 			}
 		}
 		return w.Flush()
 	}
-	printf(w, "FAULT\tEFFECT\tWITH\tWHAT THE CLIENT SEES\n")
+	term.Printf(w, "FAULT\tEFFECT\tWITH\tWHAT THE CLIENT SEES\n")
 	for _, d := range inject.Menu() {
 		effect := string(d.Effects[0])
 		if len(d.Effects) > 1 {
@@ -46,7 +48,7 @@ func (c *injectLs) Run(env *Environment) error {
 		if d.Options != "" {
 			about += " (" + d.Options + ")"
 		}
-		printf(w, "%s\t%s\t%s\t%s\n", d.Name, effect, d.Where, about)
+		term.Printf(w, "%s\t%s\t%s\t%s\n", d.Name, effect, d.Where, about)
 	}
 	return w.Flush()
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -43,7 +45,7 @@ Example:
 }
 
 // Run rewrites the files, or reports their status.
-func (c *installCommand) Run(ctx context.Context, env *Environment) error {
+func (c *installCommand) Run(ctx context.Context, env *term.Environment) error {
 	paths, err := c.paths(env)
 	if err != nil {
 		return err
@@ -53,9 +55,9 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	var files []*hosts.File
 	for _, path := range paths {
-		file, err := loadHosts(path, hosts.LoadSome)
+		file, err := load.Hosts(path, hosts.LoadSome)
 		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && isThere(hosts.Backup(path)) {
-			printf(env.Stderr, "recourse: the original without the wrapper is kept as %s\n", hosts.Backup(path))
+			term.Printf(env.Stderr, "recourse: the original without the wrapper is kept as %s\n", hosts.Backup(path))
 		}
 		if err == nil && c.File != "" {
 			err = file.Listed()
@@ -78,39 +80,39 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 }
 
 // paths returns the files to work on.
-func (c *installCommand) paths(env *Environment) ([]string, error) {
+func (c *installCommand) paths(env *term.Environment) ([]string, error) {
 	place := hosts.Place{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
 	switch {
 	case c.Status && (c.Undo || c.DryRun):
-		return nil, &usageError{errors.New("--status writes nothing: leave out --undo and --dry-run")}
+		return nil, term.Usage(errors.New("--status writes nothing: leave out --undo and --dry-run"))
 	case c.File != "" && c.Host != "":
-		return nil, &usageError{errors.New("--host finds the file itself: leave out FILE")}
+		return nil, term.Usage(errors.New("--host finds the file itself: leave out FILE"))
 	case c.Host != "" && !slices.Contains(hosts.Names(), c.Host):
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			fmt.Errorf("there is no host %q", c.Host),
-			"the known ones are " + strings.Join(hosts.Names(), ", ") + "; for another one, give its FILE",
-		}}
+			"the known ones are "+strings.Join(hosts.Names(), ", ")+"; for another one, give its FILE",
+		))
 	case c.File != "":
 		return []string{c.File}, nil
 	case c.Host != "":
 		if found := place.Found(c.Host); len(found) > 0 {
 			return found, nil
 		}
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			fmt.Errorf("%s has no file here", c.Host),
-			"looked for " + strings.Join(place.Files(c.Host), ", ") + "; for another file, give FILE",
-		}}
+			"looked for "+strings.Join(place.Files(c.Host), ", ")+"; for another file, give FILE",
+		))
 	case !c.Status:
-		return nil, &usageError{&hintedError{
-			errors.New("no hosts file given"), "give FILE, or --host NAME: " + strings.Join(hosts.Names(), ", "),
-		}}
+		return nil, term.Usage(term.Hint(
+			errors.New("no hosts file given"), "give FILE, or --host NAME: "+strings.Join(hosts.Names(), ", "),
+		))
 	}
 	var all []string
 	for _, name := range hosts.Names() {
 		all = append(all, place.Found(name)...)
 	}
 	if len(all) == 0 {
-		return nil, &usageError{&hintedError{errors.New("no host has a file here"), "give FILE"}}
+		return nil, term.Usage(term.Hint(errors.New("no host has a file here"), "give FILE"))
 	}
 	return all, nil
 }
@@ -121,18 +123,18 @@ func isThere(path string) bool {
 }
 
 // install puts the wrapper into a file.
-func (c *installCommand) install(env *Environment, path string, file *hosts.File) error {
+func (c *installCommand) install(env *term.Environment, path string, file *hosts.File) error {
 	program, err := thisProgram()
 	if err != nil {
 		return err
 	}
 	text, wrapped := file.Wrap(program)
 	if len(file.Servers) == 0 {
-		printf(env.Stdout, "%s: nothing to do, it lists no server\n", path)
+		term.Printf(env.Stdout, "%s: nothing to do, it lists no server\n", path)
 		return nil
 	}
 	if len(wrapped) == 0 {
-		printf(env.Stdout, "%s: nothing to do; every server that can be wrapped already is\n", path)
+		term.Printf(env.Stdout, "%s: nothing to do; every server that can be wrapped already is\n", path)
 		sayLeft(env, file)
 		return nil
 	}
@@ -142,19 +144,19 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 		if err := hosts.Install(path, text, before); err != nil {
 			return err
 		}
-		printf(env.Stdout, "\nwrapped: %s; the original is %s\n", strings.Join(wrapped, ", "), hosts.Backup(path))
+		term.Printf(env.Stdout, "\nwrapped: %s; the original is %s\n", strings.Join(wrapped, ", "), hosts.Backup(path))
 	}
 	sayLeft(env, file)
 	if !c.DryRun {
-		printf(env.Stdout, "%s\n", restart)
+		term.Printf(env.Stdout, "%s\n", restart)
 	}
 	return nil
 }
 
 // sayLeft reports which servers are left alone.
-func sayLeft(env *Environment, file *hosts.File) {
+func sayLeft(env *term.Environment, file *hosts.File) {
 	for _, left := range file.Left() {
-		printf(env.Stdout, "left alone: %s: %s\n", left.Name, left.Why)
+		term.Printf(env.Stdout, "left alone: %s: %s\n", left.Name, left.Why)
 	}
 }
 
@@ -167,10 +169,10 @@ func thisProgram() (string, error) {
 	}
 	inCache := func(folder string) bool { return strings.HasPrefix(folder, "go-build") }
 	if slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(program)), "/"), inCache) {
-		return "", &usageError{&hintedError{
+		return "", term.Usage(term.Hint(
 			errors.New("this program runs from Go's build cache, which is not kept"),
 			"install it first: go install ./cmd/recourse",
-		}}
+		))
 	}
 	return filepath.ToSlash(program), nil
 }
@@ -190,13 +192,13 @@ func withoutWrapper(path string, file *hosts.File) (text []byte, unwrapped []str
 }
 
 // undo removes the wrapper from a file.
-func (c *installCommand) undo(env *Environment, path string, file *hosts.File) error {
+func (c *installCommand) undo(env *term.Environment, path string, file *hosts.File) error {
 	if _, err := hosts.ReadBackup(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	text, unwrapped := withoutWrapper(path, file)
 	if len(unwrapped) == 0 {
-		printf(env.Stdout, "%s: nothing to do; no server is wrapped\n", path)
+		term.Printf(env.Stdout, "%s: nothing to do; no server is wrapped\n", path)
 		return nil
 	}
 	showDifference(env, path, file, text)
@@ -206,40 +208,31 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 	if err := hosts.Undo(path, text); err != nil {
 		return err
 	}
-	printf(env.Stdout, "\nno longer wrapped: %s. %s\n", strings.Join(unwrapped, ", "), restart)
+	term.Printf(env.Stdout, "\nno longer wrapped: %s. %s\n", strings.Join(unwrapped, ", "), restart)
 	return nil
 }
 
 // showDifference shows what changes in a file, without the secrets near it.
-func showDifference(env *Environment, name string, from *hosts.File, to []byte) {
+func showDifference(env *term.Environment, name string, from *hosts.File, to []byte) {
 	if !bytes.Equal(from.Text(), to) {
 		_, changes, _ := strings.Cut(string(diff.Diff(name, from.Text(), name, to)), "\n") // without the line that names both
 		for _, value := range from.Private() {
 			changes = strings.ReplaceAll(changes, value, "[private]")
 			changes = strings.ReplaceAll(changes, strings.Trim(strconv.Quote(value), `"`), "[private]")
 		}
-		out := env.painter(env.Stdout)
+		out := env.Painter(env.Stdout)
 		for line := range strings.Lines(redact.Log(changes)) {
-			c := plain
+			c := term.Plain
 			switch line[0] {
 			case '+':
-				c = green
+				c = term.Green
 			case '-':
-				c = red
+				c = term.Red
 			}
-			out.printf(c, "%s", line)
+			out.Printf(c, "%s", line)
 		}
 	}
 }
 
 // restart says what is left to do.
 const restart = "Restart the host to apply the change."
-
-// loadHosts reads a hosts file.
-func loadHosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, error) {
-	file, err := load(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &usageError{&hintedError{err, "give the file in which your host lists its MCP servers"}}
-	}
-	return file, err
-}

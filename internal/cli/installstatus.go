@@ -12,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -19,22 +21,22 @@ import (
 )
 
 // status reports for each server whether it is wrapped, and whether it starts.
-func (*installCommand) status(ctx context.Context, env *Environment, paths []string) error {
-	out := env.painter(env.Stdout)
+func (*installCommand) status(ctx context.Context, env *term.Environment, paths []string) error {
+	out := env.Painter(env.Stdout)
 	total, failed, unread := 0, 0, 0
 	for _, path := range paths {
-		printf(env.Stdout, "%s\n", path)
-		file, err := loadHosts(path, hosts.LoadSome)
-		if _, usage := errors.AsType[*usageError](err); usage {
+		term.Printf(env.Stdout, "%s\n", path)
+		file, err := load.Hosts(path, hosts.LoadSome)
+		if term.IsUsage(err) {
 			return err
 		}
 		if err != nil {
 			unread++
-			out.printf(red, "  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+			out.Printf(term.Red, "  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 			continue
 		}
 		if len(file.Servers) == 0 {
-			printf(env.Stdout, "  no servers\n")
+			term.Printf(env.Stdout, "  no servers\n")
 		}
 		tried, bad, err := tryServers(ctx, env, path, file)
 		if err != nil {
@@ -53,9 +55,9 @@ func (*installCommand) status(ctx context.Context, env *Environment, paths []str
 }
 
 // tryServers prints one line per server of a file, and counts those that do not start.
-func tryServers(ctx context.Context, env *Environment, path string, file *hosts.File) (tried, bad int, err error) {
+func tryServers(ctx context.Context, env *term.Environment, path string, file *hosts.File) (tried, bad int, err error) {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	out := painter{w, env.painter(env.Stdout).on}
+	out := env.Painter(env.Stdout).To(w)
 	left := map[string]string{}
 	for _, l := range file.Left() {
 		left[l.Name] = l.Why
@@ -63,7 +65,7 @@ func tryServers(ctx context.Context, env *Environment, path string, file *hosts.
 	for _, s := range file.Servers {
 		name := s.String()
 		if why, ok := left[name]; ok {
-			out.printf(plain, "  %s\tleft alone\t%s\n", name, why)
+			out.Printf(term.Plain, "  %s\tleft alone\t%s\n", name, why)
 			continue
 		}
 		wrapped := "not wrapped"
@@ -72,19 +74,19 @@ func tryServers(ctx context.Context, env *Environment, path string, file *hosts.
 		}
 		tried++
 		answer, err := tryServer(ctx, env, path, s)
-		c := plain
+		c := term.Plain
 		if err != nil {
 			bad++
-			c, answer = red, "does not start: "+strings.ReplaceAll(err.Error(), "\n", "\n      ")
+			c, answer = term.Red, "does not start: "+strings.ReplaceAll(err.Error(), "\n", "\n      ")
 		}
-		out.printf(plain, "  %s\t%s\t", name, wrapped)
-		out.printf(c, "%s\n", answer)
+		out.Printf(term.Plain, "  %s\t%s\t", name, wrapped)
+		out.Printf(c, "%s\n", answer)
 	}
 	return tried, bad, w.Flush()
 }
 
 // tryServer starts the server of an entry, and returns a summary of its answer.
-func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Server) (answer string, err error) {
+func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts.Server) (answer string, err error) {
 	if s.Disabled {
 		return "disabled", nil
 	}
@@ -107,10 +109,10 @@ func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Serv
 	defer stderr.Close()
 	program := exec.CommandContext(ctx, s.Command, s.Args...) //nolint:gosec // what the host starts, too
 	program.Dir, program.Stderr = s.Cwd, stderr
-	for name, value := range inherit(env.Environ, s.Env) {
+	for name, value := range env.Variables(s.Env) {
 		program.Env = append(program.Env, name+"="+value)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil).
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil).
 		Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
 	if err != nil {
 		return "", noStart(s.Command, err, last.String())

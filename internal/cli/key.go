@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -21,7 +23,7 @@ type keyCommand struct {
 
 // keyNewCommand creates a key.
 type keyNewCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	Name    string   `arg:"" placeholder:"NAME" help:"Name of the caller, for grants, limits and logs."`
 	Org     string   `placeholder:"NAME" help:"The caller's organisation."`
@@ -41,35 +43,35 @@ Example:
 }
 
 // Run creates the key.
-func (c *keyNewCommand) Run(ctx context.Context, env *Environment) error {
+func (c *keyNewCommand) Run(ctx context.Context, env *term.Environment) error {
 	made := &store.Key{Name: c.Name, Org: c.Org, Roles: c.Role, Created: time.Now()}
 	if c.Expires != "" {
 		var err error
 		if made.Expires, err = time.Parse(time.DateOnly, c.Expires); err != nil {
-			return &usageError{&hintedError{errors.New("--expires is not a date"), "write it as 2027-01-31"}}
+			return term.Usage(term.Hint(errors.New("--expires is not a date"), "write it as 2027-01-31"))
 		}
 	}
 	key, id := auth.NewKey()
 	made.ID, made.Hash = id, auth.HashOf(key).String()
 	if c.Print {
-		printf(env.Stderr, "For `keys` of an entry of `access`; the key itself is shown only now:\n")
-		printf(env.Stdout, "- {%s}\n%s\n", entryOf(made, c.Expires), key)
+		term.Printf(env.Stderr, "For `keys` of an entry of `access`; the key itself is shown only now:\n")
+		term.Printf(env.Stdout, "- {%s}\n%s\n", entryOf(made, c.Expires), key)
 		return nil
 	}
-	address, err := c.address(env)
+	address, err := c.Address(env)
 	if err != nil {
 		return err
 	}
 	s, err := store.Open(ctx, address) // the gateway may be started later
 	if err != nil {
-		return storeError(err)
+		return load.StoreError(err)
 	}
 	defer s.Close()
 	if err := s.Keys().New(ctx, made); err != nil {
 		return err
 	}
-	printf(env.Stderr, "The key is shown only now:\n")
-	printf(env.Stdout, "%s\n", key)
+	term.Printf(env.Stderr, "The key is shown only now:\n")
+	term.Printf(env.Stdout, "%s\n", key)
 	return nil
 }
 
@@ -94,12 +96,12 @@ func entryOf(key *store.Key, expires string) string {
 
 // keyLsCommand lists keys.
 type keyLsCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 }
 
 // Run lists them.
-func (c *keyLsCommand) Run(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *keyLsCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -109,13 +111,13 @@ func (c *keyLsCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tLAST USED\tSTATE\n")
+	term.Printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tLAST USED\tSTATE\n")
 	for _, key := range keys {
 		used := "never"
 		if !key.LastUsed.IsZero() {
 			used = key.LastUsed.UTC().Format("2006-01-02 15:04")
 		}
-		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
+		term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
 			key.Created.UTC().Format(time.DateOnly), used, keyState(key, time.Now()))
 	}
 	return w.Flush()
@@ -136,46 +138,21 @@ func keyState(key *store.Key, now time.Time) string {
 
 // keyRevokeCommand revokes a key.
 type keyRevokeCommand struct {
-	storeSource `embed:""`
+	load.StoreFlags `embed:""`
 
 	ID string `arg:"" placeholder:"ID" help:"Id of the key: what stands between rk_ and the next _. key ls lists them."`
 }
 
 // Run revokes the key.
-func (c *keyRevokeCommand) Run(ctx context.Context, env *Environment) error {
-	s, err := c.open(ctx, env)
+func (c *keyRevokeCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	err = s.Keys().Revoke(ctx, c.ID, time.Now())
 	if errors.Is(err, store.ErrNoKey) {
-		return &hintedError{err, "`recourse key ls` lists the keys"}
+		return term.Hint(err, "`recourse key ls` lists the keys")
 	}
 	return err
-}
-
-// storedKeys are the keys in a store, for authentication.
-type storedKeys struct {
-	*store.Uses
-
-	keys *store.Keys
-}
-
-// Key implements [auth.KeyStore].
-func (s storedKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
-	key, err := s.keys.Lookup(ctx, id)
-	if errors.Is(err, store.ErrNoKey) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
-	}
-	if err != nil {
-		return nil, err
-	}
-	hash, ok := auth.ParseHash(key.Hash)
-	if !ok {
-		return nil, fmt.Errorf("the hash of the key %s cannot be read", id)
-	}
-	return &auth.Key{
-		ID: key.ID, Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.Expires, Revoked: key.Revoked,
-	}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/visible"
 )
@@ -32,11 +33,11 @@ func liveReader() *contract.Reader {
 }
 
 // connect opens a session with the server.
-func (l *liveServer) connect(ctx context.Context, env *Environment, command serverCommand) (*liveSession, error) {
+func (l *liveServer) connect(ctx context.Context, env *term.Environment, command term.ServerCommand) (*liveSession, error) {
 	if err := l.check(command); err != nil {
-		return nil, &usageError{err}
+		return nil, term.Usage(err)
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil)
 	if len(command) > 0 {
 		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
 		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
@@ -51,7 +52,7 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 	}
 	headers, err := l.headers()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, term.Usage(err)
 	}
 	way := &liveTransport{host: hostOf(l.Server), headers: headers}
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
@@ -64,24 +65,24 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 }
 
 // check reports a command line that names no server, or an impossible one.
-func (l *liveServer) check(command serverCommand) error {
+func (l *liveServer) check(command term.ServerCommand) error {
 	switch {
 	case l.Server != "" && len(command) > 0:
 		return errors.New("--server and a command name two servers: give only one")
 	case len(command) > 0:
 		if _, err := exec.LookPath(command[0]); err != nil {
-			return &hintedError{
+			return term.Hint(
 				fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)),
 				"install it, or give its whole path after --",
-			}
+			)
 		}
 		return nil
 	case l.Server == "":
 		return errors.New("no server given: give --server URL, or a command after --")
 	case hostOf(l.Server) == "":
-		return &hintedError{
+		return term.Hint(
 			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
-		}
+		)
 	}
 	return nil
 }
@@ -103,14 +104,14 @@ func startFailure(program string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("connect to the server: %w", err)
 	case errors.As(err, &syntax) || strings.Contains(err.Error(), "invalid character"):
-		return &hintedError{
+		return term.Hint(
 			fmt.Errorf("%s does not speak MCP: it wrote something else to standard output", program),
 			"check that this command is the MCP server itself, and that it logs to standard error",
-		}
+		)
 	case hasEnded(err):
-		return &hintedError{
+		return term.Hint(
 			fmt.Errorf("%s ended before it answered", program), "see above for anything it wrote to standard error",
-		}
+		)
 	default:
 		return fmt.Errorf("connect to the server: %w", err)
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
 )
 
 // toolsTimeout limits how long a server may take to list its tools.
 const toolsTimeout = 30 * time.Second
 
 // tools returns the server's tools.
-func (l *liveServer) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
+func (l *liveServer) tools(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]contract.Tool, error) {
 	listed, _, err := l.list(ctx, env, command)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 }
 
 // list returns the server's tools, as it describes them, and the _meta of the list.
-func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, mcp.Meta, error) {
+func (l *liveServer) list(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]*mcp.Tool, mcp.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
 	reader := liveReader()

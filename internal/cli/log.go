@@ -3,17 +3,15 @@ package cli
 import (
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 )
 
 // newLogger returns the log in a format; auto means text on a terminal and JSON otherwise.
 func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
-	if format == config.LogText || format == config.LogAuto && isTerminal(w) {
+	if format == config.LogText || format == config.LogAuto && term.IsTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
@@ -24,11 +22,6 @@ func levelOf(level config.LogLevel) slog.Level {
 	return map[config.LogLevel]slog.Level{
 		config.LogDebug: slog.LevelDebug, config.LogWarn: slog.LevelWarn, config.LogError: slog.LevelError,
 	}[level]
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // shortTime drops the date, which a person at a terminal knows.

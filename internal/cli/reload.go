@@ -2,22 +2,19 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -29,129 +26,51 @@ const (
 	settleTime = 200 * time.Millisecond
 )
 
-// A reading is a configuration that was read, with its files.
-type reading struct {
-	config *config.Config
-	set    *contract.Set
-	files  fingerprints
-	left   map[string]string // servers that only their host can start, each with what only the host knows
-}
-
-// fingerprints are the hashes of files by path; a file that cannot be read has a zero hash.
-type fingerprints map[string][sha256.Size]byte
-
-// current returns the fingerprints of the same files now.
-func (f fingerprints) current() fingerprints {
-	now := make(fingerprints, len(f))
-	for path := range f {
-		_, _ = now.read(path) // a missing file has another hash, too
-	}
-	return now
-}
-
-func (f fingerprints) read(path string) ([]byte, error) {
-	f[path] = [sha256.Size]byte{}
-	src, err := os.ReadFile(filepath.Clean(path))
-	if err == nil {
-		f[path] = sha256.Sum256(src)
-	}
-	return src, err
-}
-
 // read reads the configuration file and the contract files in it, or the hosts file. Even with an
 // error, the reading says which files those are.
-func (c *serveCommand) read(env *Environment) (*reading, error) {
-	r := &reading{set: contract.Builtin(), files: fingerprints{}}
-	readConfig := r.readConfig
-	path := c.Config
+func (c *serveCommand) read(env *term.Environment) (*load.Reading, error) {
+	read, path := load.Config, c.Config
 	if c.HostsFile != "" {
-		readConfig, path = r.readHosts, c.HostsFile
+		read, path = load.HostsConfig, c.HostsFile
 	}
-	if err := readConfig(path, env); err != nil {
+	r, err := read(path, env.LookupEnv)
+	if err != nil {
 		return r, err
 	}
 	if c.Listen != "" {
-		r.config.Listen = c.Listen
+		r.Config.Listen = c.Listen
 	}
 	if c.Log != "" {
-		r.config.Log = c.Log
+		r.Config.Log = c.Log
 	}
 	if c.LogLevel != "" {
-		r.config.LogLevel = c.LogLevel
+		r.Config.LogLevel = c.LogLevel
 	}
 	return r, nil
-}
-
-func (r *reading) readConfig(path string, env *Environment) error {
-	src, err := r.files.read(path)
-	if err != nil {
-		return fmt.Errorf("read the configuration: %w", err)
-	}
-	r.config, err = config.Parse(path, src, config.Options{
-		LookupEnv:      env.LookupEnv,
-		KnownContracts: r.set.Names(),
-		KnownFamilies:  familyNames(),
-		LoadContract: func(path string) (string, error) {
-			src, err := r.files.read(path)
-			return addContract(r.set, path, src, err)
-		},
-		LoadFamily: func(path string) (string, error) {
-			src, err := r.files.read(path)
-			return addFamily(r.set, path, src, err)
-		},
-		ReadFile: r.files.read,
-	})
-	if err == nil {
-		keepLists(r.config, path)
-	}
-	return err
-}
-
-func (r *reading) readHosts(path string, env *Environment) error {
-	src, err := r.files.read(path)
-	if err != nil {
-		return fmt.Errorf("read the hosts file: %w", err)
-	}
-	file, err := hosts.Parse(path, src)
-	if err != nil {
-		return err
-	}
-	if err := started(path, file); err != nil {
-		return err
-	}
-	if r.left, err = leftToHost(path, file); err != nil {
-		return err
-	}
-	servers, err := hostsServers(file, env.LookupEnv)
-	if err != nil {
-		return err
-	}
-	r.config, err = config.Of(servers...)
-	return err
 }
 
 // A watcher applies the configuration again when its files change, and after SIGHUP on systems that
 // have it.
 type watcher struct {
 	command *serveCommand
-	env     *Environment
+	env     *term.Environment
 	gateway *gateway.Gateway
 	kept    *storage
 	log     *slog.Logger
-	level   *slog.LevelVar // of the log
-	running *config.Config // what cannot change stays as it is here
-	files   fingerprints   // as of the last reading
+	level   *slog.LevelVar    // of the log
+	running *config.Config    // what cannot change stays as it is here
+	files   load.Fingerprints // as of the last reading
 	hangups chan os.Signal
 }
 
 // newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does not end the
 // program; run must be called.
 func newWatcher(
-	c *serveCommand, env *Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *reading,
+	c *serveCommand, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Reading,
 ) *watcher {
 	w := &watcher{
 		command: c, env: env, gateway: g, kept: kept, log: log, level: level,
-		running: r.config, files: r.files, hangups: make(chan os.Signal, 1),
+		running: r.Config, files: r.Files, hangups: make(chan os.Signal, 1),
 	}
 	signal.Notify(w.hangups, syscall.SIGHUP) // never arrives on Windows
 	return w
@@ -166,7 +85,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
-	var changed fingerprints // as of when the change was noticed
+	var changed load.Fingerprints // as of when the change was noticed
 	for {
 		next := interval
 		select {
@@ -175,7 +94,7 @@ func (w *watcher) run(ctx context.Context) {
 		case <-w.hangups:
 			w.reload(ctx)
 		case <-timer.C:
-			switch now := w.files.current(); {
+			switch now := w.files.Current(); {
 			case maps.Equal(now, w.files):
 			case !maps.Equal(now, changed):
 				changed, next = now, min(settleTime, interval)
@@ -190,22 +109,22 @@ func (w *watcher) run(ctx context.Context) {
 // reload applies the current configuration, or logs why it does not.
 func (w *watcher) reload(ctx context.Context) {
 	r, err := w.command.read(w.env)
-	w.files = r.files // a bad file is not read again until it changes
+	w.files = r.Files // a bad file is not read again until it changes
 	var restart []string
 	if err == nil {
-		restart = w.fixed(r.config)
-		err = w.gateway.Reload(r.config, r.set) //nolint:contextcheck // it takes no time and is not broken off
+		restart = w.fixed(r.Config)
+		err = w.gateway.Reload(r.Config, r.Contracts) //nolint:contextcheck // it takes no time and is not broken off
 	}
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "reload failed; keeping the old configuration", slog.Any("mistakes", mistakesOf(err)))
-		report(w.env.painter(w.env.Stderr), err)
+		term.Report(w.env.Painter(w.env.Stderr), err)
 		return
 	}
-	w.running = r.config
-	w.kept.configure(r.config)
-	w.level.Set(levelOf(r.config.LogLevel))
-	limitMemory(w.env, r.config)
-	warnOfExpiry(ctx, r.config, w.log)
+	w.running = r.Config
+	w.kept.configure(r.Config)
+	w.level.Set(levelOf(r.Config.LogLevel))
+	limitMemory(w.env, r.Config)
+	warnOfExpiry(ctx, r.Config, w.log)
 	if len(restart) > 0 {
 		w.log.LogAttrs(ctx, slog.LevelWarn, "a restart is needed for some changes", slog.Any("keys", restart))
 	}

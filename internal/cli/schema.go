@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/inject"
@@ -21,7 +22,7 @@ Example:
 }
 
 // Run prints the schema.
-func (c *schemaCommand) Run(env *Environment) error {
+func (c *schemaCommand) Run(env *term.Environment) error {
 	describe := map[string]func() ([]byte, error){
 		"config": config.Schema, "contract": contractform.Schema, "family": contractform.FamilySchema, "faults": inject.Schema,
 	}
@@ -29,6 +30,6 @@ func (c *schemaCommand) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "%s", text)
+	term.Printf(env.Stdout, "%s", text)
 	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"maps"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -19,6 +17,8 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/admin"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/limit"
@@ -54,7 +54,7 @@ const grace = 30 * time.Second
 const garbagePercent = 400
 
 // limitMemory sets the memory limit of Go's garbage collector, unless the environment does.
-func limitMemory(env *Environment, cfg *config.Config) {
+func limitMemory(env *term.Environment, cfg *config.Config) {
 	if _, chosen := env.LookupEnv("GOMEMLIMIT"); chosen {
 		return
 	}
@@ -66,18 +66,18 @@ func limitMemory(env *Environment, cfg *config.Config) {
 }
 
 // Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
+func (c *serveCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err := checkListen(c.Listen); err != nil {
 		return err
 	}
 	r, err := c.read(env)
 	if errors.Is(err, fs.ErrNotExist) && c.HostsFile != "" {
-		return &usageError{err}
+		return term.Usage(err)
 	}
 	if err != nil {
-		return noConfig(err)
+		return load.NoConfig(err)
 	}
-	cfg := r.config
+	cfg := r.Config
 	if c.Check {
 		return c.check(ctx, env, r)
 	}
@@ -89,14 +89,14 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		debug.SetGCPercent(garbagePercent)
 	}
 	limitMemory(env, cfg)
-	r.set.All() // reads the contracts now, so that no failure of a call has to wait for it
+	r.Contracts.All() // reads the contracts now, so that no failure of a call has to wait for it
 	contract.Families()
 	kept, err := openStorage(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: kept.keys()}, cfg, r.set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: kept.keys()}, cfg, r.Contracts, log)
 	if err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	kept.observe(g)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
-		return &hintedError{
+		return term.Hint(
 			err,
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
-		}
+		)
 	}
 	stopTelling, err := tell(ctx, cfg, g, kept, log)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	defer watching.Wait()
 	defer stop()
 	runtime.GC() // otherwise what starting has left counts, and the heap grows to five times as much before it is collected
-	r.announce(ctx, ln.Addr(), log)
+	announce(ctx, r, ln.Addr(), log)
 	if err := g.Serve(ctx, ln, grace); err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 }
 
 // announce logs what is served, and what an operator should know about it.
-func (r *reading) announce(ctx context.Context, at net.Addr, log *slog.Logger) {
-	cfg := r.config
-	for _, name := range slices.Sorted(maps.Keys(r.left)) {
+func announce(ctx context.Context, r *load.Reading, at net.Addr, log *slog.Logger) {
+	cfg := r.Config
+	for _, name := range slices.Sorted(maps.Keys(r.Left)) {
 		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
-			slog.String("server", name), slog.String("reference", r.left[name]))
+			slog.String("server", name), slog.String("reference", r.Left[name]))
 	}
 	logServing(ctx, log, cfg, scheme(cfg)+at.String())
 	warnOfExpiry(ctx, cfg, log)
@@ -174,9 +174,9 @@ func serveAdmin(
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Admin)
 	if err != nil {
-		return nil, &hintedError{err, "choose another address with `admin` in the file; port 0 takes a free one"}
+		return nil, term.Hint(err, "choose another address with `admin` in the file; port 0 takes a free one")
 	}
-	a := admin.New(moduleVersion(), parts)
+	a := admin.New(term.Version(), parts)
 	g.Observe(a)
 	if kept.store != nil {
 		a.Watch("store", kept.check)
@@ -211,7 +211,7 @@ func serveAdmin(
 // checkListen reports a --listen that is not an address.
 func checkListen(address string) error {
 	if address != "" && !config.IsListenAddress(address) {
-		return &usageError{&hintedError{errors.New("--listen is not an address"), "write it as 127.0.0.1:8787; port 0 takes a free one"}}
+		return term.Usage(term.Hint(errors.New("--listen is not an address"), "write it as 127.0.0.1:8787; port 0 takes a free one"))
 	}
 	return nil
 }
@@ -220,38 +220,4 @@ func checkListen(address string) error {
 func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
-}
-
-// noConfig returns the error about a configuration file, with advice if the file could not be read.
-func noConfig(err error) error {
-	if _, unread := errors.AsType[*fs.PathError](err); !unread {
-		return err
-	}
-	hint := "give a file; docs/configuration.md describes it"
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		hint = "`recourse init` writes a first one; docs/configuration.md describes the file"
-	case errors.Is(err, fs.ErrPermission):
-		hint = "let this user read the file"
-	}
-	return &usageError{&hintedError{err, hint}}
-}
-
-// loadContract adds the contract file at path to set, and returns the contract's name.
-func loadContract(set *contract.Set, path string) (string, error) {
-	src, err := os.ReadFile(filepath.Clean(path))
-	return addContract(set, path, src, err)
-}
-
-// addContract adds to set a contract file that was read, with src and err as the result, and returns
-// the contract's name.
-func addContract(set *contract.Set, path string, src []byte, err error) (string, error) {
-	if err != nil {
-		return "", fmt.Errorf("read the contract: %w", err)
-	}
-	c, err := set.Load(path, src)
-	if err != nil {
-		return "", err
-	}
-	return c.Name, nil
 }

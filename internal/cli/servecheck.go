@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/store"
@@ -22,7 +24,7 @@ import (
 const issuerTimeout = 5 * time.Second
 
 // warnOfIssuers warns about token issuers whose keys cannot be fetched now.
-func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
+func warnOfIssuers(ctx context.Context, env *term.Environment, cfg *config.Config) {
 	issuers := auth.NewIssuers(http.DefaultTransport)
 	defer issuers.Close()
 	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
@@ -30,7 +32,7 @@ func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
 	for _, entry := range cfg.Access {
 		if j := entry.Value.JWT; j != nil {
 			if err := issuers.Keys(j.Issuer, j.JWKS).Fetch(ctx); err != nil {
-				env.painter(env.Stderr).printf(plain, "recourse: warning: access %s: the keys of %s cannot be fetched now: %s\n",
+				env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: access %s: the keys of %s cannot be fetched now: %s\n",
 					entry.Key, j.Issuer, err)
 			}
 		}
@@ -45,7 +47,7 @@ const (
 )
 
 // warnOfRedis warns if Redis cannot count calls now. The gateway starts without it.
-func warnOfRedis(ctx context.Context, env *Environment, cfg *config.Config) {
+func warnOfRedis(ctx context.Context, env *term.Environment, cfg *config.Config) {
 	if cfg.Redis == "" {
 		return
 	}
@@ -54,13 +56,13 @@ func warnOfRedis(ctx context.Context, env *Environment, cfg *config.Config) {
 		err = errors.Join(redis.Check(ctx), redis.Close())
 	}
 	if err != nil {
-		env.painter(env.Stderr).printf(plain, "recourse: warning: Redis cannot be used now: %s\n", err)
+		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: Redis cannot be used now: %s\n", err)
 	}
 }
 
 // checkStore returns why the store cannot be opened. It only warns if that may pass by itself: the file can be right
 // although the database cannot be reached from here.
-func checkStore(ctx context.Context, env *Environment, cfg *config.Config) error {
+func checkStore(ctx context.Context, env *term.Environment, cfg *config.Config) error {
 	if cfg.Store == "" {
 		return nil
 	}
@@ -69,32 +71,32 @@ func checkStore(ctx context.Context, env *Environment, cfg *config.Config) error
 	pending, err := store.Check(ctx, cfg.Store)
 	switch {
 	case errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrLocked):
-		env.painter(env.Stderr).printf(plain, "recourse: warning: the gateway could not start now: %s\n", err)
+		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: the gateway could not start now: %s\n", err)
 		return nil
 	case err != nil:
-		return storeError(err)
+		return load.StoreError(err)
 	case pending:
-		printf(env.Stdout, "  the store is created or updated when the gateway starts\n")
+		term.Printf(env.Stdout, "  the store is created or updated when the gateway starts\n")
 	}
 	return nil
 }
 
 // check reports that the configuration can be served, and where each server would be.
-func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) error {
-	cfg := r.config
+func (c *serveCommand) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
+	cfg := r.Config
 	file := c.Config
 	if c.HostsFile != "" {
 		file = c.HostsFile
 	}
-	printf(env.Stdout, "%s: no mistakes\n", file)
+	term.Printf(env.Stdout, "%s: no mistakes\n", file)
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	var missing []string
 	for _, s := range cfg.Servers {
-		printf(w, "  %s\t%s\tcontract %s", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
+		term.Printf(w, "  %s\t%s\tcontract %s", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
 		if offered := s.Describe(); offered != "" {
-			printf(w, "\t%s", offered)
+			term.Printf(w, "\t%s", offered)
 		}
-		printf(w, "\n")
+		term.Printf(w, "\n")
 		if len(s.Command) == 0 {
 			continue
 		}
@@ -103,29 +105,29 @@ func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) 
 		}
 	}
 	for _, e := range cfg.Endpoints {
-		printf(w, "  %s\t%s%s%s\tcontract %s, servers %s\n",
+		term.Printf(w, "  %s\t%s%s%s\tcontract %s, servers %s\n",
 			e.Name, scheme(cfg), cfg.Listen, e.Path, e.Contract, strings.Join(serversOf(e), ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.left)) {
-		printf(w, "  %s\tleft to its host, since only the host knows %s\n", name, r.left[name])
+	for _, name := range slices.Sorted(maps.Keys(r.Left)) {
+		term.Printf(w, "  %s\tleft to its host, since only the host knows %s\n", name, r.Left[name])
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if cfg.TLS != nil {
 		at, soon := cfg.TLS.Expires()
-		printf(env.Stdout, "  the certificate expires on %s\n", at.UTC().Format(time.DateOnly))
+		term.Printf(env.Stdout, "  the certificate expires on %s\n", at.UTC().Format(time.DateOnly))
 		if soon {
-			env.painter(env.Stderr).printf(plain, "recourse: warning: %s\n", expiry(at))
+			env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", expiry(at))
 		}
 	}
 	warnOfIssuers(ctx, env, cfg)
 	warnOfRedis(ctx, env, cfg)
 	err := checkStore(ctx, env, cfg)
 	if len(missing) > 0 {
-		err = errors.Join(err, &hintedError{
+		err = errors.Join(err, term.Hint(
 			fmt.Errorf("cannot find the program %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
-		})
+		))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/admin"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/trace"
@@ -20,7 +21,7 @@ func serveTraces(cfg *config.Config, g *gateway.Gateway, log *slog.Logger, to *a
 	if cfg.Tracing == nil {
 		return func() {}
 	}
-	e := trace.New(cfg.Tracing, moduleVersion(), log, nil)
+	e := trace.New(cfg.Tracing, term.Version(), log, nil)
 	g.Observe(e)
 	to.Spans = func() admin.Spans { return admin.Spans(e.Figures()) }
 	return func() { e.Close(flushTime) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/simulate"
 )
 
@@ -29,13 +30,13 @@ Example:
 }
 
 // Run runs the simulation, and prints the page or writes it.
-func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
+func (c *simulateCommand) Run(ctx context.Context, env *term.Environment) error {
 	if c.Tasks < 1 {
-		return &usageError{errors.New("--tasks must be at least 1")}
+		return term.Usage(errors.New("--tasks must be at least 1"))
 	}
 	if c.Write != "" { // before minutes of work
 		if info, err := os.Stat(c.Write); err != nil || !info.IsDir() {
-			return &usageError{fmt.Errorf("--write %s is not a directory", c.Write)}
+			return term.Usage(fmt.Errorf("--write %s is not a directory", c.Write))
 		}
 	}
 	result, err := simulate.Run(ctx, simulate.Options{Seed: c.Seed, Tasks: c.Tasks})
@@ -47,7 +48,7 @@ func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	if c.Write == "" {
-		printf(env.Stdout, "%s", files[simulate.Page])
+		term.Printf(env.Stdout, "%s", files[simulate.Page])
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -55,7 +56,7 @@ func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
 		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // a page is for everybody to read
 			return err
 		}
-		printf(env.Stdout, "%s\n", path)
+		term.Printf(env.Stdout, "%s\n", path)
 	}
 	return nil
 }

@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
@@ -36,7 +37,7 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	}
 	opened, err := store.Open(ctx, cfg.Store)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, load.StoreError(err)
 	}
 	s.store = opened
 	s.journal = journal.New(opened.Journal(), cfg.Journal, log) //nolint:contextcheck // what waits at the end of ctx is still written
@@ -46,25 +47,6 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "keeping a journal", slog.String("store", opened.String()))
 	return s, nil
-}
-
-// storeError adds advice to the error of a store that cannot be opened.
-func storeError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrAddress): // from --store: the configuration's has been checked
-		return &usageError{&hintedError{err, "write --store sqlite:FILE or --store postgres://USER@HOST/DATABASE"}}
-	case errors.Is(err, store.ErrUnreachable):
-		return &callError{recourse.Unreachable("The database").WithMessage("%s", err).
-			WithHint("check the address of the store, and that the database runs there").CausedBy(err)}
-	case errors.Is(err, store.ErrLocked):
-		return &hintedError{err, "end that program or its transaction, or name another `store`"}
-	case errors.Is(err, store.ErrFull):
-		return &hintedError{err, "free some space there, or name another `store`"}
-	case errors.Is(err, store.ErrNewer):
-		return &hintedError{err, "use that version or a later one, or name another `store`"}
-	default:
-		return &hintedError{err, "check `store` in the file, and that this program may read and write there"}
-	}
 }
 
 // check returns an error if the store cannot be reached, or the journal cannot be written.
@@ -122,4 +104,29 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	if err := s.store.Close(); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "the store was not closed in good order", slog.String("cause", err.Error()))
 	}
+}
+
+// storedKeys are the keys in a store, for authentication.
+type storedKeys struct {
+	*store.Uses
+
+	keys *store.Keys
+}
+
+// Key implements [auth.KeyStore].
+func (s storedKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
+	key, err := s.keys.Lookup(ctx, id)
+	if errors.Is(err, store.ErrNoKey) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	hash, ok := auth.ParseHash(key.Hash)
+	if !ok {
+		return nil, fmt.Errorf("the hash of the key %s cannot be read", id)
+	}
+	return &auth.Key{
+		ID: key.ID, Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.Expires, Revoked: key.Revoked,
+	}, nil
 }

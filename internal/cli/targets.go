@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/visible"
 )
@@ -22,7 +23,7 @@ type target struct {
 }
 
 // tellTargets reports for which servers behind an endpoint a list is incomplete, and why.
-func tellTargets(env *Environment, about mcp.Meta) {
+func tellTargets(env *term.Environment, about mcp.Meta) {
 	raw, err := json.Marshal(about[many.MetaTargets])
 	if err != nil {
 		return
@@ -31,7 +32,7 @@ func tellTargets(env *Environment, about mcp.Meta) {
 	_ = json.Unmarshal(raw, &targets) // anything in another form is not from a gateway
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		for _, line := range targets[name].lines() {
-			printf(env.Stderr, "recourse: %s\n", visible.Escape(name+": "+line))
+			term.Printf(env.Stderr, "recourse: %s\n", visible.Escape(name+": "+line))
 		}
 	}
 }

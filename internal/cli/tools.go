@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
@@ -29,14 +30,14 @@ Example:
 }
 
 // Run prints the tools.
-func (c *toolsCommand) Run(ctx context.Context, env *Environment, command serverCommand) error {
+func (c *toolsCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	tools, about, err := c.list(ctx, env, command)
 	if err != nil {
 		return err
 	}
 	defer tellTargets(env, about)
 	if len(tools) == 0 {
-		printf(env.Stderr, "recourse: the server has no tools\n")
+		term.Printf(env.Stderr, "recourse: the server has no tools\n")
 	}
 	for _, tool := range tools {
 		raw, err := json.Marshal(tool)
@@ -44,16 +45,16 @@ func (c *toolsCommand) Run(ctx context.Context, env *Environment, command server
 			return fmt.Errorf("print the tool %s: %w", tool.Name, err)
 		}
 		if c.JSON {
-			printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+			term.Printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
 			continue
 		}
 		reads := ""
 		if tool.Annotations != nil && tool.Annotations.ReadOnlyHint {
 			reads = "  reads"
 		}
-		printf(env.Stdout, "%s\n", visible.Escape(tool.Name+"("+strings.Join(parametersIn(raw), ", ")+")"+reads))
-		if about := firstSentence(tool.Description); about != "" {
-			printf(env.Stdout, "    %s\n", visible.Escape(about))
+		term.Printf(env.Stdout, "%s\n", visible.Escape(tool.Name+"("+strings.Join(parametersIn(raw), ", ")+")"+reads))
+		if about := term.FirstSentence(tool.Description); about != "" {
+			term.Printf(env.Stdout, "    %s\n", visible.Escape(about))
 		}
 	}
 	return nil
@@ -77,17 +78,4 @@ func parametersIn(tool []byte) []string {
 	}
 	slices.Sort(optional)
 	return append(slices.Clone(required), optional...)
-}
-
-// firstSentence returns the beginning of a text, on one line.
-func firstSentence(text string) string {
-	const most = 120
-	text = strings.Join(strings.Fields(text), " ")
-	if end := strings.Index(text, ". "); end >= 0 {
-		text = text[:end+1]
-	}
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most-3]) + "..."
-	}
-	return text
 }

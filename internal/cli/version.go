@@ -1,6 +1,10 @@
 package cli
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/recoursehq/recourse/internal/cli/term"
+)
 
 // versionCommand prints the version and the build.
 type versionCommand struct{}
@@ -13,8 +17,8 @@ func (versionCommand) Help() string {
 }
 
 // Run prints the module's version and what it was built with.
-func (versionCommand) Run(env *Environment) error {
-	printf(env.Stdout, "%s\n", versionLine())
+func (versionCommand) Run(env *term.Environment) error {
+	term.Printf(env.Stdout, "%s\n", versionLine())
 	return nil
 }
 
@@ -24,13 +28,5 @@ func versionLine() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		goVersion = info.GoVersion
 	}
-	return "recourse " + moduleVersion() + ", " + goVersion
-}
-
-// moduleVersion returns the version of the program's module.
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
+	return "recourse " + term.Version() + ", " + goVersion
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/hosts"
@@ -46,7 +47,7 @@ Example:
 }
 
 // Run serves the host until it is gone.
-func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
+func (c *wrapCommand) Run(ctx context.Context, env *term.Environment) error {
 	set := contract.Builtin()
 	cfg, err := c.configuration(set, env)
 	if err != nil {
@@ -82,12 +83,12 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 }
 
 // configuration returns the configuration with the single server.
-func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*config.Config, error) {
+func (c *wrapCommand) configuration(set *contract.Set, env *term.Environment) (*config.Config, error) {
 	switch {
 	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
 	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // the first word that is not a flag begins the command
-		return nil, &usageError{fmt.Errorf("unknown flag %s", c.Command[0])}
+		return nil, term.Usage(fmt.Errorf("unknown flag %s", c.Command[0]))
 	}
 	cfg, err := c.read(set, env)
 	if err != nil {
@@ -99,9 +100,9 @@ func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*confi
 	}
 	if c.Contract != "" {
 		if _, ok := set.Get(c.Contract); !ok {
-			return nil, &usageError{&hintedError{
-				fmt.Errorf("there is no contract %q", c.Contract), "known here: " + strings.Join(set.Names(), ", "),
-			}}
+			return nil, term.Usage(term.Hint(
+				fmt.Errorf("there is no contract %q", c.Contract), "known here: "+strings.Join(set.Names(), ", "),
+			))
 		}
 		s.Contract = c.Contract
 	}
@@ -111,61 +112,61 @@ func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*confi
 	if len(s.Command) > 0 {
 		s.Local = true
 		s.Share = config.ShareClient // there is one client, and the server's questions are for it
-		s.Env = inherit(env.Environ, s.Env)
+		s.Env = env.Variables(s.Env)
 	}
 	cfg.Servers = config.Servers{s}
 	return cfg, nil
 }
 
 // read returns the configuration that the flags select.
-func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config, error) {
+func (c *wrapCommand) read(set *contract.Set, env *term.Environment) (*config.Config, error) {
 	switch {
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
-		return nil, &usageError{errors.New("--hosts-file names the server's command: leave out -c and COMMAND")}
+		return nil, term.Usage(errors.New("--hosts-file names the server's command: leave out -c and COMMAND"))
 	case c.HostsFile != "":
 		return c.readHosts(env)
 	case c.Config != "":
 		cfg, err := config.Load(c.Config, config.Options{
 			LookupEnv:      env.LookupEnv,
 			KnownContracts: set.Names(),
-			LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
-			KnownFamilies:  familyNames(),
+			LoadContract:   func(path string) (string, error) { return load.ContractFile(set, path) },
+			KnownFamilies:  load.FamilyNames(),
 			LoadFamily: func(path string) (string, error) {
 				src, err := os.ReadFile(filepath.Clean(path))
-				return addFamily(set, path, src, err)
+				return load.AddFamily(set, path, src, err)
 			},
 		})
-		return cfg, noConfig(err)
+		return cfg, load.NoConfig(err)
 	case len(c.Command) == 0 || c.Command[0] == "":
-		return nil, &usageError{&hintedError{
+		return nil, term.Usage(term.Hint(
 			errors.New("no server given"), "write its command after --: recourse wrap -- npx -y PACKAGE",
-		}}
+		))
 	default:
 		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))
-		return config.Of(&config.Server{Name: serverName(title), Title: title, Command: c.Command})
+		return config.Of(&config.Server{Name: load.ServerName(title), Title: title, Command: c.Command})
 	}
 }
 
 // readHosts returns the configuration with the selected server of the hosts file. Mistakes in other
 // entries are ignored here: they are reported when those servers are started.
-func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
-	file, err := loadHosts(c.HostsFile, hosts.Load)
+func (c *wrapCommand) readHosts(env *term.Environment) (*config.Config, error) {
+	file, err := load.Hosts(c.HostsFile, hosts.Load)
 	if err != nil {
 		return nil, err
 	}
-	if err := started(c.HostsFile, file); err != nil {
+	if err := load.OnlyStarted(c.HostsFile, file); err != nil {
 		return nil, err
 	}
 	var all config.Servers
 	for _, entry := range file.Servers {
-		all = append(all, hostsServer(entry))
+		all = append(all, load.Server(entry))
 	}
 	chosen, err := c.choose(all)
 	if err != nil {
 		return nil, err
 	}
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Name != chosen.Title })
-	servers, err := hostsServers(file, env.LookupEnv)
+	servers, err := load.Servers(file, env.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -184,28 +185,15 @@ func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	}
 	switch {
 	case chosen == nil && c.Server == "":
-		return nil, &usageError{&hintedError{
-			errors.New("the file has several servers"), "choose with --server: " + strings.Join(names, ", "),
-		}}
+		return nil, term.Usage(term.Hint(
+			errors.New("the file has several servers"), "choose with --server: "+strings.Join(names, ", "),
+		))
 	case chosen == nil:
-		return nil, &usageError{&hintedError{fmt.Errorf("there is no server %q", c.Server), "there are: " + strings.Join(names, ", ")}}
+		return nil, term.Usage(term.Hint(fmt.Errorf("there is no server %q", c.Server), "there are: "+strings.Join(names, ", ")))
 	case len(c.Command) > 0 && chosen.URL != "":
-		return nil, &usageError{fmt.Errorf("the server %s has a `url`: leave out COMMAND", chosen.Name)}
+		return nil, term.Usage(fmt.Errorf("the server %s has a `url`: leave out COMMAND", chosen.Name))
 	case len(c.Command) > 0:
 		chosen.Command = c.Command
 	}
 	return chosen, nil
-}
-
-// inherit returns the environment that a host has chosen for its server, plus the variables of the
-// server's entry.
-func inherit(environ []string, own map[string]string) map[string]string {
-	all := make(map[string]string, len(environ)+len(own))
-	for _, variable := range environ {
-		if name, value, ok := strings.Cut(variable, "="); ok && name != "" { // Windows has some without a name
-			all[name] = value
-		}
-	}
-	maps.Copy(all, own)
-	return all
 }

@@ -1,22 +1,33 @@
-package cli
+package load
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// started removes from a hosts file the servers that its host does not start, and those for a single
+// Hosts reads a hosts file with a function of package hosts.
+func Hosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, error) {
+	file, err := load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, term.Usage(term.Hint(err, "give the file in which your host lists its MCP servers"))
+	}
+	return file, err
+}
+
+// OnlyStarted removes from a hosts file the servers that its host does not start, and those for a single
 // project. It is an error if none is left.
-func started(path string, file *hosts.File) error {
+func OnlyStarted(path string, file *hosts.File) error {
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled || s.Internal || s.Project != "" })
 	if len(file.Servers) == 0 {
 		return fmt.Errorf("%s lists no servers", path)
@@ -36,23 +47,23 @@ func leftToHost(path string, file *hosts.File) (left map[string]string, err erro
 		return reference != ""
 	})
 	if len(file.Servers) == 0 {
-		return nil, &hintedError{
+		return nil, term.Hint(
 			fmt.Errorf("only its host can start the servers in %s", path),
 			"replace references such as ${input:key} with their values, or use `recourse install`",
-		}
+		)
 	}
 	return left, nil
 }
 
-// hostsServers returns the servers of the file, with its variables replaced by the results of lookup.
+// Servers returns the servers of a hosts file, with its variables replaced by the results of lookup.
 // The error is [strictyaml.Errors].
-func hostsServers(file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
+func Servers(file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
 	var mistakes strictyaml.Errors
 	errors.As(file.Expand(lookup), &mistakes)
 	var servers []*config.Server
 	titles := map[string]string{} // by the name derived from each
 	for _, entry := range file.Servers {
-		s := hostsServer(entry)
+		s := Server(entry)
 		other, taken := titles[s.Name]
 		switch {
 		case entry.SSE && entry.Command == "":
@@ -71,8 +82,9 @@ func hostsServers(file *hosts.File, lookup func(string) (string, bool)) ([]*conf
 	return servers, nil
 }
 
-func hostsServer(entry *hosts.Server) *config.Server {
-	s := &config.Server{Name: serverName(entry.Name), Title: entry.Name}
+// Server returns the server of an entry, with its variables as they stand there.
+func Server(entry *hosts.Server) *config.Server {
+	s := &config.Server{Name: ServerName(entry.Name), Title: entry.Name}
 	if entry.Command != "" {
 		s.Command, s.Env, s.Cwd = append([]string{entry.Command}, entry.Args...), entry.Env, entry.Cwd
 		return s
@@ -87,8 +99,8 @@ func hostsServer(entry *hosts.Server) *config.Server {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// serverName turns any text into a name that is valid in configurations and paths.
-func serverName(text string) string {
+// ServerName turns any text into a name that is valid in configurations and paths.
+func ServerName(text string) string {
 	base := strings.ToLower(filepath.Base(filepath.ToSlash(text)))
 	if name := strings.Trim(notInNames.ReplaceAllString(strings.TrimSuffix(base, ".exe"), "-"), "-"); name != "" {
 		return name

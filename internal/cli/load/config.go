@@ -1,0 +1,136 @@
+// Package load reads what the user of a command names: contracts and families, configurations, the files of desktop hosts, and the
+// store of a gateway.
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/hosts"
+)
+
+// A Reading is a configuration that was read, with its files.
+type Reading struct {
+	Config    *config.Config
+	Contracts *contract.Set // the built-in ones, and those of the configuration
+	Files     Fingerprints
+	Left      map[string]string // servers that only their host can start, each with what only the host knows
+}
+
+func newReading() *Reading { return &Reading{Contracts: contract.Builtin(), Files: Fingerprints{}} }
+
+// Fingerprints are the hashes of files by path; a file that cannot be read has a zero hash.
+type Fingerprints map[string][sha256.Size]byte
+
+// Current returns the fingerprints of the same files now.
+func (f Fingerprints) Current() Fingerprints {
+	now := make(Fingerprints, len(f))
+	for path := range f {
+		_, _ = now.read(path) // a missing file has another hash, too
+	}
+	return now
+}
+
+func (f Fingerprints) read(path string) ([]byte, error) {
+	f[path] = [sha256.Size]byte{}
+	src, err := os.ReadFile(filepath.Clean(path))
+	if err == nil {
+		f[path] = sha256.Sum256(src)
+	}
+	return src, err
+}
+
+// Config reads a configuration file, and the contract files in it. Even with an error, the reading says
+// which files those are.
+func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, error) {
+	r := newReading()
+	src, err := r.Files.read(path)
+	if err != nil {
+		return r, fmt.Errorf("read the configuration: %w", err)
+	}
+	r.Config, err = config.Parse(path, src, config.Options{
+		LookupEnv:      lookupEnv,
+		KnownContracts: r.Contracts.Names(),
+		KnownFamilies:  FamilyNames(),
+		LoadContract: func(path string) (string, error) {
+			src, err := r.Files.read(path)
+			return AddContract(r.Contracts, path, src, err)
+		},
+		LoadFamily: func(path string) (string, error) {
+			src, err := r.Files.read(path)
+			return AddFamily(r.Contracts, path, src, err)
+		},
+		ReadFile: r.Files.read,
+	})
+	if err == nil {
+		keepLists(r.Config, path)
+	}
+	return r, err
+}
+
+// HostsConfig reads a hosts file as a configuration of the servers in it. Even with an error, the reading says
+// which file that is.
+func HostsConfig(path string, lookupEnv func(name string) (string, bool)) (*Reading, error) {
+	r := newReading()
+	src, err := r.Files.read(path)
+	if err != nil {
+		return r, fmt.Errorf("read the hosts file: %w", err)
+	}
+	file, err := hosts.Parse(path, src)
+	if err != nil {
+		return r, err
+	}
+	if err := OnlyStarted(path, file); err != nil {
+		return r, err
+	}
+	if r.Left, err = leftToHost(path, file); err != nil {
+		return r, err
+	}
+	servers, err := Servers(file, lookupEnv)
+	if err != nil {
+		return r, err
+	}
+	r.Config, err = config.Of(servers...)
+	return r, err
+}
+
+// keepLists gives each endpoint without a configured file for its lists one in the user's cache folder,
+// if that exists. The file's name depends on the path of the configuration file.
+func keepLists(cfg *config.Config, path string) {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	sum := sha256.Sum256([]byte(path))
+	for _, e := range cfg.Endpoints {
+		if e.Lists == "" {
+			e.Lists = filepath.Join(folder, "recourse", "lists-"+e.Name+"-"+hex.EncodeToString(sum[:6])+".json")
+		}
+	}
+}
+
+// NoConfig returns the error about a configuration file, with advice if the file could not be read.
+func NoConfig(err error) error {
+	if _, unread := errors.AsType[*fs.PathError](err); !unread {
+		return err
+	}
+	hint := "give a file; docs/configuration.md describes it"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		hint = "`recourse init` writes a first one; docs/configuration.md describes the file"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "let this user read the file"
+	}
+	return term.Usage(term.Hint(err, hint))
+}

@@ -1,0 +1,95 @@
+package term
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// Usage makes err a mistake in the command line.
+func Usage(err error) error { return &usageError{err} }
+
+// IsUsage reports whether err is a mistake in the command line.
+func IsUsage(err error) bool {
+	_, ok := errors.AsType[*usageError](err)
+	return ok
+}
+
+// Hint adds advice to err; it has no full stop.
+func Hint(err error, hint string) error { return &hintedError{err, hint} }
+
+// HasHint reports whether err comes with advice.
+func HasHint(err error) bool {
+	_, ok := errors.AsType[*hintedError](err)
+	return ok
+}
+
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// A CallError is a call that failed, or that was answered with a question.
+type CallError struct{ Failure recourse.Failure }
+
+// Error returns the text for people, without a full stop.
+func (e *CallError) Error() string { return e.Failure.Error() }
+
+// Report prints an error and what to do about it.
+func Report(out Painter, err error) {
+	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
+		noun := "problems"
+		if len(mistakes) == 1 {
+			noun = "problem"
+		}
+		out.Printf(Plain, "%s\n", mistakes)
+		out.errorf("found %d %s", len(mistakes), noun)
+		out.hintf("fix the %s marked above", noun)
+		return
+	}
+	if failed, ok := errors.AsType[*CallError](err); ok {
+		failed.report(out)
+		return
+	}
+	out.errorf("%s", strings.TrimSuffix(err.Error(), "."))
+	hinted, ok := errors.AsType[*hintedError](err)
+	switch {
+	case ok:
+		out.hintf("%s", hinted.hint)
+	case IsUsage(err):
+		out.hintf("recourse --help lists the commands, recourse COMMAND --help explains one")
+	}
+}
+
+// report prints what happened, and what to do.
+func (e *CallError) report(out Painter) {
+	failed, ok := e.Failure.(*recourse.Error)
+	if !ok {
+		out.errorf("%s", visible.Escape(strings.TrimSuffix(e.Failure.Error(), ".")))
+		return
+	}
+	code := ""
+	if failed.Code != "" {
+		code = " (" + failed.Code + ")"
+	}
+	out.errorf("%s%s", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
+	for _, item := range failed.Failed {
+		if item.Error != nil {
+			out.Printf(Plain, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
+		}
+	}
+	for _, hint := range failed.Hints {
+		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
+	}
+}
