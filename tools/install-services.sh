@@ -16,8 +16,8 @@ missing() {
 # name_tests prints the functions that ask for one of the packages.
 name_tests() {
 	asks=$(echo "$packages" | sed '
-		s/^redis-server$/testkit\\.(New)?Redis\\(/
-		s/^postgresql$/testkit\\.(New)?Postgres\\(/
+		s/^redis-server$/service\\.(New)?Redis\\(/
+		s/^postgresql$/service\\.(New)?Postgres\\(/
 		s/^chromium$/browser\\.Open\\(/' | paste -s -d '|')
 	find . -name '*_test.go' ! -path './.tools/*' -exec awk -v asks="$asks" '
 		/^func / { name = $2; sub(/\(.*/, "", name) }

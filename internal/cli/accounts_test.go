@@ -22,6 +22,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
@@ -254,7 +255,7 @@ func TestExpiries(t *testing.T) {
 func TestLongExpiries(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)
-	expire(t, 30, 1000, testkit.Postgres(t))
+	expire(t, 30, 1000, service.Postgres(t))
 }
 
 // expire has the tokens of some callers expire, so often altogether.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // served runs a gateway with a configuration in a folder of its own until the test ends, and returns the URL of its admin listener.
@@ -124,7 +125,7 @@ func TestReadyWithRedisThatCannotCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := testkit.NewRedis(t)
+			server := service.NewRedis(t)
 			o, err := redis.ParseURL(server.URL)
 			if err != nil {
 				t.Fatal(err)

@@ -18,12 +18,12 @@ import (
 
 // composition is what compose.yaml says.
 type composition struct {
-	Name     string              `yaml:"name"`
-	Services map[string]service  `yaml:"services"`
-	Volumes  map[string]struct{} `yaml:"volumes"`
+	Name     string               `yaml:"name"`
+	Services map[string]container `yaml:"services"`
+	Volumes  map[string]struct{}  `yaml:"volumes"`
 }
 
-type service struct {
+type container struct {
 	Build struct {
 		Context    string `yaml:"context"`
 		Dockerfile string `yaml:"dockerfile"`

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // safeBuffer may be read while a command writes it.
@@ -125,7 +125,7 @@ func TestFailuresFollow(t *testing.T) {
 // A database that restarts is told of, and followed again afterwards.
 func TestFailuresFollowPostgres(t *testing.T) {
 	t.Parallel()
-	database := testkit.NewPostgres(t)
+	database := service.NewPostgres(t)
 	rows := journalIn(t, database.URL)
 	keep(t, rows, rows.Next(), "r-first", "No answer.")
 	out, stop := following(t, "--store", database.URL)

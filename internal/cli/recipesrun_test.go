@@ -21,6 +21,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // recipesKey is the API key whose hash is in the recipes; docs/access.md shows it.
@@ -133,10 +134,10 @@ func TestRecipeForAFleet(t *testing.T) {
 	t.Parallel()
 	collector := httptest.NewServer(new(collected))
 	t.Cleanup(collector.Close)
-	database := testkit.Postgres(t)
+	database := service.Postgres(t)
 	configuration := replaced(t, recipes(t)[1], "listen: 0.0.0.0:8787\n", "", "admin: 0.0.0.0:9464", "admin: 0.0.0.0:0",
 		"shutdown_delay: 10s", "shutdown_delay: 10ms", "${SESSION_KEY}", strings.Repeat("session key ", 3),
-		"postgres://recourse:${POSTGRES_PASSWORD}@db.internal/recourse", database, "redis://redis.internal:6379/0", testkit.Redis(t),
+		"postgres://recourse:${POSTGRES_PASSWORD}@db.internal/recourse", database, "redis://redis.internal:6379/0", service.Redis(t),
 		"http://otel.internal:4318", collector.URL, "600/1m", "2/1m",
 		"http://farm.internal:9101/mcp", testkit.NewServer(t).URL(), "http://search.internal:9101/mcp", testkit.NewServer(t).URL())
 	_, first := served(t, configuration)
@@ -238,8 +239,8 @@ func TestComposeRuns(t *testing.T) {
 	if user["POSTGRES_PASSWORD"] != gateway.Environment["POSTGRES_PASSWORD"] {
 		t.Error("the gateway and PostgreSQL have different passwords")
 	}
-	database := testkit.Postgres(t)
-	redis := testkit.NewRedis(t, c.Services["redis"].Command[1:]...).URL
+	database := service.Postgres(t)
+	redis := service.NewRedis(t, c.Services["redis"].Command[1:]...).URL
 	root := t.TempDir()
 	program, file := programIn(t, root), filepath.Join(root, "recourse.yaml")
 	configuration := replaced(t, string(text), "listen: 0.0.0.0:8787", "listen: 0.0.0.0:0", "admin: 0.0.0.0:9464", "admin: 0.0.0.0:0",

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // What keeps the gateway from its store or from Redis is told.
@@ -135,7 +135,7 @@ func TestCheckChangesNoStore(t *testing.T) {
 // A Redis that answers, and a PostgreSQL that is still empty, are right as they are.
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := checked(t, "store: '"+testkit.Postgres(t)+"'\nredis: '"+testkit.Redis(t)+"'")
+	code, stdout, stderr := checked(t, "store: '"+service.Postgres(t)+"'\nredis: '"+service.Redis(t)+"'")
 	if code != cli.ExitOK || stderr != "" || !strings.Contains(stdout, "the store is created or updated") {
 		t.Errorf("%d\n%s\n%s", code, stdout, stderr)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/browser"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // Callers with tokens connect an account in a real browser, at two gateways with one PostgreSQL that answer in turns: they sign in
@@ -22,7 +23,7 @@ import (
 // exchanged with issuer and provider shows nowhere.
 func TestSignInInABrowser(t *testing.T) {
 	t.Parallel()
-	store := testkit.Postgres(t)
+	store := service.Postgres(t)
 	a := startAccountsOf(t, "jwt: {issuer: 'ISSUER', audience: [farm], login: {client_id: recourse, client_secret: hunter2}}", time.Hour, store)
 	token := a.authority.token(t, "id1")
 	c := &canaries{t: t, of: a}

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // A page of a journal with 100,000 failures takes less than 100 ms, on SQLite and on PostgreSQL.
@@ -22,7 +23,7 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 
 	for name, open := range map[string]func(*testing.T) string{ //nolint:paralleltest // as above
 		"SQLite":     func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "recourse.db") },
-		"PostgreSQL": func(t *testing.T) string { t.Helper(); return testkit.Postgres(t) },
+		"PostgreSQL": func(t *testing.T) string { t.Helper(); return service.Postgres(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := open(t)

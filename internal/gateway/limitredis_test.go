@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // sharing starts a gateway in front of a server, whose limits are counted in Redis. Patience is that with Redis.
@@ -36,7 +37,7 @@ func TestLongReplicasShareLimits(t *testing.T) {
 func checkReplicas(t *testing.T, calls int) {
 	t.Helper()
 	const patience, callers = 20 * time.Second, 8
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	replicas := []*front{sharing(t, srv, url, patience, ""), sharing(t, srv, url, patience, "")}
 	var passed, made atomic.Int64
 	var group sync.WaitGroup
@@ -66,7 +67,7 @@ func checkReplicas(t *testing.T, calls int) {
 // What the server refuses for the caller's fault does not count at the other replica either.
 func TestReplicasGiveBack(t *testing.T) {
 	t.Parallel()
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	one, other := sharing(t, srv, url, 20*time.Second, ""), sharing(t, srv, url, 20*time.Second, "")
 	c := testkit.NewClient(t, one.url, testkit.Modern)
 	for range 60 {
@@ -112,7 +113,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 // A configuration may go to another Redis, and back to memory, while calls go on.
 func TestReloadToRedis(t *testing.T) {
 	t.Parallel()
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	entry := fmt.Sprintf("servers: {farm: {url: '%s', limits: {hour: {calls: 3/1h}}}}\n", srv.URL())
 	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second}, entry)
 	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)

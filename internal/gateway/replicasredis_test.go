@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // replicaWith starts one more gateway before the same server, with Redis, and returns its address.
@@ -75,7 +76,7 @@ func wantLost(t *testing.T, client *testkit.Client) {
 // asked to open the session again with that.
 func TestLongSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	server := "url: '" + srv.URL() + "'"
 	first, name := longClient(t, replicaWith(t, server, url), nil)
 	wantEcho(t, first)
@@ -97,7 +98,7 @@ func TestLongSessionAtAnotherReplica(t *testing.T) {
 // Redis keeps the request for a day since the session was last used. That is said to it once in a while, not for each call.
 func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 	t.Parallel()
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	server := "url: '" + srv.URL() + "'"
 	first, _ := longClient(t, replicaWith(t, server, url), nil)
 	r := redisClient(t, url)
@@ -137,7 +138,7 @@ func TestLongSessionThatRedisLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv, url := testkit.NewServer(t), testkit.Redis(t)
+			srv, url := testkit.NewServer(t), service.Redis(t)
 			server := "url: '" + srv.URL() + "'"
 			own := replicaWith(t, server, url)
 			r := redisClient(t, url)
@@ -163,7 +164,7 @@ func TestLongSessionThatRedisLost(t *testing.T) {
 // A session that has ended is deleted from Redis. One of another caller is not found there.
 func TestLongSessionThatHasEnded(t *testing.T) {
 	t.Parallel()
-	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	srv, url := testkit.NewServer(t), service.Redis(t)
 	server := "url: '" + srv.URL() + "', forward: [authorization]"
 	client, _ := longClient(t, replicaWith(t, server, url), http.Header{"Authorization": {"Bearer ada"}})
 	other := at(t, replicaWith(t, server, url), client)
@@ -182,11 +183,11 @@ func TestLongSessionThatHasEnded(t *testing.T) {
 // Without Redis, a session stays with the process that opened it, or is lost to the others.
 func TestLongSessionWithoutRedis(t *testing.T) {
 	t.Parallel()
-	srv, service := testkit.NewServer(t), testkit.NewRedis(t)
+	srv, redis := testkit.NewServer(t), service.NewRedis(t)
 	server := "url: '" + srv.URL() + "'"
-	own, other := replicaWith(t, server, service.URL), replicaWith(t, server, service.URL)
+	own, other := replicaWith(t, server, redis.URL), replicaWith(t, server, redis.URL)
 	shared, _ := longClient(t, own, nil)
-	service.Stop()
+	redis.Stop()
 	wantEcho(t, shared)
 	wantLost(t, at(t, other, shared))
 	local, _ := longClient(t, own, nil)
@@ -203,15 +204,15 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 // A Redis that hangs delays few clients that open sessions, or come with one of another replica, and is told of once.
 func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	t.Parallel()
-	srv, service := testkit.NewServer(t), testkit.NewRedis(t)
+	srv, redis := testkit.NewServer(t), service.NewRedis(t)
 	server := "url: '" + srv.URL() + "'"
-	shared, _ := longClient(t, replicaWith(t, server, service.URL), nil)
+	shared, _ := longClient(t, replicaWith(t, server, redis.URL), nil)
 	const patience, clients = 100 * time.Millisecond, 20
 	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
-		keyed(sessionKey)+"redis: "+service.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+		keyed(sessionKey)+"redis: "+redis.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
 	url := testkit.Serve(t, g) + farm
-	service.Pause(t)
-	defer service.Resume(t)
+	redis.Pause(t)
+	defer redis.Resume(t)
 	began := time.Now()
 	for range clients {
 		wantLost(t, at(t, url, shared))

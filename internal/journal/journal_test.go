@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
@@ -103,7 +104,7 @@ func databases(t *testing.T, test func(t *testing.T, address string)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, testkit.Postgres(t))
+		test(t, service.Postgres(t))
 	})
 }
 
@@ -186,7 +187,7 @@ func TestJournalKeepsByChoice(t *testing.T) {
 // A database that goes away and comes back costs no call anything, and loses none if it is not away for long.
 func TestJournalOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
-	db := testkit.NewPostgres(t)
+	db := service.NewPostgres(t)
 	w := begin(t, db.URL, all())
 	const get = `{"field_id":"F-1"}`
 	w.call(t, testkit.GetField, get)

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/limit"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // A cluster counts as a single Redis does.
 func TestRedisCluster(t *testing.T) {
 	t.Parallel()
-	server := testkit.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
+	server := service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
 	admin := client(t, server.URL)
 	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)

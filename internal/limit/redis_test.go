@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // patient is the patience with a Redis that answers, on a machine that is busy.
@@ -72,7 +73,7 @@ func TestLongReplicasShareRedis(t *testing.T) {
 
 func checkReplicas(t *testing.T, calls int) {
 	t.Helper()
-	url := testkit.Redis(t)
+	url := service.Redis(t)
 	replicas := []*limit.Redis{open(t, url, patient), open(t, url, patient)}
 	hour := testWindow(777, time.Hour)
 	if passed := hammer(t, replicas, hour, calls, 0); len(passed) != 777 {
@@ -93,7 +94,7 @@ func checkReplicas(t *testing.T, calls int) {
 // The keys of one call are in one slot of a cluster and expire, and nobody's name is in them.
 func TestRedisKeys(t *testing.T) {
 	t.Parallel()
-	url := testkit.Redis(t)
+	url := service.Redis(t)
 	r, admin := open(t, url, patient), client(t, url)
 	key := limit.Key{Access: "team", Name: "ann@example.com", Org: "acme", Tool: "get_field"}
 	charges := []limit.Charge{
@@ -124,7 +125,7 @@ func TestRedisKeys(t *testing.T) {
 // A Redis that has forgotten the script is told it again; one that has forgotten the counts begins anew. Neither is a failure.
 func TestRedisLosesItsMemory(t *testing.T) {
 	t.Parallel()
-	server := testkit.NewRedis(t)
+	server := service.NewRedis(t)
 	r, admin := open(t, server.URL, patient), client(t, server.URL)
 	w := testWindow(1, time.Hour)
 	take := func() bool {
@@ -168,9 +169,9 @@ func client(tb testing.TB, url string) *redis.Client {
 func TestRedisFails(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]struct {
-		fail, mend func(t *testing.T, s *testkit.Service)
+		fail, mend func(t *testing.T, s *service.Process)
 	}{
-		"dead": {func(_ *testing.T, s *testkit.Service) { s.Stop() }, startAgain},
+		"dead": {func(_ *testing.T, s *service.Process) { s.Stop() }, startAgain},
 		"hung": {pause, resume},
 		"full": {setMemory("1"), setMemory("0")},
 	} {
@@ -178,7 +179,7 @@ func TestRedisFails(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", open", false: ", closed"}[opens], func(t *testing.T) {
 				t.Parallel()
 				const patience = 300 * time.Millisecond
-				server := testkit.NewRedis(t)
+				server := service.NewRedis(t)
 				var log bytes.Buffer
 				var memory *limit.Memory
 				if opens {
@@ -224,12 +225,12 @@ func TestRedisFails(t *testing.T) {
 	}
 }
 
-func startAgain(t *testing.T, s *testkit.Service) { t.Helper(); s.Start(t) }
-func pause(t *testing.T, s *testkit.Service)      { t.Helper(); s.Pause(t) }
-func resume(t *testing.T, s *testkit.Service)     { t.Helper(); s.Resume(t) }
+func startAgain(t *testing.T, s *service.Process) { t.Helper(); s.Start(t) }
+func pause(t *testing.T, s *service.Process)      { t.Helper(); s.Pause(t) }
+func resume(t *testing.T, s *service.Process)     { t.Helper(); s.Resume(t) }
 
-func setMemory(most string) func(t *testing.T, s *testkit.Service) {
-	return func(t *testing.T, s *testkit.Service) {
+func setMemory(most string) func(t *testing.T, s *service.Process) {
+	return func(t *testing.T, s *service.Process) {
 		t.Helper()
 		if err := client(t, s.URL).ConfigSet(t.Context(), "maxmemory", most).Err(); err != nil {
 			t.Fatal(err)
@@ -240,7 +241,7 @@ func setMemory(most string) func(t *testing.T, s *testkit.Service) {
 // A call that is over while Redis is asked says nothing about Redis.
 func TestCallerGone(t *testing.T) {
 	t.Parallel()
-	server := testkit.NewRedis(t)
+	server := service.NewRedis(t)
 	shared := limit.NewShared(open(t, server.URL, 200*time.Millisecond), nil, slog.New(slog.DiscardHandler))
 	server.Pause(t)
 	defer server.Resume(t)
@@ -264,7 +265,7 @@ func TestOpenRedisRefuses(t *testing.T) {
 }
 
 func BenchmarkRedis(b *testing.B) {
-	r := open(b, testkit.Redis(b), patient)
+	r := open(b, service.Redis(b), patient)
 	key := limit.Key{Access: "team", Name: "ann"}
 	charges := []limit.Charge{
 		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1 << 40, Length: time.Minute}, Key: key},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/limit"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // What differs in any part of a key is counted apart.
@@ -95,7 +95,7 @@ func TestOneCallProbesRedis(t *testing.T) {
 // What was counted in memory while Redis failed is given back there.
 func TestGiveBackWithoutRedis(t *testing.T) {
 	t.Parallel()
-	server := testkit.NewRedis(t)
+	server := service.NewRedis(t)
 	shared := limit.NewShared(open(t, server.URL, patient), limit.NewMemory(), slog.New(slog.DiscardHandler))
 	w := testWindow(1, time.Hour)
 	server.Stop()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
@@ -29,7 +30,7 @@ func databases(t *testing.T, test func(t *testing.T, address string)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, testkit.Postgres(t))
+		test(t, service.Postgres(t))
 	})
 }
 
@@ -126,7 +127,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 // The lock for bringing the schema up to date does not last as long as the connection that took it.
 func TestSchemaLockIsReleased(t *testing.T) {
 	t.Parallel()
-	address := testkit.Postgres(t)
+	address := service.Postgres(t)
 	open(t, address)
 	var locks int
 	err := driver(t, address).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND "+

@@ -39,7 +39,7 @@ func NewConformance(tb testing.TB) *Conformance {
 	dir := Node(tb)
 	node, err := laterNode(dir)
 	if err != nil {
-		leaveOut(tb, errNoNewNode)
+		LeaveOut(tb, errNoNewNode)
 	}
 	return &Conformance{dir: dir, node: node, server: buildEverythingServer(tb)}
 }
@@ -107,7 +107,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 			tb.Fatalf("testkit: the server has ended: %s", &output)
 		default:
 		}
-		if !pause(ctx, 10*time.Millisecond) {
+		if !Pause(ctx, 10*time.Millisecond) {
 			tb.Fatalf("testkit: the server does not listen: %v: %s", err, &output)
 		}
 	}

@@ -48,7 +48,7 @@ func (f Fault) Late(wait time.Duration) Fault {
 	now := f
 	f.headers = nil
 	f.happen = func(e *exchange) {
-		if pause(e.ctx(), wait) {
+		if Pause(e.ctx(), wait) {
 			now.befall(e)
 		}
 	}

@@ -64,7 +64,7 @@ func Drip(form Form, gap time.Duration) Fault {
 			}
 			_, _ = io.WriteString(e.w, next) // the context shows when the client has gone
 			_ = http.NewResponseController(e.w).Flush()
-			if !pause(e.ctx(), gap) {
+			if !Pause(e.ctx(), gap) {
 				return
 			}
 		}
@@ -118,7 +118,7 @@ func (e *exchange) reset(raw string) {
 	defer closeConn(conn)
 	if raw != "" {
 		_, _ = io.WriteString(conn, raw) // the client may have gone, which is fine
-		pause(e.ctx(), handover)
+		Pause(e.ctx(), handover)
 	}
 	_ = conn.SetLinger(0) // fails only on a connection that has already gone
 }

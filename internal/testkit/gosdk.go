@@ -101,7 +101,7 @@ type slowArgs struct {
 }
 
 func slowTool(ctx context.Context, _ *mcp.CallToolRequest, in slowArgs) (*mcp.CallToolResult, any, error) {
-	if !pause(ctx, time.Duration(in.MS)*time.Millisecond) {
+	if !Pause(ctx, time.Duration(in.MS)*time.Millisecond) {
 		return nil, nil, fmt.Errorf("slow: %w", context.Cause(ctx))
 	}
 	return textContent("done"), nil, nil

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -21,8 +22,26 @@ type tidyMain struct{ m *testing.M }
 func (t tidyMain) Run() int {
 	code := t.m.Run()
 	http.DefaultClient.CloseIdleConnections()
-	endServices()
+	atEnd.mu.Lock()
+	defer atEnd.mu.Unlock()
+	for _, end := range atEnd.ends {
+		end()
+	}
 	return code
+}
+
+// atEnd is what [Goroutines] does after the tests.
+var atEnd struct {
+	mu   sync.Mutex
+	ends []func()
+}
+
+// AtEnd makes [Goroutines] call end after the tests of the package, before it looks for goroutines: it ends what the
+// tests share.
+func AtEnd(end func()) {
+	atEnd.mu.Lock()
+	defer atEnd.mu.Unlock()
+	atEnd.ends = append(atEnd.ends, end)
 }
 
 // NoGoroutineLeft fails the test if it ends with a goroutine that was not there when NoGoroutineLeft was

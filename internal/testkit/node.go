@@ -20,7 +20,6 @@ var (
 	errNoNode  = errors.New("node is not installed")
 	errNoTools = errors.New("the npm packages in .tools/node are missing or not those of " +
 		"internal/testkit/node/package-lock.json: run tools/install-node.sh, as make test does")
-	errNoModule = errors.New("no go.mod here or above")
 )
 
 // Node returns the folder of the installed npm packages. If Node or a package is missing, or the packages are
@@ -31,7 +30,7 @@ func Node(tb testing.TB) string {
 	dir, err := nodeTools()
 	switch {
 	case errors.Is(err, errNoNode) || errors.Is(err, errNoTools):
-		leaveOut(tb, err)
+		LeaveOut(tb, err)
 	case err != nil:
 		tb.Fatalf("testkit: %v", err)
 	}
@@ -57,20 +56,11 @@ const compileCacheVariable = "NODE_COMPILE_CACHE"
 // compileCache returns that folder, below that of the npm packages.
 func compileCache(dir string) string { return filepath.Join(dir, "compiled") }
 
-// leaveOut skips the test because something is missing, or fails it with CI=true.
-func leaveOut(tb testing.TB, want error) {
-	tb.Helper()
-	if os.Getenv("CI") == "true" {
-		tb.Fatalf("testkit: %v", want)
-	}
-	tb.Skipf("testkit: left out: %v", want)
-}
-
 func nodeTools() (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", errNoNode
 	}
-	root, err := moduleRoot()
+	root, err := ModuleRoot()
 	if err != nil {
 		return "", err
 	}
@@ -90,25 +80,6 @@ func nodeTools() (string, error) {
 		return "", err
 	}
 	return dir, nil
-}
-
-// moduleRoot returns the folder of the go.mod that applies to the working directory, which for a test is its
-// package's.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the working directory: %w", err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errNoModule
-		}
-		dir = parent
-	}
 }
 
 // writePrograms puts the programs where Node finds the packages that they import: below the folder of

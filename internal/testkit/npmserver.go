@@ -59,7 +59,7 @@ func (s *NPMServer) Kill(ctx context.Context) error {
 			}
 			return kill(pid)
 		}
-		if !pause(ctx, 5*time.Millisecond) {
+		if !Pause(ctx, 5*time.Millisecond) {
 			return fmt.Errorf("testkit: no answer is held back: %w", context.Cause(ctx))
 		}
 	}

@@ -20,7 +20,7 @@ var errNoPython = errors.New("python3 3.11 or later is not installed")
 func Python(tb testing.TB, program string, args ...string) *exec.Cmd {
 	tb.Helper()
 	if exec.CommandContext(tb.Context(), "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {
-		leaveOut(tb, errNoPython)
+		LeaveOut(tb, errNoPython)
 	}
 	text, err := pythonFiles.ReadFile("python/" + program)
 	if err != nil {

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -229,7 +228,7 @@ func (e *exchange) progress() {
 	_ = json.Unmarshal(e.call.Arguments, &args) // unreadable arguments keep the defaults
 	out := newEvents(e.w)
 	for i := range args.Count {
-		if !pause(e.ctx(), time.Duration(args.GapMS)*time.Millisecond) {
+		if !Pause(e.ctx(), time.Duration(args.GapMS)*time.Millisecond) {
 			return
 		}
 		if token := e.call.Meta.ProgressToken; token != nil {
@@ -244,16 +243,4 @@ func (e *exchange) progress() {
 		return
 	}
 	e.answer(done)
-}
-
-// pause waits, and reports whether ctx lasted that long.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

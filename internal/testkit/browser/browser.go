@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp/remote"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // patience is how long a page may take to reach the state that a test waits for.
@@ -39,7 +40,7 @@ func Open(tb testing.TB) *Tab {
 	tb.Helper()
 	life, end := context.WithCancel(context.WithoutCancel(tb.Context())) // each step has a timeout of its own
 	tb.Cleanup(end)
-	allocator, leave := remote.NewAllocator(life, testkit.Chromium(tb), remote.NoModifyURL)
+	allocator, leave := remote.NewAllocator(life, service.Chromium(tb), remote.NoModifyURL)
 	tb.Cleanup(leave)
 	t := &Tab{tb: tb}
 	ctx, closeTab := chromedp.NewContext(allocator, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.hear))

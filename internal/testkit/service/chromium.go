@@ -1,4 +1,4 @@
-package testkit
+package service
 
 import (
 	"errors"
@@ -17,27 +17,27 @@ var commonChromium = sync.OnceValues(starting(makeChromium))
 // opens tabs in it. Without a Chromium, it skips the test; with CI=true that is a failure instead.
 func Chromium(tb testing.TB) string {
 	tb.Helper()
-	return common(tb, commonChromium).URL
+	return installed(tb, commonChromium).URL
 }
 
 // makeChromium makes a browser with a profile of its own, which makes no connections by itself. It has no
 // sandbox: the tests may run as root, and the pages are ours.
-func makeChromium() (*Service, error) {
+func makeChromium() (*Process, error) {
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		return nil, fmt.Errorf("chromium is %w", errNoService)
+		return nil, fmt.Errorf("chromium is %w", errNotInstalled)
 	}
-	s, err := newService("chromium")
+	p, err := newProcess("chromium")
 	if err != nil {
 		return nil, err
 	}
-	profile := filepath.Join(s.dir, "profile")
-	s.start = []string{
-		"env", "HOME=" + s.dir, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	profile := filepath.Join(p.dir, "profile")
+	p.start = []string{
+		"env", "HOME=" + p.dir, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--force-color-profile=srgb", "--hide-scrollbars", "--remote-debugging-port=0", "--user-data-dir=" + profile, "about:blank",
 	}
-	s.ready = func(s *Service) error {
+	p.ready = func(p *Process) error {
 		text, err := os.ReadFile(filepath.Join(profile, "DevToolsActivePort"))
 		if err != nil {
 			return fmt.Errorf("find the browser's port: %w", err)
@@ -46,10 +46,10 @@ func makeChromium() (*Service, error) {
 		if !complete {
 			return errNoPort
 		}
-		s.URL = "ws://127.0.0.1:" + port + path
+		p.URL = "ws://127.0.0.1:" + port + path
 		return nil
 	}
-	return s, nil
+	return p, nil
 }
 
 var errNoPort = errors.New("the browser has not said where it listens")

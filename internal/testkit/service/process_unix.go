@@ -1,6 +1,6 @@
 //go:build unix
 
-package testkit
+package service
 
 import (
 	"fmt"
@@ -32,9 +32,9 @@ var serviceUser = sync.OnceValue(func() *syscall.Credential {
 	return nil
 })
 
-// asServiceUser runs a command as the user of services, in a process group of its own, so that an interrupt
+// asUser runs a command as the user of services, in a process group of its own, so that an interrupt
 // at the terminal does not reach it.
-func asServiceUser(cmd *exec.Cmd) {
+func asUser(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: serviceUser()}
 }
 

@@ -1,4 +1,4 @@
-package testkit
+package service
 
 import (
 	"bytes"
@@ -23,65 +23,65 @@ var (
 // Without PostgreSQL, it skips the test; with CI=true that is a failure instead.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	s := common(tb, commonPostgres)
+	p := installed(tb, commonPostgres)
 	name := "test" + strconv.FormatInt(postgresDatabases.Add(1), 10)
-	if err := s.createDatabase(name); err != nil {
+	if err := p.createDatabase(name); err != nil {
 		tb.Fatalf("testkit: %v", err)
 	}
-	return postgresURL(s.dir, name)
+	return postgresURL(p.dir, name)
 }
 
 // NewPostgres starts a PostgreSQL for one test, with an empty database, which the test may stop. Without
 // PostgreSQL, it skips the test like [Postgres].
-func NewPostgres(tb testing.TB) *Service {
+func NewPostgres(tb testing.TB) *Process {
 	tb.Helper()
 	return own(tb, makePostgres)
 }
 
 // makePostgres makes a cluster. It is not safe against a crash of the machine, and therefore faster.
-func makePostgres() (*Service, error) {
+func makePostgres() (*Process, error) {
 	programs := postgresPrograms()
 	if programs == "" {
-		return nil, fmt.Errorf("PostgreSQL is %w", errNoService)
+		return nil, fmt.Errorf("PostgreSQL is %w", errNotInstalled)
 	}
-	s, err := newService("postgres")
+	p, err := newProcess("postgres")
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(s.dir, "data")
-	if err := s.run(filepath.Join(programs, "initdb"), "-D", data, "-U", "recourse", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	data := filepath.Join(p.dir, "data")
+	if err := p.run(filepath.Join(programs, "initdb"), "-D", data, "-U", "recourse", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(p.dir))
 	}
-	s.start = []string{
-		filepath.Join(programs, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
+	p.start = []string{
+		filepath.Join(programs, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync=off",
 		"-c", "full_page_writes=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200",
 	}
-	s.URL = postgresURL(s.dir, "recourse")
+	p.URL = postgresURL(p.dir, "recourse")
 	created := false
-	s.ready = func(s *Service) error {
+	p.ready = func(p *Process) error {
 		if created { // it starts again
-			return s.run(filepath.Join(programs, "pg_isready"), "-h", s.dir, "-U", "recourse", "-d", "recourse", "-q")
+			return p.run(filepath.Join(programs, "pg_isready"), "-h", p.dir, "-U", "recourse", "-d", "recourse", "-q")
 		}
-		err := s.createDatabase("recourse")
+		err := p.createDatabase("recourse")
 		created = err == nil
 		return err
 	}
-	return s, nil
+	return p, nil
 }
 
 func postgresURL(dir, database string) string {
 	return "postgres:///" + database + "?" + url.Values{"host": {dir}, "user": {"recourse"}}.Encode()
 }
 
-func (s *Service) createDatabase(name string) error {
-	return s.run(filepath.Join(filepath.Dir(s.start[0]), "createdb"), "-h", s.dir, "-U", "recourse", name)
+func (p *Process) createDatabase(name string) error {
+	return p.run(filepath.Join(filepath.Dir(p.start[0]), "createdb"), "-h", p.dir, "-U", "recourse", name)
 }
 
 // run runs a program of the service's to its end.
-func (s *Service) run(program string, args ...string) error {
+func (p *Process) run(program string, args ...string) error {
 	cmd := exec.Command(program, args...)
-	cmd.Dir = s.dir
-	asServiceUser(cmd)
+	cmd.Dir = p.dir
+	asUser(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, bytes.TrimSpace(out))
 	}

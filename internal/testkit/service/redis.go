@@ -1,4 +1,4 @@
-package testkit
+package service
 
 import (
 	"errors"
@@ -25,47 +25,47 @@ var (
 // Without a redis-server, it skips the test; with CI=true that is a failure instead.
 func Redis(tb testing.TB) string {
 	tb.Helper()
-	s := common(tb, commonRedis)
+	p := installed(tb, commonRedis)
 	n := redisDatabases.Add(1) - 1
 	if n >= maxRedisDatabases {
 		tb.Fatalf("testkit: more than %d databases of Redis", maxRedisDatabases)
 	}
-	return strings.TrimSuffix(s.URL, "0") + strconv.FormatInt(n, 10)
+	return strings.TrimSuffix(p.URL, "0") + strconv.FormatInt(n, 10)
 }
 
 // NewRedis starts a redis-server for one test, which the test may stop, with more options. Without a
 // redis-server, it skips the test like [Redis]. A stop loses its data unless the options prevent that.
-func NewRedis(tb testing.TB, options ...string) *Service {
+func NewRedis(tb testing.TB, options ...string) *Process {
 	tb.Helper()
-	return own(tb, func() (*Service, error) {
-		s, err := makeRedis()
+	return own(tb, func() (*Process, error) {
+		p, err := makeRedis()
 		if err == nil {
-			s.start = append(s.start, options...)
+			p.start = append(p.start, options...)
 		}
-		return s, err
+		return p, err
 	})
 }
 
-func makeRedis() (*Service, error) {
+func makeRedis() (*Process, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, fmt.Errorf("redis-server is %w", errNoService)
+		return nil, fmt.Errorf("redis-server is %w", errNotInstalled)
 	}
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	s, err := newService("redis")
+	p, err := newProcess("redis")
 	if err != nil {
 		return nil, err
 	}
-	s.start = []string{
-		program, "--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
+	p.start = []string{
+		program, "--bind", "127.0.0.1", "--port", port, "--dir", p.dir, "--save", "", "--appendonly", "no",
 		"--databases", strconv.Itoa(maxRedisDatabases),
 	}
-	s.URL = "redis://127.0.0.1:" + port + "/0"
-	s.ready = func(*Service) error { return pingRedis("127.0.0.1:" + port) }
-	return s, nil
+	p.URL = "redis://127.0.0.1:" + port + "/0"
+	p.ready = func(*Process) error { return pingRedis("127.0.0.1:" + port) }
+	return p, nil
 }
 
 var errNoPong = errors.New("no answer to PING")

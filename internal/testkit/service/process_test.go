@@ -1,4 +1,4 @@
-package testkit_test
+package service_test
 
 import (
 	"net"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
 // redis asks a redis-server something with one line.
@@ -39,7 +39,7 @@ func redis(t *testing.T, at, line string) string {
 // Tests share one redis-server, and see nothing of each other.
 func TestRedis(t *testing.T) {
 	t.Parallel()
-	one, two := testkit.Redis(t), testkit.Redis(t)
+	one, two := service.Redis(t), service.Redis(t)
 	if got := redis(t, one, "SET a 1"); got != "+OK +OK +OK" {
 		t.Errorf("SET: %s", got)
 	}
@@ -50,7 +50,7 @@ func TestRedis(t *testing.T) {
 
 func TestRedisStopsAndStarts(t *testing.T) {
 	t.Parallel()
-	s := testkit.NewRedis(t)
+	s := service.NewRedis(t)
 	redis(t, s.URL, "SET a 1")
 	s.Pause(t)
 	s.Resume(t)
@@ -80,7 +80,7 @@ func psql(t *testing.T, at, statement string) string {
 
 func TestPostgres(t *testing.T) {
 	t.Parallel()
-	one, two := testkit.Postgres(t), testkit.Postgres(t)
+	one, two := service.Postgres(t), service.Postgres(t)
 	if got := psql(t, one, "create table a (n int); select 1"); !strings.HasSuffix(got, "1") {
 		t.Errorf("create: %s", got)
 	}
@@ -91,7 +91,7 @@ func TestPostgres(t *testing.T) {
 
 func TestPostgresStopsAndStarts(t *testing.T) {
 	t.Parallel()
-	s := testkit.NewPostgres(t)
+	s := service.NewPostgres(t)
 	psql(t, s.URL, "create table a (n int); insert into a values (7)")
 	s.Stop()
 	if got := psql(t, s.URL, "select n from a"); !strings.Contains(got, "No such file") {
