@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // Nothing about people and machines is passed on, wherever a server says it, and though it
@@ -22,7 +23,7 @@ func TestCommercePersonalData(t *testing.T) {
 		"in the suggestion":           testkit.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"suggestion":"Ask `+people+`"}}}`),
 		"in a text":                   testkit.ToolError("", "Cannot ship: "+people),
 		"in a JSON-RPC error":         testkit.RPCError("", 2001, "Validation failed for field order: "+people, `{"field":"order","value":"`+people+`"}`),
-		"in a success that is none":   testkit.Result("", testkit.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
+		"in a success that is none":   testkit.Result("", protocol.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // shown returns what an answer says without the record in _meta, with REQ for the
@@ -60,7 +61,7 @@ func TestCommerce(t *testing.T) {
 	}{
 		{
 			name: "a failure inside a success", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
-			fault: testkit.Result("", testkit.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
+			fault: testkit.Result("", protocol.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
 			want: inCommerce(`{"code":4001,"message":"There is no order \"ord-1\".","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
@@ -249,7 +250,7 @@ func TestCommerceSuccess(t *testing.T) {
 	promises.Reads(t, "commerce/reads-success-false-only-known")
 	srv := testkit.NewServer(t)
 	known, unknown := start(t, srv.URL(), "contract: commerce", "reads: commerce"), start(t, srv.URL(), "contract: commerce")
-	declined, done := testkit.TextResult(`{"success":false,"reason":"declined"}`), testkit.TextResult(`{"success":true,"order":{"id":"ord-1"}}`)
+	declined, done := protocol.TextResult(`{"success":false,"reason":"declined"}`), protocol.TextResult(`{"success":true,"order":{"id":"ord-1"}}`)
 	for _, tt := range []struct {
 		front  *front
 		result string

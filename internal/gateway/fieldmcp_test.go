@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // fieldTools are tools of a FieldMCP server: those that hints name, and one with
@@ -24,7 +25,7 @@ func fieldTools() testkit.Option {
 			Name:       "typed",
 			Definition: `{"name":"typed","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
 			Result: func(json.RawMessage) string {
-				return testkit.ErrorResult(`{"error":true,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`)
+				return protocol.ErrorResult(`{"error":true,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`)
 			},
 		},
 		testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":{"type":"object","properties":{"id":{"type":"string"},` +
@@ -257,7 +258,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 		"fieldmcp/tools-read-only", "fieldmcp/no-structured-content-for-output-schema")
 	srv := testkit.NewServer(t, fieldTools())
 	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.Legacy)
-	success := testkit.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
+	success := protocol.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
 	srv.Next("search", testkit.ResetBeforeAnswer(), testkit.Result("", success)) // a call that only reads is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)
 	if err != nil || string(a.Message.Result) != success || a.Header.Get("X-Request-Id") == "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // The tools of a server of patterns that tests call: one takes a format, the other does
@@ -129,7 +130,7 @@ func TestPatterns(t *testing.T) {
 			promises: []string{"patterns/message-unknown-error"},
 		},
 		{
-			name: "its JSON block, without isError", fault: testkit.Result("", testkit.TextResult(
+			name: "its JSON block, without isError", fault: testkit.Result("", protocol.TextResult(
 				`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`)),
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`,
 			readings: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // ChildVariable is the environment variable that makes a test binary a [Child]: its TestMain begins with
@@ -78,7 +80,7 @@ func Child(args []string) int {
 			}
 			return 0
 		}
-		var m message
+		var m protocol.Message
 		if json.Unmarshal(line, &m) != nil {
 			fmt.Fprintf(os.Stderr, "not a message: %q\n", line)
 			continue
@@ -143,32 +145,32 @@ func (c *child) write(line string) {
 
 func (c *child) result(id json.RawMessage, result string) {
 	if c.is(modern) {
-		result = completed(result)
+		result = protocol.Completed(result)
 	}
-	c.write(envelope(id, `"result":`+result))
+	c.write(protocol.Answer(id, result))
 }
 
-func (c *child) text(id json.RawMessage, text string) { c.result(id, TextResult(text)) }
+func (c *child) text(id json.RawMessage, text string) { c.result(id, protocol.TextResult(text)) }
 
 // handle handles a message. It returns false when the process ends.
-func (c *child) handle(m message) bool {
-	if (c.is(modern) || c.is("both") && m.Method == methodDiscover) && c.handleModern(m) {
+func (c *child) handle(m protocol.Message) bool {
+	if (c.is(modern) || c.is("both") && m.Method == protocol.MethodDiscover) && c.handleModern(m) {
 		return true
 	}
 	switch m.Method {
-	case methodInitialize:
+	case protocol.MethodInitialize:
 		c.initialize(m)
 	case "":
 		c.answered(m)
-	case notifyCancelled:
+	case protocol.NotifyCancelled:
 		c.mu.Lock()
-		c.cancelled = append(c.cancelled, string(member(m.Params, "requestId")))
+		c.cancelled = append(c.cancelled, string(protocol.Member(m.Params, "requestId")))
 		c.mu.Unlock()
-	case methodListTools:
-		c.result(m.ID, object("tools", definitions(c.tools())))
-	case methodCallTool:
+	case protocol.MethodListTools:
+		c.result(m.ID, protocol.Object("tools", definitions(c.tools())))
+	case protocol.MethodCallTool:
 		return c.call(m)
-	case methodPing:
+	case protocol.MethodPing:
 		c.result(m.ID, "{}")
 	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
 		c.hearInterest(m)
@@ -176,29 +178,29 @@ func (c *child) handle(m message) bool {
 		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`)
 	default:
 		if m.ID != nil {
-			c.write(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "unknown method", "")))
+			c.write(protocol.Refusal(m.ID, protocol.CodeMethodNotFound, "unknown method", ""))
 		}
 	}
 	return true
 }
 
-func (c *child) initialize(m message) {
+func (c *child) initialize(m protocol.Message) {
 	if c.is("refuse") {
-		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "not today", "")))
+		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "not today", ""))
 		return
 	}
 	if c.is("ask-early") {
 		c.write(`{"jsonrpc":"2.0","id":"early","method":"roots/list"}`)
 	}
-	version := member(m.Params, "protocolVersion")
+	version := protocol.Member(m.Params, "protocolVersion")
 	if forced := c.value("version="); forced != "" {
-		version = json.RawMessage(quote(forced))
+		version = json.RawMessage(protocol.Quote(forced))
 	}
-	c.result(m.ID, object(
+	c.result(m.ID, protocol.Object(
 		"protocolVersion", version,
 		"capabilities", c.capabilities(),
-		"serverInfo", json.RawMessage(serverInfo),
-		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it received
+		"serverInfo", json.RawMessage(protocol.ServerInfo),
+		"instructions", string(protocol.Member(m.Params, "capabilities")), // so that a test sees what it received
 	))
 }
 
@@ -206,18 +208,18 @@ func (c *child) capabilities() json.RawMessage {
 	if c.is("everything") {
 		return json.RawMessage(`{"tools":{"listChanged":true},"logging":{},"tasks":{"list":{},"cancel":{}}}`)
 	}
-	return json.RawMessage(capabilities)
+	return json.RawMessage(protocol.Capabilities)
 }
 
 // hearInterest records the subscriptions of a client of the legacy era. There is no resource "no:such".
-func (c *child) hearInterest(m message) {
+func (c *child) hearInterest(m protocol.Message) {
 	var params struct {
 		URI   string `json:"uri"`
 		Level string `json:"level"`
 	}
 	_ = json.Unmarshal(m.Params, &params) // missing members stay empty
 	if params.URI == "no:such" {
-		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "there is no such resource", "")))
+		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "there is no such resource", ""))
 		return
 	}
 	_, what, _ := strings.Cut(m.Method, "/")
@@ -231,11 +233,11 @@ func (c *child) hearInterest(m message) {
 func (c *child) ask(method, params string) <-chan json.RawMessage {
 	c.mu.Lock()
 	c.asked++
-	id := quote(fmt.Sprintf("q%d", c.asked))
+	id := protocol.Quote(fmt.Sprintf("q%d", c.asked))
 	answer := make(chan json.RawMessage, 1)
 	c.waiting[id] = answer
 	c.mu.Unlock()
-	question := `{"jsonrpc":"2.0","id":` + id + `,"method":` + quote(method)
+	question := `{"jsonrpc":"2.0","id":` + id + `,"method":` + protocol.Quote(method)
 	if params != "" {
 		question += `,"params":` + params
 	}
@@ -244,7 +246,7 @@ func (c *child) ask(method, params string) <-chan json.RawMessage {
 }
 
 // answered delivers the client's answer to the call that waits for it.
-func (c *child) answered(m message) {
+func (c *child) answered(m protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer := m.Result

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // exitBefore is the fault that happens before the tool has run.
@@ -50,11 +52,11 @@ var childFault = map[string]func(c *childCall) bool{
 		c.text(json.RawMessage(string(c.id)+".0"), "mine")
 	}),
 	"leak": stay(func(c *childCall) {
-		c.result(c.id, ErrorResult(LeakText))
+		c.result(c.id, protocol.ErrorResult(LeakText))
 	}),
 	"leak-environ": stay(func(c *childCall) {
 		c.babble()
-		c.result(c.id, ErrorResult("cannot log in: "+strings.Join(os.Environ(), ", ")+"; "+valuesOf(os.Environ())))
+		c.result(c.id, protocol.ErrorResult("cannot log in: "+strings.Join(os.Environ(), ", ")+"; "+valuesOf(os.Environ())))
 	}),
 	"leak-environ-and-exit": func(c *childCall) bool {
 		c.babble()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // modern is the argument that makes a [Child] one of the modern era.
@@ -11,7 +13,7 @@ const modern = "modern"
 
 // handleModern handles what only a server of the modern era does, or does differently. It reports whether it
 // has.
-func (c *child) handleModern(m message) bool {
+func (c *child) handleModern(m protocol.Message) bool {
 	var params struct {
 		Notifications json.RawMessage            `json:"notifications"`
 		RequestID     json.RawMessage            `json:"requestId"`
@@ -19,32 +21,32 @@ func (c *child) handleModern(m message) bool {
 	}
 	_ = json.Unmarshal(m.Params, &params) // missing members stay empty
 	switch {
-	case m.Method == notifyCancelled:
+	case m.Method == protocol.NotifyCancelled:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.listening = slices.DeleteFunc(c.listening, func(id json.RawMessage) bool { return bytes.Equal(id, params.RequestID) })
 		return false
 	case m.ID == nil:
 		return false
-	case m.Method == methodInitialize && c.value("version=") == "", m.Method == methodPing:
-		c.write(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "unknown method: this server speaks "+version20260728, "")))
-	case m.Method == methodInitialize:
+	case m.Method == protocol.MethodInitialize && c.value("version=") == "", m.Method == protocol.MethodPing:
+		c.write(protocol.Refusal(m.ID, protocol.CodeMethodNotFound, "unknown method: this server speaks "+protocol.Version20260728, ""))
+	case m.Method == protocol.MethodInitialize:
 		return false
-	case params.Meta[metaVersion] == nil || params.Meta[metaCapabilities] == nil:
-		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "_meta lacks the protocol version or the capabilities", "")))
-	case m.Method == methodDiscover:
-		c.result(m.ID, object(
-			"supportedVersions", []string{version20260728},
-			"capabilities", json.RawMessage(capabilities),
+	case params.Meta[protocol.MetaVersion] == nil || params.Meta[protocol.MetaCapabilities] == nil:
+		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "_meta lacks the protocol version or the capabilities", ""))
+	case m.Method == protocol.MethodDiscover:
+		c.result(m.ID, protocol.Object(
+			"supportedVersions", []string{protocol.Version20260728},
+			"capabilities", json.RawMessage(protocol.Capabilities),
 			"ttlMs", 0, "cacheScope", "private",
 		))
-	case m.Method == methodListTools:
-		c.result(m.ID, object("tools", definitions(c.tools()), "ttlMs", 0, "cacheScope", "private"))
-	case m.Method == methodListen:
+	case m.Method == protocol.MethodListTools:
+		c.result(m.ID, protocol.Object("tools", definitions(c.tools()), "ttlMs", 0, "cacheScope", "private"))
+	case m.Method == protocol.MethodListen:
 		c.mu.Lock()
 		c.listening = append(c.listening, m.ID)
 		c.mu.Unlock()
-		c.write(subscribed(notifyListening, m.ID, `,"notifications":`+string(params.Notifications)))
+		c.write(protocol.Subscribed(protocol.NotifyListening, m.ID, `,"notifications":`+string(params.Notifications)))
 	default:
 		return false
 	}
@@ -57,7 +59,7 @@ func (c *childCall) announce() {
 	listening := slices.Clone(c.listening)
 	c.mu.Unlock()
 	for _, id := range listening {
-		c.write(subscribed(notifyToolsChanged, id, ""))
+		c.write(protocol.Subscribed(protocol.NotifyToolsChanged, id, ""))
 	}
 	c.say("announced")
 }
@@ -70,9 +72,9 @@ func (c *childCall) unlisten() {
 	c.mu.Unlock()
 	for i, id := range listening {
 		if i == 0 {
-			c.write(envelope(id, `"result":{"resultType":"complete","_meta":{"`+metaSubscription+`":`+string(id)+`}}`))
+			c.write(protocol.Envelope(id, `"result":{"resultType":"complete","_meta":{"`+protocol.MetaSubscription+`":`+string(id)+`}}`))
 			continue
 		}
-		c.write(`{"jsonrpc":"2.0","method":"` + notifyCancelled + `","params":{"requestId":` + string(id) + `}}`)
+		c.write(`{"jsonrpc":"2.0","method":"` + protocol.NotifyCancelled + `","params":{"requestId":` + string(id) + `}}`)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // A childCall is a call of a tool of a [Child].
@@ -16,7 +18,7 @@ type childCall struct {
 
 	id     json.RawMessage
 	raw    json.RawMessage // the params as they came
-	params callParams
+	params protocol.CallParams
 	args   struct {
 		N         int    `json:"n"`
 		Text      string `json:"text"`
@@ -32,10 +34,10 @@ var childTool = map[string]func(c *childCall){
 	OrderGet: (*childCall).getOrder,
 	Ask: func(c *childCall) {
 		if c.is(modern) {
-			c.write(envelope(c.id, `"result":`+c.params.asks()))
+			c.write(protocol.Answer(c.id, c.params.Asks()))
 			return
 		}
-		answer := c.ask(methodElicit, question)
+		answer := c.ask(protocol.MethodElicit, protocol.Question)
 		go func() { c.text(c.id, string(<-answer)) }()
 	},
 	Progress: func(c *childCall) { go c.report() },
@@ -45,7 +47,7 @@ var childTool = map[string]func(c *childCall){
 			c.announce()
 			return
 		}
-		c.write(`{"jsonrpc":"2.0","method":"` + notifyToolsChanged + `"}`)
+		c.write(`{"jsonrpc":"2.0","method":"` + protocol.NotifyToolsChanged + `"}`)
 		c.say("announced")
 	},
 	"cancelled": (*childCall).showCancelled, // the ids of the calls that were cancelled
@@ -61,7 +63,7 @@ var childTool = map[string]func(c *childCall){
 		if level == "" {
 			level = "info"
 		}
-		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":` + object("level", level, "data", "hello") + `}`)
+		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":` + protocol.Object("level", level, "data", "hello") + `}`)
 		c.say("logged")
 	},
 	"told": func(c *childCall) { // what its clients have subscribed to, in order
@@ -71,11 +73,11 @@ var childTool = map[string]func(c *childCall){
 		c.say(text)
 	},
 	"update": func(c *childCall) { // text is the URI of a resource that has changed
-		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + object("uri", c.args.Text) + `}`)
+		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + protocol.Object("uri", c.args.Text) + `}`)
 		c.say("updated")
 	},
 	"answer": func(c *childCall) { // text is the id of another call, which it answers with n bytes, id last, before its own
-		c.write(`{"result":` + TextResult("for "+c.args.Text+strings.Repeat(".", c.args.N)) + `,"jsonrpc":"2.0","id":` + c.args.Text + `}`)
+		c.write(`{"result":` + protocol.TextResult("for "+c.args.Text+strings.Repeat(".", c.args.N)) + `,"jsonrpc":"2.0","id":` + c.args.Text + `}`)
 		c.say("mine")
 	},
 	"hold": func(c *childCall) { // returns text once its Program is released
@@ -123,7 +125,7 @@ func (c *child) tools() []Tool {
 }
 
 // call runs the called tool. It returns false when the process ends.
-func (c *child) call(m message) bool {
+func (c *child) call(m protocol.Message) bool {
 	call := &childCall{child: c, id: m.ID, raw: m.Params}
 	_ = json.Unmarshal(m.Params, &call.params)            // missing members stay empty
 	_ = json.Unmarshal(call.params.Arguments, &call.args) // missing members stay empty
@@ -131,12 +133,12 @@ func (c *child) call(m message) bool {
 	c.note(callsFile, name)
 	if fault := c.scripted(name); fault != "" {
 		if members, ok := strings.CutPrefix(fault, refusing); ok {
-			c.write(envelope(m.ID, members))
+			c.write(protocol.Envelope(m.ID, members))
 			return true
 		}
 		if members, ok := strings.CutPrefix(fault, replying); ok {
 			call.run()
-			c.write(envelope(m.ID, members))
+			c.write(protocol.Envelope(m.ID, members))
 			return true
 		}
 		if fault != exitBefore {
@@ -157,7 +159,7 @@ func (c *child) call(m message) bool {
 	}
 	tool := find(builtinTools(), name)
 	if tool == nil {
-		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "Unknown tool: "+name, "")))
+		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "Unknown tool: "+name, ""))
 		return true
 	}
 	call.run()
@@ -178,17 +180,17 @@ func (c *childCall) run() {
 func (c *childCall) getOrder() {
 	times := strings.Count(c.noted(ordersFile), c.args.Reference+"\n")
 	if times == 0 {
-		c.result(c.id, ErrorResult("order "+c.args.Reference+" not found"))
+		c.result(c.id, protocol.ErrorResult("order "+c.args.Reference+" not found"))
 		return
 	}
-	c.result(c.id, textAndStructure(object("reference", c.args.Reference, "status", "created", "times", times)))
+	c.result(c.id, protocol.StructuredResult(protocol.Object("reference", c.args.Reference, "status", "created", "times", times)))
 }
 
 // progressed reports progress, if the client has asked for it.
 func (c *childCall) progressed(members ...any) {
 	if token := c.params.Meta.ProgressToken; token != nil {
 		members = append([]any{"progressToken", token}, members...)
-		c.write(`{"jsonrpc":"2.0","method":"` + notifyProgress + `","params":` + object(members...) + `}`)
+		c.write(`{"jsonrpc":"2.0","method":"` + protocol.NotifyProgress + `","params":` + protocol.Object(members...) + `}`)
 	}
 }
 

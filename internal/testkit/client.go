@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // Limits on what a client reads.
@@ -154,9 +156,9 @@ func (c *Client) Clone(tb testing.TB) *Client {
 // initialize's. In the modern era it calls server/discover.
 func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
 	if c.Era == Modern {
-		return c.Request(ctx, methodDiscover, `{}`)
+		return c.Request(ctx, protocol.MethodDiscover, `{}`)
 	}
-	answer, err := c.Request(ctx, methodInitialize, `{"protocolVersion":`+quote(c.version())+`,"capabilities":`+
+	answer, err := c.Request(ctx, protocol.MethodInitialize, `{"protocolVersion":`+protocol.Quote(c.version())+`,"capabilities":`+
 		c.capabilities()+`,"clientInfo":`+clientInfo+`}`)
 	if err != nil {
 		return answer, err
@@ -164,32 +166,32 @@ func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
 	if answer.Message == nil || answer.Message.Result == nil {
 		return answer, fmt.Errorf("testkit: initialize: HTTP %d: %.200q: %w", answer.Status, answer.Body, errNoMessage)
 	}
-	c.Session = answer.Header.Get(headerSession)
-	_, err = c.Notify(ctx, notifyInitialized, "")
+	c.Session = answer.Header.Get(protocol.HeaderSession)
+	_, err = c.Notify(ctx, protocol.NotifyInitialized, "")
 	return answer, err
 }
 
 // ListTools calls tools/list.
 func (c *Client) ListTools(ctx context.Context) (*Answer, error) {
-	return c.Request(ctx, methodListTools, `{}`)
+	return c.Request(ctx, protocol.MethodListTools, `{}`)
 }
 
 // Call calls a tool with arguments, which are JSON; empty means none.
 func (c *Client) Call(ctx context.Context, tool, arguments string) (*Answer, error) {
-	return c.Request(ctx, methodCallTool, callToolParams(tool, arguments))
+	return c.Request(ctx, protocol.MethodCallTool, callToolParams(tool, arguments))
 }
 
 // OpenCall calls a tool and returns the answer's events one by one, including those that a server sends
 // before it answers.
 func (c *Client) OpenCall(ctx context.Context, tool, arguments string) (*Stream, error) {
-	return c.Open(ctx, methodCallTool, callToolParams(tool, arguments))
+	return c.Open(ctx, protocol.MethodCallTool, callToolParams(tool, arguments))
 }
 
 func callToolParams(tool, arguments string) string {
 	if arguments == "" {
-		return object("name", tool)
+		return protocol.Object("name", tool)
 	}
-	return `{"name":` + quote(tool) + `,"arguments":` + arguments + `}`
+	return `{"name":` + protocol.Quote(tool) + `,"arguments":` + arguments + `}`
 }
 
 // Request sends a request with a new id; params is a JSON object, or empty. In the modern era `_meta` and the
@@ -218,14 +220,14 @@ func (c *Client) Notify(ctx context.Context, method, params string) (*Answer, er
 
 // Respond answers a request of the server; id and result are JSON.
 func (c *Client) Respond(ctx context.Context, id json.RawMessage, result string) (*Answer, error) {
-	return c.Post(ctx, []byte(envelope(id, `"result":`+result)), nil)
+	return c.Post(ctx, []byte(protocol.Answer(id, result)), nil)
 }
 
 // Listen opens the GET stream of the legacy era; lastEventID may be empty.
 func (c *Client) Listen(ctx context.Context, lastEventID string) (*Stream, error) {
-	header := http.Header{"Accept": {typeSSE}}
+	header := http.Header{"Accept": {protocol.TypeSSE}}
 	if lastEventID != "" {
-		header.Set(headerLastEventID, lastEventID)
+		header.Set(protocol.HeaderLastEventID, lastEventID)
 	}
 	return c.stream(ctx, http.MethodGet, nil, header)
 }
@@ -285,15 +287,15 @@ func (c *Client) do(ctx context.Context, method string, body io.Reader, header h
 	if err != nil {
 		return nil, fmt.Errorf("testkit: %w", err)
 	}
-	req.Header.Set("Accept", typeJSON+", "+typeSSE)
+	req.Header.Set("Accept", protocol.TypeJSON+", "+protocol.TypeSSE)
 	if method == http.MethodPost {
-		req.Header.Set("Content-Type", typeJSON)
+		req.Header.Set("Content-Type", protocol.TypeJSON)
 	}
 	if c.Era == Modern || c.Session != "" {
-		req.Header.Set(headerVersion, c.version())
+		req.Header.Set(protocol.HeaderVersion, c.version())
 	}
 	if c.Session != "" {
-		req.Header.Set(headerSession, c.Session)
+		req.Header.Set(protocol.HeaderSession, c.Session)
 	}
 	maps.Copy(req.Header, c.Header)
 	for name, values := range header {
@@ -336,10 +338,10 @@ func (c *Client) Message(id, method, params string) ([]byte, http.Header) {
 func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 	header := make(http.Header)
 	if c.Era == Modern {
-		header.Set(headerMethod, method)
+		header.Set(protocol.HeaderMethod, method)
 		var name string
-		if json.Unmarshal(member([]byte(params), "name"), &name) == nil && name != "" {
-			header.Set(headerName, name)
+		if json.Unmarshal(protocol.Member([]byte(params), "name"), &name) == nil && name != "" {
+			header.Set(protocol.HeaderName, name)
 		}
 		if id != "" {
 			params = c.withMeta(params)
@@ -349,7 +351,7 @@ func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 	if id != "" {
 		msg += `"id":` + id + `,`
 	}
-	msg += `"method":` + quote(method)
+	msg += `"method":` + protocol.Quote(method)
 	if params != "" {
 		msg += `,"params":` + params
 	}
@@ -359,11 +361,11 @@ func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 // withMeta adds the members that every request of the modern era has, unless the params already have a
 // `_meta`.
 func (c *Client) withMeta(params string) string {
-	if string(member([]byte(params), "_meta")) != "null" {
+	if string(protocol.Member([]byte(params), "_meta")) != "null" {
 		return params
 	}
-	meta := `"_meta":{"` + metaVersion + `":` + quote(c.version()) + `,"` + metaClientInfo + `":` + clientInfo +
-		`,"` + metaCapabilities + `":` + c.capabilities() + `}`
+	meta := `"_meta":{"` + protocol.MetaVersion + `":` + protocol.Quote(c.version()) + `,"` + protocol.MetaClientInfo + `":` + clientInfo +
+		`,"` + protocol.MetaCapabilities + `":` + c.capabilities() + `}`
 	if params == "" || params == "{}" {
 		return "{" + meta + "}"
 	}
@@ -375,7 +377,7 @@ func (a *Answer) parse() {
 	if a.Size > int64(len(a.Body)) {
 		return
 	}
-	if mediaType(a.Header) != typeSSE {
+	if mediaType(a.Header) != protocol.TypeSSE {
 		a.Message = parseMessage(a.Body)
 		return
 	}

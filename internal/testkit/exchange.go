@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // An exchange is one message and its answer.
@@ -17,21 +19,21 @@ type exchange struct {
 	era     Era
 	session *session // of the legacy era; nil before initialize and in the modern
 
-	msg    message
+	msg    protocol.Message
 	id     json.RawMessage // the message's id, as spelled by the client; nil for a notification
 	params json.RawMessage
-	call   callParams // of tools/call
-	tool   *Tool      // the called tool; nil if there is none
+	call   protocol.CallParams // of tools/call
+	tool   *Tool               // the called tool; nil if there is none
 
 	answered bool // an answer has been started
 }
 
-func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg message) *exchange {
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protocol.Message) *exchange {
 	e := &exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
-	if r.Header.Get(headerVersion) >= version20260728 {
+	if r.Header.Get(protocol.HeaderVersion) >= protocol.Version20260728 {
 		e.era = Modern
 	}
-	if msg.Method == methodCallTool {
+	if msg.Method == protocol.MethodCallTool {
 		_ = json.Unmarshal(msg.Params, &e.call) // missing members stay empty
 		s.read(func() { e.tool = find(s.tools, e.call.Name) })
 	}
@@ -63,27 +65,27 @@ func (e *exchange) execute() {
 // behave answers as the protocol requires.
 func (e *exchange) behave() {
 	switch e.msg.Method {
-	case methodInitialize:
+	case protocol.MethodInitialize:
 		e.initialize()
-	case methodDiscover:
+	case protocol.MethodDiscover:
 		e.discover()
-	case methodListTools:
-		e.answer(e.result(object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
-	case methodCallTool:
+	case protocol.MethodListTools:
+		e.answer(e.result(protocol.Object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
+	case protocol.MethodCallTool:
 		e.callTool()
-	case methodListen:
+	case protocol.MethodListen:
 		if e.era == Modern {
 			e.server.serveListen(e)
 			return
 		}
 		e.unknown()
-	case methodPing:
+	case protocol.MethodPing:
 		if e.era == Legacy {
 			e.answer("{}")
 			return
 		}
 		e.unknown()
-	case notifyCancelled:
+	case protocol.NotifyCancelled:
 		e.cancelled()
 		e.w.WriteHeader(http.StatusAccepted)
 	default:
@@ -120,7 +122,7 @@ func (e *exchange) unknown() {
 	if e.era == Modern {
 		status = http.StatusNotFound
 	}
-	e.refuse(status, codeMethodNotFound, "Method not found: "+e.msg.Method, "")
+	e.refuse(status, protocol.CodeMethodNotFound, "Method not found: "+e.msg.Method, "")
 }
 
 func (e *exchange) initialize() {
@@ -133,40 +135,35 @@ func (e *exchange) initialize() {
 	}
 	_ = json.Unmarshal(e.params, &params) // an unreadable version counts as unknown
 	switch params.ProtocolVersion {
-	case version20250326, version20250618, version20251125:
+	case protocol.Version20250326, protocol.Version20250618, protocol.Version20251125:
 	default:
-		params.ProtocolVersion = version20251125
+		params.ProtocolVersion = protocol.Version20251125
 	}
 	if id := e.server.newSession(); id != unsessioned {
-		e.w.Header().Set(headerSession, id)
+		e.w.Header().Set(protocol.HeaderSession, id)
 	}
-	e.answer(object(
+	e.answer(protocol.Object(
 		"protocolVersion", params.ProtocolVersion,
-		"capabilities", json.RawMessage(capabilities),
-		"serverInfo", json.RawMessage(serverInfo),
+		"capabilities", json.RawMessage(protocol.Capabilities),
+		"serverInfo", json.RawMessage(protocol.ServerInfo),
 		"instructions", instructions,
 	))
 }
+
+const instructions = "A server that fails on request."
 
 func (e *exchange) discover() {
 	if e.era == Legacy {
 		e.unknown()
 		return
 	}
-	e.answer(e.result(object(
-		"supportedVersions", []string{version20260728},
-		"capabilities", json.RawMessage(capabilities),
+	e.answer(e.result(protocol.Object(
+		"supportedVersions", []string{protocol.Version20260728},
+		"capabilities", json.RawMessage(protocol.Capabilities),
 		"instructions", instructions,
 		"ttlMs", 0, "cacheScope", "private",
 	)))
 }
-
-// The server's description of itself.
-const (
-	capabilities = `{"tools":{"listChanged":true}}`
-	serverInfo   = `{"name":"testkit","version":"1.0.0"}`
-	instructions = "A server that fails on request."
-)
 
 // result adds the members that the modern era requires to a result, which is a JSON object, and keeps its own
 // `_meta`.
@@ -174,29 +171,17 @@ func (e *exchange) result(result string) string {
 	if e.era == Legacy {
 		return result
 	}
-	return completed(result)
-}
-
-// completed returns a result as one of the modern era.
-func completed(result string) string {
-	members := `{"resultType":"complete"`
-	if !strings.Contains(result, `"_meta"`) {
-		members += `,"_meta":{"` + metaServerInfo + `":` + serverInfo + `}`
-	}
-	if result == "{}" {
-		return members + "}"
-	}
-	return members + "," + strings.TrimPrefix(result, "{")
+	return protocol.Completed(result)
 }
 
 // answer sends a result in the server's form.
 func (e *exchange) answer(result string) {
-	e.send(e.server.form, envelope(e.id, `"result":`+result))
+	e.send(e.server.form, protocol.Answer(e.id, result))
 }
 
 // refuse sends a JSON-RPC error as JSON; data is JSON, or empty.
 func (e *exchange) refuse(status, code int, text, data string) {
-	e.reply(status, typeJSON, envelope(e.id, `"error":`+rpcError(code, text, data)))
+	e.reply(status, protocol.TypeJSON, protocol.Refusal(e.id, code, text, data))
 }
 
 // send sends a complete message in a form.
@@ -206,7 +191,7 @@ func (e *exchange) send(form Form, msg string) {
 		newEvents(e.w).send("", msg)
 		return
 	}
-	e.reply(http.StatusOK, typeJSON, msg)
+	e.reply(http.StatusOK, protocol.TypeJSON, msg)
 }
 
 // reply sends an HTTP answer with Content-Length.
@@ -218,48 +203,6 @@ func (e *exchange) reply(status int, contentType, body string) {
 	e.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	e.w.WriteHeader(status)
 	_, _ = io.WriteString(e.w, body) // the client may have gone, which is fine
-}
-
-// envelope returns a JSON-RPC message with an id, if there is one, and one more member.
-func envelope(id json.RawMessage, member string) string {
-	if id == nil {
-		return `{"jsonrpc":"2.0",` + member + `}`
-	}
-	return `{"jsonrpc":"2.0","id":` + string(id) + `,` + member + `}`
-}
-
-func rpcError(code int, text, data string) string {
-	if data == "" {
-		return object("code", code, "message", text)
-	}
-	return object("code", code, "message", text, "data", json.RawMessage(data))
-}
-
-// object returns a JSON object from alternating names and values, in this order.
-func object(members ...any) string {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i := 0; i+1 < len(members); i += 2 {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(quote(members[i]))
-		b.WriteByte(':')
-		b.WriteString(quote(members[i+1]))
-	}
-	b.WriteByte('}')
-	return b.String()
-}
-
-// quote returns v as JSON. Values come from this package and its tests: strings, numbers, raw JSON.
-func quote(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "null"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // events writes an event stream.
@@ -276,7 +219,7 @@ func (ev *events) begin() {
 		return
 	}
 	ev.begun = true
-	ev.w.Header().Set("Content-Type", typeSSE)
+	ev.w.Header().Set("Content-Type", protocol.TypeSSE)
 	ev.w.Header().Set("Cache-Control", "no-cache, no-transform")
 	ev.w.WriteHeader(http.StatusOK)
 	ev.flush()
@@ -285,19 +228,10 @@ func (ev *events) begin() {
 // send sends one message as an event, with an id unless it is empty.
 func (ev *events) send(id, msg string) {
 	ev.begin()
-	_, _ = io.WriteString(ev.w, event(id, msg)) // the client may have gone, which is fine
+	_, _ = io.WriteString(ev.w, protocol.Event(id, msg)) // the client may have gone, which is fine
 	ev.flush()
 }
 
 func (ev *events) flush() {
 	_ = http.NewResponseController(ev.w).Flush() // fails only if the client has gone
-}
-
-// event returns a message as an event, with an id unless it is empty.
-func event(id, msg string) string {
-	data := "data: " + strings.ReplaceAll(msg, "\n", "\ndata: ") + "\n\n"
-	if id != "" {
-		return "event: message\nid: " + id + "\n" + data
-	}
-	return "event: message\n" + data
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // A Fault is what goes wrong with one message. The zero Fault means that the server behaves.
@@ -83,14 +85,14 @@ func Result(name, result string) Fault {
 // instance, or `"error":{"code":7},"x-invented":1`.
 func Reply(name, member string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) {
-		e.send(e.server.form, envelope(e.id, member))
+		e.send(e.server.form, protocol.Envelope(e.id, member))
 	}}
 }
 
 // RPCError answers HTTP 200 with a JSON-RPC error; data is JSON, or empty.
 func RPCError(name string, code int, text, data string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) {
-		e.send(e.server.form, envelope(e.id, `"error":`+rpcError(code, text, data)))
+		e.send(e.server.form, protocol.Refusal(e.id, code, text, data))
 	}}
 }
 
@@ -107,7 +109,7 @@ func LeakyToolError() Fault { return ToolError("tool error with a stack trace", 
 
 // ToolError answers with a tool result with isError and a text.
 func ToolError(name, text string) Fault {
-	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(e.result(ErrorResult(text))) }}
+	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(e.result(protocol.ErrorResult(text))) }}
 }
 
 // The content of a [RichToolError] besides its text.

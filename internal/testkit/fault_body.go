@@ -4,13 +4,15 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // TruncatedJSON answers 200 with a truncated JSON text, whose Content-Length is right.
 func TruncatedJSON() Fault {
 	return Fault{Name: "truncated JSON with 200", Runs: true, happen: func(e *exchange) {
-		msg := envelope(e.id, `"result":`+e.plainResult())
-		e.reply(http.StatusOK, typeJSON, msg[:len(msg)/2])
+		msg := protocol.Answer(e.id, e.plainResult())
+		e.reply(http.StatusOK, protocol.TypeJSON, msg[:len(msg)/2])
 	}}
 }
 
@@ -23,7 +25,7 @@ func HTMLWith200() Fault {
 
 // Empty200 answers 200 with application/json and an empty body.
 func Empty200() Fault {
-	return Fault{Name: "empty 200", Runs: true, happen: func(e *exchange) { e.reply(http.StatusOK, typeJSON, "") }}
+	return Fault{Name: "empty 200", Runs: true, happen: func(e *exchange) { e.reply(http.StatusOK, protocol.TypeJSON, "") }}
 }
 
 // wrongID is an id that no client of these tests sends.
@@ -32,7 +34,7 @@ const wrongID = `"testkit-wrong-id"`
 // WrongID answers a request that was not made, in either form.
 func WrongID(form Form) Fault {
 	return Fault{Name: "wrong id, " + form.String(), Runs: true, happen: func(e *exchange) {
-		e.send(form, envelope([]byte(wrongID), `"result":`+e.plainResult()))
+		e.send(form, protocol.Answer([]byte(wrongID), e.plainResult()))
 	}}
 }
 
@@ -40,10 +42,10 @@ func WrongID(form Form) Fault {
 // answer's text is "again".
 func DuplicateAnswer(form Form) Fault {
 	return Fault{Name: "duplicate answer, " + form.String(), Runs: true, happen: func(e *exchange) {
-		first := envelope(e.id, `"result":`+e.plainResult())
-		second := envelope(e.id, `"result":`+e.result(TextResult("again")))
+		first := protocol.Answer(e.id, e.plainResult())
+		second := protocol.Answer(e.id, e.result(protocol.TextResult("again")))
 		if form == JSON {
-			e.reply(http.StatusOK, typeJSON, first+second)
+			e.reply(http.StatusOK, protocol.TypeJSON, first+second)
 			return
 		}
 		e.answered = true
@@ -86,9 +88,9 @@ func Large(form Form, size int64, ending Ending) Fault {
 	const block = 64 << 10
 	return Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, happen: func(e *exchange) {
 		head, tail := splitLarge(e, ending)
-		contentType := typeJSON
+		contentType := protocol.TypeJSON
 		if form == SSE {
-			contentType = typeSSE
+			contentType = protocol.TypeSSE
 			head, tail = "event: message\ndata: "+head, tail+"\n\n"
 		}
 		e.w.Header().Set("Content-Type", contentType)

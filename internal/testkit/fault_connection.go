@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // handover is how long the server waits between the last byte and a reset. A reset discards what the kernel
@@ -21,7 +23,7 @@ func ResetBeforeAnswer() Fault {
 // ResetInBody resets the connection in the middle of the answer's body.
 func ResetInBody() Fault {
 	return Fault{Name: "reset in the body", Runs: true, happen: func(e *exchange) {
-		answer := rawAnswer(envelope(e.id, `"result":`+e.plainResult()))
+		answer := rawAnswer(protocol.Answer(e.id, e.plainResult()))
 		const missing = 10
 		e.reset(answer[:len(answer)-missing])
 	}}
@@ -30,14 +32,14 @@ func ResetInBody() Fault {
 // ResetAfterAnswer resets the connection after a complete answer.
 func ResetAfterAnswer() Fault {
 	return Fault{Name: "reset after the answer", Runs: true, happen: func(e *exchange) {
-		e.reset(rawAnswer(envelope(e.id, `"result":`+e.plainResult())))
+		e.reset(rawAnswer(protocol.Answer(e.id, e.plainResult())))
 	}}
 }
 
 // CloseAfterHeaders announces an answer and closes the connection before its body.
 func CloseAfterHeaders() Fault {
 	return Fault{Name: "close after the headers", Runs: true, happen: func(e *exchange) {
-		headers, _, _ := strings.Cut(rawAnswer(envelope(e.id, `"result":`+e.plainResult())), "\r\n\r\n")
+		headers, _, _ := strings.Cut(rawAnswer(protocol.Answer(e.id, e.plainResult())), "\r\n\r\n")
 		e.cut(headers + "\r\n\r\n")
 	}}
 }
@@ -50,11 +52,11 @@ func Hang() Fault {
 // Drip answers one byte at a time, with gaps, and never finishes.
 func Drip(form Form, gap time.Duration) Fault {
 	return Fault{Name: "slow drip, " + form.String(), Runs: true, happen: func(e *exchange) {
-		opening := envelope(e.id, `"result":{"content":[{"type":"text","text":"`)
+		opening := protocol.Envelope(e.id, `"result":{"content":[{"type":"text","text":"`)
 		opening = opening[:len(opening)-1] // the envelope's closing brace, which is never sent
-		e.w.Header().Set("Content-Type", typeJSON)
+		e.w.Header().Set("Content-Type", protocol.TypeJSON)
 		if form == SSE {
-			e.w.Header().Set("Content-Type", typeSSE)
+			e.w.Header().Set("Content-Type", protocol.TypeSSE)
 			opening = "event: message\ndata: " + opening
 		}
 		for i := 0; ; i++ {
@@ -74,7 +76,7 @@ func Drip(form Form, gap time.Duration) Fault {
 // CutEvent closes the connection inside an event.
 func CutEvent() Fault {
 	return Fault{Name: "SSE cut inside an event", Runs: true, happen: func(e *exchange) {
-		msg := event("", envelope(e.id, `"result":`+e.plainResult()))
+		msg := protocol.Event("", protocol.Answer(e.id, e.plainResult()))
 		e.cut(rawStream(msg[:len(msg)/2]))
 	}}
 }
@@ -90,13 +92,13 @@ func EndWithoutAnswer() Fault {
 
 // rawAnswer returns a whole HTTP answer.
 func rawAnswer(body string) string {
-	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", typeJSON, len(body), body)
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", protocol.TypeJSON, len(body), body)
 }
 
 // rawStream returns the beginning of an event stream: headers and one chunk, but not the last chunk.
 func rawStream(data string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n",
-		typeSSE, len(data), data)
+		protocol.TypeSSE, len(data), data)
 }
 
 // cut writes bytes below net/http and closes the connection cleanly.

@@ -3,6 +3,8 @@ package testkit
 import (
 	"net/http"
 	"strconv"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // A Body is the body of an HTTP status.
@@ -48,7 +50,7 @@ func Status(code int, body Body) Fault {
 		case HTML:
 			e.reply(code, "text/html; charset=utf-8", htmlPage(strconv.Itoa(code)+" "+text))
 		case Problem:
-			e.reply(code, typeJSON, object("error", text, "upstream", secretAddr))
+			e.reply(code, protocol.TypeJSON, protocol.Object("error", text, "upstream", secretAddr))
 		case RPC:
 			const serverError = -32000
 			e.refuse(code, serverError, text, "")

@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // maxRequest limits what the server reads of a request, so that a mistake in a test cannot exhaust the
@@ -17,27 +19,6 @@ const maxRequest = 64 << 20
 
 // errCancelled ends a call whose client has sent notifications/cancelled.
 var errCancelled = errors.New("cancelled by the client")
-
-// message is the part of a JSON-RPC message that the server reads.
-type message struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-	Result  json.RawMessage `json:"result"`
-	Error   json.RawMessage `json:"error"`
-}
-
-// callParams is the part of the params of tools/call that the server reads.
-type callParams struct {
-	Name           string          `json:"name"`
-	Arguments      json.RawMessage `json:"arguments"`
-	InputResponses json.RawMessage `json:"inputResponses"`
-	RequestState   string          `json:"requestState"`
-	Meta           struct {
-		ProgressToken json.RawMessage `json:"progressToken"`
-	} `json:"_meta"`
-}
 
 // serve answers every HTTP request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +30,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: cannot read the body", http.StatusBadRequest)
 		return
 	}
-	var msg message
+	var msg protocol.Message
 	malformed := json.Unmarshal(body, &msg) != nil
 	e := s.newExchange(w, r, msg)
 	s.update(func() {
@@ -83,17 +64,17 @@ func allowed(era Era) string {
 func (e *exchange) post(malformed bool) {
 	media, _, _ := mime.ParseMediaType(e.r.Header.Get("Content-Type"))
 	switch {
-	case media != typeJSON:
+	case media != protocol.TypeJSON:
 		http.Error(e.w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return
-	case !accepts(e.r, typeJSON) || !accepts(e.r, typeSSE):
+	case !accepts(e.r, protocol.TypeJSON) || !accepts(e.r, protocol.TypeSSE):
 		http.Error(e.w, "Accept must contain application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	case malformed:
-		e.refuse(http.StatusBadRequest, codeParse, "Parse error", "")
+		e.refuse(http.StatusBadRequest, protocol.CodeParse, "Parse error", "")
 		return
 	case e.msg.JSONRPC != "2.0":
-		e.refuse(http.StatusBadRequest, codeInvalidRequest, "Invalid Request", "")
+		e.refuse(http.StatusBadRequest, protocol.CodeInvalidRequest, "Invalid Request", "")
 		return
 	case !e.admit():
 		return
@@ -129,13 +110,13 @@ func (e *exchange) admit() bool {
 	if e.era == Modern {
 		return e.admitNew()
 	}
-	switch version := e.r.Header.Get(headerVersion); version {
-	case "", version20250326, version20250618, version20251125:
+	switch version := e.r.Header.Get(protocol.HeaderVersion); version {
+	case "", protocol.Version20250326, protocol.Version20250618, protocol.Version20251125:
 	default:
 		e.refuseVersion()
 		return false
 	}
-	if e.msg.Method == methodInitialize || e.msg.Method == methodDiscover {
+	if e.msg.Method == protocol.MethodInitialize || e.msg.Method == protocol.MethodDiscover {
 		return true
 	}
 	sess, status := e.server.known(e.r)
@@ -156,16 +137,16 @@ func (e *exchange) admitNew() bool {
 	switch {
 	case e.msg.ID == nil:
 		return true // notifications carry no `_meta`
-	case e.r.Header.Get(headerMethod) != e.msg.Method:
-		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Method does not match the body", "")
-	case e.msg.Method == methodCallTool && e.r.Header.Get(headerName) != e.call.Name:
-		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Name does not match the body", "")
-	case json.Unmarshal(e.msg.Params, &params) != nil, params.Meta[metaCapabilities] == nil,
-		json.Unmarshal(params.Meta[metaVersion], &version) != nil:
-		e.refuse(http.StatusBadRequest, codeInvalidParams, "_meta lacks the protocol version or the capabilities", "")
-	case version != e.r.Header.Get(headerVersion):
-		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Protocol-Version does not match _meta", "")
-	case version != version20260728:
+	case e.r.Header.Get(protocol.HeaderMethod) != e.msg.Method:
+		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Method does not match the body", "")
+	case e.msg.Method == protocol.MethodCallTool && e.r.Header.Get(protocol.HeaderName) != e.call.Name:
+		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Name does not match the body", "")
+	case json.Unmarshal(e.msg.Params, &params) != nil, params.Meta[protocol.MetaCapabilities] == nil,
+		json.Unmarshal(params.Meta[protocol.MetaVersion], &version) != nil:
+		e.refuse(http.StatusBadRequest, protocol.CodeInvalidParams, "_meta lacks the protocol version or the capabilities", "")
+	case version != e.r.Header.Get(protocol.HeaderVersion):
+		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Protocol-Version does not match _meta", "")
+	case version != protocol.Version20260728:
 		e.refuseVersion()
 	default:
 		return true
@@ -174,12 +155,12 @@ func (e *exchange) admitNew() bool {
 }
 
 func (e *exchange) refuseVersion() {
-	supported := []string{version20251125, version20250618, version20250326}
+	supported := []string{protocol.Version20251125, protocol.Version20250618, protocol.Version20250326}
 	if !e.server.speaks(Legacy) {
-		supported = []string{version20260728}
+		supported = []string{protocol.Version20260728}
 	}
-	data := object("supported", supported, "requested", e.r.Header.Get(headerVersion))
-	e.refuse(http.StatusBadRequest, codeUnsupportedVersion, "Unsupported protocol version", data)
+	data := protocol.Object("supported", supported, "requested", e.r.Header.Get(protocol.HeaderVersion))
+	e.refuse(http.StatusBadRequest, protocol.CodeUnsupportedVersion, "Unsupported protocol version", data)
 }
 
 // respond answers a notification or a response as the protocol requires: 202 and nothing more.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // What the server writes as an event is what the client reads, and no input makes the client hang or fail otherwise than
@@ -23,7 +25,7 @@ func FuzzEvents(f *testing.F) {
 		if strings.Contains(text, "\r") {
 			return // JSON without line breaks has none
 		}
-		scanner := newEventScanner(strings.NewReader(event("7", text)))
+		scanner := newEventScanner(strings.NewReader(protocol.Event("7", text)))
 		got, err := scanner.next()
 		if want := (Event{ID: "7", Name: "message", Data: text}); err != nil || got != want {
 			t.Fatalf("%+v, %v, want %+v", got, err, want)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [ChildVariable].
@@ -47,11 +49,11 @@ func ModernProgram(command []string) int {
 
 // refuseLegacy returns the answer to a message that servers of the modern era do not know; nil: they know it.
 func refuseLegacy(body []byte) []byte {
-	var m message
-	if json.Unmarshal(body, &m) != nil || m.Method != methodInitialize {
+	var m protocol.Message
+	if json.Unmarshal(body, &m) != nil || m.Method != protocol.MethodInitialize {
 		return nil
 	}
-	return []byte(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "Method not found", "")))
+	return []byte(protocol.Refusal(m.ID, protocol.CodeMethodNotFound, "Method not found", ""))
 }
 
 // ModernOnly returns a handler that turns a server of both eras over HTTP into one of the modern era only: it
@@ -63,16 +65,16 @@ func ModernOnly(both http.Handler) http.Handler {
 			w.Header().Set("Allow", http.MethodPost)
 			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 			return
-		case r.Header.Get(headerVersion) == version20260728:
+		case r.Header.Get(protocol.HeaderVersion) == protocol.Version20260728:
 			both.ServeHTTP(w, r)
 			return
 		}
-		var m message
+		var m protocol.Message
 		_ = json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(&m) // without an id it is answered, too
-		data := object("supported", []string{version20260728}, "requested", r.Header.Get(headerVersion))
-		w.Header().Set("Content-Type", typeJSON)
+		data := protocol.Object("supported", []string{protocol.Version20260728}, "requested", r.Header.Get(protocol.HeaderVersion))
+		w.Header().Set("Content-Type", protocol.TypeJSON)
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, envelope(m.ID, `"error":`+rpcError(codeUnsupportedVersion, "Unsupported protocol version", data)))
+		_, _ = io.WriteString(w, protocol.Refusal(m.ID, protocol.CodeUnsupportedVersion, "Unsupported protocol version", data))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // within bounds every wait of these tests; none comes near it unless something is wrong.
@@ -388,7 +389,7 @@ func TestToolsOfATest(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.WithoutSessions(), testkit.WithTools(testkit.Tool{
 		Name:       "mine",
 		Definition: `{"name":"mine","inputSchema":{"type":"object"}}`,
-		Result:     func(arguments json.RawMessage) string { return testkit.ErrorResult(string(arguments)) },
+		Result:     func(arguments json.RawMessage) string { return protocol.ErrorResult(string(arguments)) },
 	}))
 	ctx, client := connected(t, srv, testkit.Legacy)
 	if client.Session != "" {

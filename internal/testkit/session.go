@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // A session is one client of the legacy era.
@@ -58,7 +60,7 @@ func (s *Server) ForgetSessions() {
 
 // known finds the session that r names. A server without sessions always has one.
 func (s *Server) known(r *http.Request) (*session, int) {
-	id := r.Header.Get(headerSession)
+	id := r.Header.Get(protocol.HeaderSession)
 	if id == "" && s.sessioned {
 		return nil, http.StatusBadRequest
 	}
@@ -91,21 +93,21 @@ func (s *Server) Notify(message string) {
 
 // SetTools replaces the tools that [WithTools] has added and tells every open stream that the list has changed.
 func (s *Server) SetTools(tools ...Tool) {
-	plain := `{"jsonrpc":"2.0","method":"` + notifyToolsChanged + `"}`
+	plain := `{"jsonrpc":"2.0","method":"` + protocol.NotifyToolsChanged + `"}`
 	s.update(func() {
 		s.tools = append(builtinTools(), tools...)
 		for _, sess := range s.sessions {
 			sess.messages = append(sess.messages, plain)
 		}
 		for st := range s.streams {
-			st.messages = append(st.messages, subscribed(notifyToolsChanged, st.id, ""))
+			st.messages = append(st.messages, protocol.Subscribed(protocol.NotifyToolsChanged, st.id, ""))
 		}
 	})
 }
 
 // serveStream answers GET with the server's own messages, from the event after Last-Event-ID on.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
-	if !accepts(r, typeSSE) {
+	if !accepts(r, protocol.TypeSSE) {
 		http.Error(w, "Not Acceptable: Accept must contain text/event-stream", http.StatusNotAcceptable)
 		return
 	}
@@ -120,7 +122,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	out.begin() // before it is counted: a test that waits for that may stop the server next
 	s.update(func() { sess.readers++ })
 	defer s.update(func() { sess.readers-- })
-	if last, err := strconv.Atoi(r.Header.Get(headerLastEventID)); err == nil {
+	if last, err := strconv.Atoi(r.Header.Get(protocol.HeaderLastEventID)); err == nil {
 		from = min(max(last, 0), from)
 	}
 	s.pump(out, r, from, true, func() []string { return sess.messages })
@@ -139,13 +141,8 @@ func (s *Server) serveListen(e *exchange) {
 	s.update(func() { s.streams[st] = struct{}{} })
 	defer s.update(func() { delete(s.streams, st) })
 	out := newEvents(e.w)
-	out.send("", subscribed(notifyListening, e.id, `,"notifications":`+string(params.Notifications)))
+	out.send("", protocol.Subscribed(protocol.NotifyListening, e.id, `,"notifications":`+string(params.Notifications)))
 	s.pump(out, e.r, 0, false, func() []string { return st.messages })
-}
-
-// subscribed returns a notification for the subscription that was made by the request with that id.
-func subscribed(method string, id json.RawMessage, members string) string {
-	return `{"jsonrpc":"2.0","method":"` + method + `","params":{"_meta":{"` + metaSubscription + `":` + string(id) + `}` + members + `}}`
 }
 
 // pump sends messages from an index on, and those that follow, until the client or the server goes.
@@ -176,7 +173,7 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request) {
 		refuseSession(w, status)
 		return
 	}
-	s.update(func() { delete(s.sessions, r.Header.Get(headerSession)) })
+	s.update(func() { delete(s.sessions, r.Header.Get(protocol.HeaderSession)) })
 	w.WriteHeader(http.StatusNoContent)
 }
 

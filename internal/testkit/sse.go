@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // An Event is one event of an event stream.
@@ -56,7 +58,7 @@ func (c *Client) stream(ctx context.Context, method string, body []byte, header 
 // Next returns the next event. The error is io.EOF at a clean end, between two events, and
 // io.ErrUnexpectedEOF if the stream was cut.
 func (st *Stream) Next() (Event, error) {
-	if mediaType(st.Header) != typeSSE {
+	if mediaType(st.Header) != protocol.TypeSSE {
 		return Event{}, fmt.Errorf("%w: HTTP %d, %s", errNoStream, st.Status, mediaType(st.Header))
 	}
 	return st.scanner.next()

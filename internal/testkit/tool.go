@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // The tools that every [Server] has.
@@ -51,7 +53,7 @@ func definitions(tools []Tool) json.RawMessage {
 	for i, t := range tools {
 		list[i] = t.Definition
 		if list[i] == "" {
-			list[i] = object("name", t.Name, "inputSchema", json.RawMessage(`{"type":"object"}`))
+			list[i] = protocol.Object("name", t.Name, "inputSchema", json.RawMessage(`{"type":"object"}`))
 		}
 	}
 	return json.RawMessage("[" + strings.Join(list, ",") + "]")
@@ -66,7 +68,7 @@ func builtinTools() []Tool {
 				`"description":"The field's id."}},"required":["field_id"],"additionalProperties":false},` +
 				`"annotations":{"readOnlyHint":true}}`,
 			Result: func(arguments json.RawMessage) string {
-				return textAndStructure(object("field_id", member(arguments, "field_id"), "name", "North", "hectares", 16.2))
+				return protocol.StructuredResult(protocol.Object("field_id", protocol.Member(arguments, "field_id"), "name", "North", "hectares", 16.2))
 			},
 		},
 		{
@@ -80,7 +82,7 @@ func builtinTools() []Tool {
 				`"required":["reference","amount"],"additionalProperties":false},` +
 				`"annotations":{"readOnlyHint":false,"idempotentHint":false}}`,
 			Result: func(arguments json.RawMessage) string {
-				return textAndStructure(object("reference", member(arguments, "reference"), "status", "created"))
+				return protocol.StructuredResult(protocol.Object("reference", protocol.Member(arguments, "reference"), "status", "created"))
 			},
 			effect: func(s *Server, arguments json.RawMessage) {
 				var order struct {
@@ -106,7 +108,7 @@ func builtinTools() []Tool {
 					Message string `json:"message"`
 				}
 				_ = json.Unmarshal(arguments, &args) // an unreadable message counts as empty
-				return TextResult(args.Message)
+				return protocol.TextResult(args.Message)
 			},
 		},
 		{
@@ -124,34 +126,11 @@ func builtinTools() []Tool {
 	}
 }
 
-// TextResult returns the JSON of a tool result with one text block.
-func TextResult(text string) string {
-	return `{"content":[` + object("type", "text", "text", text) + `]}`
-}
-
-// ErrorResult returns the JSON of a tool result with one text block and isError.
-func ErrorResult(text string) string {
-	return `{"content":[` + object("type", "text", "text", text) + `],"isError":true}`
-}
-
-func textAndStructure(structure string) string {
-	return `{"content":[` + object("type", "text", "text", structure) + `],"structuredContent":` + structure + `}`
-}
-
-// member returns a member of a JSON object; null if there is none.
-func member(raw json.RawMessage, name string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || members[name] == nil {
-		return json.RawMessage("null")
-	}
-	return members[name]
-}
-
 // callTool answers tools/call.
 func (e *exchange) callTool() {
 	switch {
 	case e.tool == nil:
-		e.refuse(http.StatusOK, codeInvalidParams, "Unknown tool: "+e.call.Name, "")
+		e.refuse(http.StatusOK, protocol.CodeInvalidParams, "Unknown tool: "+e.call.Name, "")
 	case e.tool.serve != nil:
 		e.tool.serve(e)
 	default:
@@ -162,7 +141,7 @@ func (e *exchange) callTool() {
 // plainResult returns the tool's answer if nothing fails.
 func (e *exchange) plainResult() string {
 	if e.tool == nil || e.tool.Result == nil {
-		return e.result(TextResult("ok"))
+		return e.result(protocol.TextResult("ok"))
 	}
 	return e.result(e.tool.Result(e.call.Arguments))
 }
@@ -174,47 +153,33 @@ func (e *exchange) getOrder() {
 	_ = json.Unmarshal(e.call.Arguments, &args) // an unreadable reference counts as empty
 	times := e.server.Orders(args.Reference)
 	if times == 0 {
-		e.answer(e.result(ErrorResult("order " + args.Reference + " not found")))
+		e.answer(e.result(protocol.ErrorResult("order " + args.Reference + " not found")))
 		return
 	}
-	e.answer(e.result(textAndStructure(object("reference", args.Reference, "status", "created", "times", times))))
-}
-
-const question = `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object",` +
-	`"properties":{"name":{"type":"string"}},"required":["name"]}}`
-
-// asks returns the result with which a tool of the modern era asks, or, once the client has answered that,
-// the answer as text.
-func (c *callParams) asks() string {
-	const key, state = "name", "asked"
-	if c.InputResponses != nil && c.RequestState == state {
-		return completed(TextResult(string(member(c.InputResponses, key))))
-	}
-	return `{"resultType":"input_required","inputRequests":{"` + key + `":{"method":"` + methodElicit +
-		`","params":` + question + `}},"requestState":"` + state + `"}`
+	e.answer(e.result(protocol.StructuredResult(protocol.Object("reference", args.Reference, "status", "created", "times", times))))
 }
 
 // ask asks the client's user a question, and returns the client's answer as text.
 func (e *exchange) ask() {
 	if e.era == Modern {
-		e.answer(e.call.asks())
+		e.answer(e.call.Asks())
 		return
 	}
 	waiting := make(chan json.RawMessage, 1)
 	var id string
 	e.server.update(func() {
 		e.server.asked++
-		id = quote("ask-" + strconv.Itoa(e.server.asked))
+		id = protocol.Quote("ask-" + strconv.Itoa(e.server.asked))
 		e.session.answers[id] = waiting
 	})
 	defer e.server.update(func() { delete(e.session.answers, id) })
 
 	out := newEvents(e.w)
-	out.send("", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+methodElicit+`","params":`+question+`}`)
+	out.send("", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+protocol.MethodElicit+`","params":`+protocol.Question+`}`)
 	select {
 	case answer := <-waiting:
 		e.answered = true
-		out.send("", envelope(e.id, `"result":`+TextResult(string(answer))))
+		out.send("", protocol.Answer(e.id, protocol.TextResult(string(answer))))
 	case <-e.ctx().Done():
 	}
 }
@@ -232,14 +197,14 @@ func (e *exchange) progress() {
 			return
 		}
 		if token := e.call.Meta.ProgressToken; token != nil {
-			out.send("", `{"jsonrpc":"2.0","method":"`+notifyProgress+`","params":`+
-				object("progressToken", token, "progress", i+1, "total", args.Count)+`}`)
+			out.send("", `{"jsonrpc":"2.0","method":"`+protocol.NotifyProgress+`","params":`+
+				protocol.Object("progressToken", token, "progress", i+1, "total", args.Count)+`}`)
 		}
 	}
 	e.answered = true
-	done := e.result(TextResult("done"))
+	done := e.result(protocol.TextResult("done"))
 	if out.begun {
-		out.send("", envelope(e.id, `"result":`+done))
+		out.send("", protocol.Answer(e.id, done))
 		return
 	}
 	e.answer(done)
