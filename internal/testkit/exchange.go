@@ -11,8 +11,9 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// An exchange is one message and its answer.
-type exchange struct {
+// An Exchange is one message and its answer. A [Fault] answers by one of Answer, Refuse, RefuseSession, Send, SendAs
+// and Reply, or writes to Events, to Writer or to the connection that Hijack returns.
+type Exchange struct {
 	server  *Server
 	w       http.ResponseWriter
 	r       *http.Request
@@ -24,12 +25,10 @@ type exchange struct {
 	params json.RawMessage
 	call   protocol.CallParams // of tools/call
 	tool   *Tool               // the called tool; nil if there is none
-
-	answered bool // an answer has been started
 }
 
-func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protocol.Message) *exchange {
-	e := &exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protocol.Message) *Exchange {
+	e := &Exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
 	if r.Header.Get(protocol.HeaderVersion) >= protocol.Version20260728 {
 		e.era = Modern
 	}
@@ -41,16 +40,28 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protoco
 }
 
 // ended reports whether the server itself has closed the connection.
-func (e *exchange) ended() bool {
+func (e *Exchange) ended() bool {
 	c, ok := e.r.Context().Value(connKey{}).(*connection)
 	return ok && c.stopped()
 }
 
-// ctx returns a context that ends when the client goes, cancels, or the server stops.
-func (e *exchange) ctx() context.Context { return e.r.Context() }
+// Context returns a context that ends when the client goes, cancels, or the server stops.
+func (e *Exchange) Context() context.Context { return e.r.Context() }
+
+// Server returns the server that has received the message.
+func (e *Exchange) Server() *Server { return e.server }
+
+// ID returns the message's id as the client wrote it; nil for a notification.
+func (e *Exchange) ID() json.RawMessage { return e.id }
+
+// Writer returns where HTTP writes the answer.
+func (e *Exchange) Writer() http.ResponseWriter { return e.w }
+
+// Events returns an event stream as the answer.
+func (e *Exchange) Events() *Events { return &Events{w: e.w} }
 
 // execute runs the tool's side effect, and counts it.
-func (e *exchange) execute() {
+func (e *Exchange) execute() {
 	if e.tool == nil {
 		return
 	}
@@ -63,14 +74,14 @@ func (e *exchange) execute() {
 }
 
 // behave answers as the protocol requires.
-func (e *exchange) behave() {
+func (e *Exchange) behave() {
 	switch e.msg.Method {
 	case protocol.MethodInitialize:
 		e.initialize()
 	case protocol.MethodDiscover:
 		e.discover()
 	case protocol.MethodListTools:
-		e.answer(e.result(protocol.Object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
+		e.Answer(e.Result(protocol.Object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
 	case protocol.MethodCallTool:
 		e.callTool()
 	case protocol.MethodListen:
@@ -81,7 +92,7 @@ func (e *exchange) behave() {
 		e.unknown()
 	case protocol.MethodPing:
 		if e.era == Legacy {
-			e.answer("{}")
+			e.Answer("{}")
 			return
 		}
 		e.unknown()
@@ -95,12 +106,12 @@ func (e *exchange) behave() {
 
 // rest answers what no specification names: methods that begin with "x/" are echoed, notifications are
 // accepted.
-func (e *exchange) rest() {
+func (e *Exchange) rest() {
 	switch {
 	case e.id == nil:
 		e.w.WriteHeader(http.StatusAccepted)
 	case strings.HasPrefix(e.msg.Method, "x/"):
-		e.answer(e.result(Invented(e.params)))
+		e.Answer(e.Result(Invented(e.params)))
 	default:
 		e.unknown()
 	}
@@ -117,15 +128,15 @@ func Invented(params []byte) string {
 		`,"x-invented":{"b":1.0,"a":1e2,"big":12345678901234567890,"text":"\u00e9\/\u2028","list":[ 1 , 2 ]}}`
 }
 
-func (e *exchange) unknown() {
+func (e *Exchange) unknown() {
 	status := http.StatusOK
 	if e.era == Modern {
 		status = http.StatusNotFound
 	}
-	e.refuse(status, protocol.CodeMethodNotFound, "Method not found: "+e.msg.Method, "")
+	e.Refuse(status, protocol.CodeMethodNotFound, "Method not found: "+e.msg.Method, "")
 }
 
-func (e *exchange) initialize() {
+func (e *Exchange) initialize() {
 	var params struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
@@ -142,7 +153,7 @@ func (e *exchange) initialize() {
 	if id := e.server.newSession(); id != unsessioned {
 		e.w.Header().Set(protocol.HeaderSession, id)
 	}
-	e.answer(protocol.Object(
+	e.Answer(protocol.Object(
 		"protocolVersion", params.ProtocolVersion,
 		"capabilities", json.RawMessage(protocol.Capabilities),
 		"serverInfo", json.RawMessage(protocol.ServerInfo),
@@ -152,12 +163,12 @@ func (e *exchange) initialize() {
 
 const instructions = "A server that fails on request."
 
-func (e *exchange) discover() {
+func (e *Exchange) discover() {
 	if e.era == Legacy {
 		e.unknown()
 		return
 	}
-	e.answer(e.result(protocol.Object(
+	e.Answer(e.Result(protocol.Object(
 		"supportedVersions", []string{protocol.Version20260728},
 		"capabilities", json.RawMessage(protocol.Capabilities),
 		"instructions", instructions,
@@ -165,38 +176,40 @@ func (e *exchange) discover() {
 	)))
 }
 
-// result adds the members that the modern era requires to a result, which is a JSON object, and keeps its own
+// Result adds the members that the modern era requires to a result, which is a JSON object, and keeps its own
 // `_meta`.
-func (e *exchange) result(result string) string {
+func (e *Exchange) Result(result string) string {
 	if e.era == Legacy {
 		return result
 	}
 	return protocol.Completed(result)
 }
 
-// answer sends a result in the server's form.
-func (e *exchange) answer(result string) {
-	e.send(e.server.form, protocol.Answer(e.id, result))
+// Answer sends a result.
+func (e *Exchange) Answer(result string) { e.Send(protocol.Answer(e.id, result)) }
+
+// Refuse sends a JSON-RPC error as JSON; data is JSON, or empty.
+func (e *Exchange) Refuse(status, code int, text, data string) {
+	e.Reply(status, protocol.TypeJSON, protocol.Refusal(e.id, code, text, data))
 }
 
-// refuse sends a JSON-RPC error as JSON; data is JSON, or empty.
-func (e *exchange) refuse(status, code int, text, data string) {
-	e.reply(status, protocol.TypeJSON, protocol.Refusal(e.id, code, text, data))
-}
+// RefuseSession answers as if the message named a session that is not known.
+func (e *Exchange) RefuseSession() { refuseSession(e.w, http.StatusNotFound) }
 
-// send sends a complete message in a form.
-func (e *exchange) send(form Form, msg string) {
+// Send sends a complete message in the server's form.
+func (e *Exchange) Send(msg string) { e.SendAs(e.server.form, msg) }
+
+// SendAs sends a complete message in a form.
+func (e *Exchange) SendAs(form Form, msg string) {
 	if form == SSE {
-		e.answered = true
-		newEvents(e.w).send("", msg)
+		e.Events().Send("", msg)
 		return
 	}
-	e.reply(http.StatusOK, protocol.TypeJSON, msg)
+	e.Reply(http.StatusOK, protocol.TypeJSON, msg)
 }
 
-// reply sends an HTTP answer with Content-Length.
-func (e *exchange) reply(status int, contentType, body string) {
-	e.answered = true
+// Reply sends an HTTP answer with Content-Length.
+func (e *Exchange) Reply(status int, contentType, body string) {
 	if contentType != "" {
 		e.w.Header().Set("Content-Type", contentType)
 	}
@@ -205,16 +218,14 @@ func (e *exchange) reply(status int, contentType, body string) {
 	_, _ = io.WriteString(e.w, body) // the client may have gone, which is fine
 }
 
-// events writes an event stream.
-type events struct {
+// Events writes an event stream.
+type Events struct {
 	w     http.ResponseWriter
 	begun bool
 }
 
-func newEvents(w http.ResponseWriter) *events { return &events{w: w} }
-
 // begin sends the headers.
-func (ev *events) begin() {
+func (ev *Events) begin() {
 	if ev.begun {
 		return
 	}
@@ -225,13 +236,13 @@ func (ev *events) begin() {
 	ev.flush()
 }
 
-// send sends one message as an event, with an id unless it is empty.
-func (ev *events) send(id, msg string) {
+// Send sends one message as an event, with an id unless it is empty.
+func (ev *Events) Send(id, msg string) {
 	ev.begin()
 	_, _ = io.WriteString(ev.w, protocol.Event(id, msg)) // the client may have gone, which is fine
 	ev.flush()
 }
 
-func (ev *events) flush() {
+func (ev *Events) flush() {
 	_ = http.NewResponseController(ev.w).Flush() // fails only if the client has gone
 }

@@ -10,22 +10,22 @@ import (
 
 // TruncatedJSON answers 200 with a truncated JSON text, whose Content-Length is right.
 func TruncatedJSON() Fault {
-	return Fault{Name: "truncated JSON with 200", Runs: true, happen: func(e *exchange) {
-		msg := protocol.Answer(e.id, e.plainResult())
-		e.reply(http.StatusOK, protocol.TypeJSON, msg[:len(msg)/2])
+	return Fault{Name: "truncated JSON with 200", Runs: true, Happen: func(e *Exchange) {
+		msg := protocol.Answer(e.ID(), e.PlainResult())
+		e.Reply(http.StatusOK, protocol.TypeJSON, msg[:len(msg)/2])
 	}}
 }
 
 // HTMLWith200 answers 200 with a web page, like a proxy's sign-in page.
 func HTMLWith200() Fault {
-	return Fault{Name: "HTML with 200", happen: func(e *exchange) {
-		e.reply(http.StatusOK, "text/html; charset=utf-8", htmlPage("Sign in"))
+	return Fault{Name: "HTML with 200", Happen: func(e *Exchange) {
+		e.Reply(http.StatusOK, "text/html; charset=utf-8", htmlPage("Sign in"))
 	}}
 }
 
 // Empty200 answers 200 with application/json and an empty body.
 func Empty200() Fault {
-	return Fault{Name: "empty 200", Runs: true, happen: func(e *exchange) { e.reply(http.StatusOK, protocol.TypeJSON, "") }}
+	return Fault{Name: "empty 200", Runs: true, Happen: func(e *Exchange) { e.Reply(http.StatusOK, protocol.TypeJSON, "") }}
 }
 
 // wrongID is an id that no client of these tests sends.
@@ -33,25 +33,24 @@ const wrongID = `"testkit-wrong-id"`
 
 // WrongID answers a request that was not made, in either form.
 func WrongID(form Form) Fault {
-	return Fault{Name: "wrong id, " + form.String(), Runs: true, happen: func(e *exchange) {
-		e.send(form, protocol.Answer([]byte(wrongID), e.plainResult()))
+	return Fault{Name: "wrong id, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+		e.SendAs(form, protocol.Answer([]byte(wrongID), e.PlainResult()))
 	}}
 }
 
 // DuplicateAnswer answers twice: as two events with the same id, or as two JSON objects one after the other. The second
 // answer's text is "again".
 func DuplicateAnswer(form Form) Fault {
-	return Fault{Name: "duplicate answer, " + form.String(), Runs: true, happen: func(e *exchange) {
-		first := protocol.Answer(e.id, e.plainResult())
-		second := protocol.Answer(e.id, e.result(protocol.TextResult("again")))
+	return Fault{Name: "duplicate answer, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+		first := protocol.Answer(e.ID(), e.PlainResult())
+		second := protocol.Answer(e.ID(), e.Result(protocol.TextResult("again")))
 		if form == JSON {
-			e.reply(http.StatusOK, protocol.TypeJSON, first+second)
+			e.Reply(http.StatusOK, protocol.TypeJSON, first+second)
 			return
 		}
-		e.answered = true
-		out := newEvents(e.w)
-		out.send("", first)
-		out.send("", second)
+		out := e.Events()
+		out.Send("", first)
+		out.Send("", second)
 	}}
 }
 
@@ -86,25 +85,23 @@ func (n Ending) String() string {
 // Large answers with a text of that many bytes, streamed.
 func Large(form Form, size int64, ending Ending) Fault {
 	const block = 64 << 10
-	return Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, happen: func(e *exchange) {
+	return Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, Happen: func(e *Exchange) {
 		head, tail := splitLarge(e, ending)
 		contentType := protocol.TypeJSON
 		if form == SSE {
 			contentType = protocol.TypeSSE
 			head, tail = "event: message\ndata: "+head, tail+"\n\n"
 		}
-		e.w.Header().Set("Content-Type", contentType)
+		e.Writer().Header().Set("Content-Type", contentType)
 		body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters(filler(block)), size), strings.NewReader(tail))
-		if _, err := io.Copy(e.w, body); err == nil {
-			e.answered = true
-		}
+		_, _ = io.Copy(e.Writer(), body) // the client may have gone, which is fine
 	}}
 }
 
 // splitLarge returns the parts before and after the text of a large answer.
-func splitLarge(e *exchange, ending Ending) (head, tail string) {
+func splitLarge(e *Exchange, ending Ending) (head, tail string) {
 	const seam = "\x00"
-	id := e.id
+	id := e.ID()
 	if ending == Wrong {
 		id = []byte(wrongID)
 	}
@@ -112,7 +109,7 @@ func splitLarge(e *exchange, ending Ending) (head, tail string) {
 	if ending == Failed {
 		result = `{"content":[{"type":"text","text":"` + seam + `"}],"isError":true}`
 	}
-	head, tail, _ = strings.Cut(idLast(e.result(result), id), seam)
+	head, tail, _ = strings.Cut(idLast(e.Result(result), id), seam)
 	if ending == Broken {
 		tail = strings.TrimSuffix(tail, "}") + "]"
 	}

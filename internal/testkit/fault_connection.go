@@ -17,46 +17,46 @@ const handover = 20 * time.Millisecond
 
 // ResetBeforeAnswer reads the message and resets the connection before any byte of an answer.
 func ResetBeforeAnswer() Fault {
-	return Fault{Name: "reset before the answer", Runs: true, happen: func(e *exchange) { e.reset("") }}
+	return Fault{Name: "reset before the answer", Runs: true, Happen: func(e *Exchange) { reset(e, "") }}
 }
 
 // ResetInBody resets the connection in the middle of the answer's body.
 func ResetInBody() Fault {
-	return Fault{Name: "reset in the body", Runs: true, happen: func(e *exchange) {
-		answer := rawAnswer(protocol.Answer(e.id, e.plainResult()))
+	return Fault{Name: "reset in the body", Runs: true, Happen: func(e *Exchange) {
+		answer := rawAnswer(protocol.Answer(e.ID(), e.PlainResult()))
 		const missing = 10
-		e.reset(answer[:len(answer)-missing])
+		reset(e, answer[:len(answer)-missing])
 	}}
 }
 
 // ResetAfterAnswer resets the connection after a complete answer.
 func ResetAfterAnswer() Fault {
-	return Fault{Name: "reset after the answer", Runs: true, happen: func(e *exchange) {
-		e.reset(rawAnswer(protocol.Answer(e.id, e.plainResult())))
+	return Fault{Name: "reset after the answer", Runs: true, Happen: func(e *Exchange) {
+		reset(e, rawAnswer(protocol.Answer(e.ID(), e.PlainResult())))
 	}}
 }
 
 // CloseAfterHeaders announces an answer and closes the connection before its body.
 func CloseAfterHeaders() Fault {
-	return Fault{Name: "close after the headers", Runs: true, happen: func(e *exchange) {
-		headers, _, _ := strings.Cut(rawAnswer(protocol.Answer(e.id, e.plainResult())), "\r\n\r\n")
-		e.cut(headers + "\r\n\r\n")
+	return Fault{Name: "close after the headers", Runs: true, Happen: func(e *Exchange) {
+		headers, _, _ := strings.Cut(rawAnswer(protocol.Answer(e.ID(), e.PlainResult())), "\r\n\r\n")
+		cut(e, headers+"\r\n\r\n")
 	}}
 }
 
 // Hang reads the message and never answers; it ends when the client goes or cancels.
 func Hang() Fault {
-	return Fault{Name: "hang", Runs: true, happen: func(e *exchange) { <-e.ctx().Done() }}
+	return Fault{Name: "hang", Runs: true, Happen: func(e *Exchange) { <-e.Context().Done() }}
 }
 
 // Drip answers one byte at a time, with gaps, and never finishes.
 func Drip(form Form, gap time.Duration) Fault {
-	return Fault{Name: "slow drip, " + form.String(), Runs: true, happen: func(e *exchange) {
-		opening := protocol.Envelope(e.id, `"result":{"content":[{"type":"text","text":"`)
+	return Fault{Name: "slow drip, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+		opening := protocol.Envelope(e.ID(), `"result":{"content":[{"type":"text","text":"`)
 		opening = opening[:len(opening)-1] // the envelope's closing brace, which is never sent
-		e.w.Header().Set("Content-Type", protocol.TypeJSON)
+		e.Writer().Header().Set("Content-Type", protocol.TypeJSON)
 		if form == SSE {
-			e.w.Header().Set("Content-Type", protocol.TypeSSE)
+			e.Writer().Header().Set("Content-Type", protocol.TypeSSE)
 			opening = "event: message\ndata: " + opening
 		}
 		for i := 0; ; i++ {
@@ -64,9 +64,9 @@ func Drip(form Form, gap time.Duration) Fault {
 			if i < len(opening) {
 				next = opening[i : i+1]
 			}
-			_, _ = io.WriteString(e.w, next) // the context shows when the client has gone
-			_ = http.NewResponseController(e.w).Flush()
-			if !Pause(e.ctx(), gap) {
+			_, _ = io.WriteString(e.Writer(), next) // the context shows when the client has gone
+			_ = http.NewResponseController(e.Writer()).Flush()
+			if !Pause(e.Context(), gap) {
 				return
 			}
 		}
@@ -75,17 +75,16 @@ func Drip(form Form, gap time.Duration) Fault {
 
 // CutEvent closes the connection inside an event.
 func CutEvent() Fault {
-	return Fault{Name: "SSE cut inside an event", Runs: true, happen: func(e *exchange) {
-		msg := protocol.Event("", protocol.Answer(e.id, e.plainResult()))
-		e.cut(rawStream(msg[:len(msg)/2]))
+	return Fault{Name: "SSE cut inside an event", Runs: true, Happen: func(e *Exchange) {
+		msg := protocol.Event("", protocol.Answer(e.ID(), e.PlainResult()))
+		cut(e, rawStream(msg[:len(msg)/2]))
 	}}
 }
 
 // EndWithoutAnswer ends an event stream cleanly after a notification, without an answer.
 func EndWithoutAnswer() Fault {
-	return Fault{Name: "SSE ends without an answer", Runs: true, happen: func(e *exchange) {
-		e.answered = true
-		newEvents(e.w).send("", `{"jsonrpc":"2.0","method":"notifications/message","params":`+
+	return Fault{Name: "SSE ends without an answer", Runs: true, Happen: func(e *Exchange) {
+		e.Events().Send("", `{"jsonrpc":"2.0","method":"notifications/message","params":`+
 			`{"level":"info","data":"working"}}`)
 	}}
 }
@@ -102,8 +101,8 @@ func rawStream(data string) string {
 }
 
 // cut writes bytes below net/http and closes the connection cleanly.
-func (e *exchange) cut(raw string) {
-	conn, err := hijack(e.w, e.r)
+func cut(e *Exchange, raw string) {
+	conn, err := e.Hijack()
 	if err != nil {
 		return
 	}
@@ -112,15 +111,15 @@ func (e *exchange) cut(raw string) {
 }
 
 // reset writes bytes below net/http and resets the connection.
-func (e *exchange) reset(raw string) {
-	conn, err := hijack(e.w, e.r)
+func reset(e *Exchange, raw string) {
+	conn, err := e.Hijack()
 	if err != nil {
 		return
 	}
 	defer closeConn(conn)
 	if raw != "" {
 		_, _ = io.WriteString(conn, raw) // the client may have gone, which is fine
-		Pause(e.ctx(), handover)
+		Pause(e.Context(), handover)
 	}
 	_ = conn.SetLinger(0) // fails only on a connection that has already gone
 }

@@ -43,19 +43,19 @@ func (b Body) String() string {
 // 500, 502 and 504.
 func Status(code int, body Body) Fault {
 	text := http.StatusText(code)
-	fault := Fault{Name: strconv.Itoa(code) + body.String(), happen: func(e *exchange) {
+	fault := Fault{Name: strconv.Itoa(code) + body.String(), Happen: func(e *Exchange) {
 		switch body {
 		case Plain:
-			e.reply(code, "text/plain; charset=utf-8", text+"\n")
+			e.Reply(code, "text/plain; charset=utf-8", text+"\n")
 		case HTML:
-			e.reply(code, "text/html; charset=utf-8", htmlPage(strconv.Itoa(code)+" "+text))
+			e.Reply(code, "text/html; charset=utf-8", htmlPage(strconv.Itoa(code)+" "+text))
 		case Problem:
-			e.reply(code, protocol.TypeJSON, protocol.Object("error", text, "upstream", secretAddr))
+			e.Reply(code, protocol.TypeJSON, protocol.Object("error", text, "upstream", secretAddr))
 		case RPC:
 			const serverError = -32000
-			e.refuse(code, serverError, text, "")
+			e.Refuse(code, serverError, text, "")
 		case None:
-			e.reply(code, "", "")
+			e.Reply(code, "", "")
 		}
 	}}
 	switch code {
@@ -68,13 +68,13 @@ func Status(code int, body Body) Fault {
 
 // StatusWith answers with an HTTP status and a body from the test.
 func StatusWith(name string, code int, contentType, body string) Fault {
-	return Fault{Name: name, happen: func(e *exchange) { e.reply(code, contentType, body) }}
+	return Fault{Name: name, Happen: func(e *Exchange) { e.Reply(code, contentType, body) }}
 }
 
 // RPCStatus answers with an HTTP status and a JSON-RPC error, with which servers of the modern era refuse
 // violations of the protocol; data is JSON, or empty.
 func RPCStatus(name string, status, code int, text, data string) Fault {
-	return Fault{Name: name, happen: func(e *exchange) { e.refuse(status, code, text, data) }}
+	return Fault{Name: name, Happen: func(e *Exchange) { e.Refuse(status, code, text, data) }}
 }
 
 // Unauthorized answers 401 with a WWW-Authenticate challenge.
@@ -96,12 +96,12 @@ const ScopeChallenge = `Bearer error="insufficient_scope", scope="orders:write"`
 // Redirect answers 307 to a location; empty means the path /moved of the same server, where it would answer.
 func Redirect(location string) Fault {
 	const code = http.StatusTemporaryRedirect
-	return Fault{Name: strconv.Itoa(code), happen: func(e *exchange) {
+	return Fault{Name: strconv.Itoa(code), Happen: func(e *Exchange) {
 		to := location
 		if to == "" {
-			to = "http://" + e.server.addr + "/moved"
+			to = "http://" + e.Server().Addr() + "/moved"
 		}
-		e.w.Header().Set("Location", to)
-		e.reply(code, "", "")
+		e.Writer().Header().Set("Location", to)
+		e.Reply(code, "", "")
 	}}
 }

@@ -61,7 +61,7 @@ func allowed(era Era) string {
 }
 
 // post answers a POST: it refuses what the protocol forbids, applies a scripted fault, or behaves.
-func (e *exchange) post(malformed bool) {
+func (e *Exchange) post(malformed bool) {
 	media, _, _ := mime.ParseMediaType(e.r.Header.Get("Content-Type"))
 	switch {
 	case media != protocol.TypeJSON:
@@ -71,10 +71,10 @@ func (e *exchange) post(malformed bool) {
 		http.Error(e.w, "Accept must contain application/json and text/event-stream", http.StatusNotAcceptable)
 		return
 	case malformed:
-		e.refuse(http.StatusBadRequest, protocol.CodeParse, "Parse error", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeParse, "Parse error", "")
 		return
 	case e.msg.JSONRPC != "2.0":
-		e.refuse(http.StatusBadRequest, protocol.CodeInvalidRequest, "Invalid Request", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeInvalidRequest, "Invalid Request", "")
 		return
 	case !e.admit():
 		return
@@ -102,7 +102,7 @@ func (e *exchange) post(malformed bool) {
 }
 
 // admit checks that a message fits its era and, in the legacy era, a session.
-func (e *exchange) admit() bool {
+func (e *Exchange) admit() bool {
 	if !e.server.speaks(e.era) {
 		e.refuseVersion()
 		return false
@@ -129,7 +129,7 @@ func (e *exchange) admit() bool {
 }
 
 // admitNew checks that headers and `_meta` of a request are present and agree.
-func (e *exchange) admitNew() bool {
+func (e *Exchange) admitNew() bool {
 	var params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
@@ -138,14 +138,14 @@ func (e *exchange) admitNew() bool {
 	case e.msg.ID == nil:
 		return true // notifications carry no `_meta`
 	case e.r.Header.Get(protocol.HeaderMethod) != e.msg.Method:
-		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Method does not match the body", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Method does not match the body", "")
 	case e.msg.Method == protocol.MethodCallTool && e.r.Header.Get(protocol.HeaderName) != e.call.Name:
-		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Name does not match the body", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Name does not match the body", "")
 	case json.Unmarshal(e.msg.Params, &params) != nil, params.Meta[protocol.MetaCapabilities] == nil,
 		json.Unmarshal(params.Meta[protocol.MetaVersion], &version) != nil:
-		e.refuse(http.StatusBadRequest, protocol.CodeInvalidParams, "_meta lacks the protocol version or the capabilities", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeInvalidParams, "_meta lacks the protocol version or the capabilities", "")
 	case version != e.r.Header.Get(protocol.HeaderVersion):
-		e.refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Protocol-Version does not match _meta", "")
+		e.Refuse(http.StatusBadRequest, protocol.CodeHeaderMismatch, "Mcp-Protocol-Version does not match _meta", "")
 	case version != protocol.Version20260728:
 		e.refuseVersion()
 	default:
@@ -154,17 +154,17 @@ func (e *exchange) admitNew() bool {
 	return false
 }
 
-func (e *exchange) refuseVersion() {
+func (e *Exchange) refuseVersion() {
 	supported := []string{protocol.Version20251125, protocol.Version20250618, protocol.Version20250326}
 	if !e.server.speaks(Legacy) {
 		supported = []string{protocol.Version20260728}
 	}
 	data := protocol.Object("supported", supported, "requested", e.r.Header.Get(protocol.HeaderVersion))
-	e.refuse(http.StatusBadRequest, protocol.CodeUnsupportedVersion, "Unsupported protocol version", data)
+	e.Refuse(http.StatusBadRequest, protocol.CodeUnsupportedVersion, "Unsupported protocol version", data)
 }
 
 // respond answers a notification or a response as the protocol requires: 202 and nothing more.
-func (e *exchange) respond() {
+func (e *Exchange) respond() {
 	id := string(bytes.TrimSpace(e.msg.ID))
 	e.server.update(func() {
 		if waiting := e.session.answer(id); waiting != nil {
@@ -185,7 +185,7 @@ func (sess *session) answer(id string) chan<- json.RawMessage {
 }
 
 // track ends the call when its client sends notifications/cancelled, and counts calls that end unanswered.
-func (e *exchange) track() (done func()) {
+func (e *Exchange) track() (done func()) {
 	parent := e.r.Context()
 	ctx, cancel := context.WithCancelCause(parent)
 	e.r = e.r.WithContext(ctx)
@@ -207,7 +207,7 @@ func (e *exchange) track() (done func()) {
 }
 
 // cancelled applies notifications/cancelled to the call that it names.
-func (e *exchange) cancelled() {
+func (e *Exchange) cancelled() {
 	var params struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}

@@ -113,23 +113,23 @@ func (l *listener) stop() error {
 	return nil
 }
 
-// A resettable is a connection that can be reset.
-type resettable interface {
+// A Conn is a connection that can be reset: closed after SetLinger(0).
+type Conn interface {
 	net.Conn
 
 	SetLinger(sec int) error
 }
 
-// hijack takes the connection from net/http. The caller closes it.
-func hijack(w http.ResponseWriter, r *http.Request) (resettable, error) {
-	raw, _, err := http.NewResponseController(w).Hijack()
+// Hijack takes the connection from net/http. The caller closes it.
+func (e *Exchange) Hijack() (Conn, error) {
+	raw, _, err := http.NewResponseController(e.w).Hijack()
 	if err != nil {
 		return nil, fmt.Errorf("testkit: hijack: %w", err)
 	}
-	if c, ok := r.Context().Value(connKey{}).(*connection); ok {
+	if c, ok := e.r.Context().Value(connKey{}).(*connection); ok {
 		c.hijacked = true
 	}
-	conn, ok := raw.(resettable)
+	conn, ok := raw.(Conn)
 	if !ok {
 		_ = raw.Close()
 		return nil, fmt.Errorf("testkit: hijack: %T cannot be reset", raw)

@@ -170,8 +170,8 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// restartSoon restarts the server from inside a request, and so ends the request.
-func (s *Server) restartSoon() {
+// RestartSoon restarts the server from inside a request, and so ends the request.
+func (s *Server) RestartSoon() {
 	s.restarts.Go(func() {
 		err := s.Restart()
 		s.update(func() { s.restarted = errors.Join(s.restarted, err) })

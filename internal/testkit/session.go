@@ -118,7 +118,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	var from int
 	s.read(func() { from = len(sess.messages) })
-	out := newEvents(w)
+	out := &Events{w: w}
 	out.begin() // before it is counted: a test that waits for that may stop the server next
 	s.update(func() { sess.readers++ })
 	defer s.update(func() { sess.readers-- })
@@ -129,7 +129,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveListen answers subscriptions/listen with a stream that lasts until the client closes it.
-func (s *Server) serveListen(e *exchange) {
+func (s *Server) serveListen(e *Exchange) {
 	st := &stream{id: e.id}
 	var params struct {
 		Notifications json.RawMessage `json:"notifications"`
@@ -140,13 +140,13 @@ func (s *Server) serveListen(e *exchange) {
 	}
 	s.update(func() { s.streams[st] = struct{}{} })
 	defer s.update(func() { delete(s.streams, st) })
-	out := newEvents(e.w)
-	out.send("", protocol.Subscribed(protocol.NotifyListening, e.id, `,"notifications":`+string(params.Notifications)))
+	out := e.Events()
+	out.Send("", protocol.Subscribed(protocol.NotifyListening, e.id, `,"notifications":`+string(params.Notifications)))
 	s.pump(out, e.r, 0, false, func() []string { return st.messages })
 }
 
 // pump sends messages from an index on, and those that follow, until the client or the server goes.
-func (s *Server) pump(out *events, r *http.Request, from int, numbered bool, messages func() []string) {
+func (s *Server) pump(out *Events, r *http.Request, from int, numbered bool, messages func() []string) {
 	out.begin()
 	for {
 		var fresh []string
@@ -157,7 +157,7 @@ func (s *Server) pump(out *events, r *http.Request, from int, numbered bool, mes
 			if numbered {
 				id = strconv.Itoa(from)
 			}
-			out.send(id, message)
+			out.Send(id, message)
 		}
 		select {
 		case <-changed:

@@ -31,7 +31,7 @@ type Tool struct {
 	Result func(arguments json.RawMessage) string
 
 	effect func(s *Server, arguments json.RawMessage) // changes the server's state, under its lock
-	serve  func(e *exchange)                          // answers if Result cannot
+	serve  func(e *Exchange)                          // answers if Result cannot
 }
 
 func find(tools []Tool, name string) *Tool {
@@ -97,7 +97,7 @@ func builtinTools() []Tool {
 			Definition: `{"name":"order_get","title":"Get an order","description":"Returns an order.",` +
 				`"inputSchema":{"type":"object","properties":{"reference":{"type":"string","minLength":1}},` +
 				`"required":["reference"],"additionalProperties":false},"annotations":{"readOnlyHint":true}}`,
-			serve: (*exchange).getOrder,
+			serve: (*Exchange).getOrder,
 		},
 		{
 			Name: Echo,
@@ -114,55 +114,55 @@ func builtinTools() []Tool {
 		{
 			Name:       Ask,
 			Definition: `{"name":"ask","description":"Asks the user for a name.","inputSchema":{"type":"object"}}`,
-			serve:      (*exchange).ask,
+			serve:      (*Exchange).ask,
 		},
 		{
 			Name: Progress,
 			Definition: `{"name":"progress","description":"Reports progress.","inputSchema":{"type":"object",` +
 				`"properties":{"count":{"type":"integer","minimum":0},"gapMs":{"type":"integer","minimum":0}}},` +
 				`"annotations":{"readOnlyHint":true}}`,
-			serve: (*exchange).progress,
+			serve: (*Exchange).progress,
 		},
 	}
 }
 
 // callTool answers tools/call.
-func (e *exchange) callTool() {
+func (e *Exchange) callTool() {
 	switch {
 	case e.tool == nil:
-		e.refuse(http.StatusOK, protocol.CodeInvalidParams, "Unknown tool: "+e.call.Name, "")
+		e.Refuse(http.StatusOK, protocol.CodeInvalidParams, "Unknown tool: "+e.call.Name, "")
 	case e.tool.serve != nil:
 		e.tool.serve(e)
 	default:
-		e.answer(e.plainResult())
+		e.Answer(e.PlainResult())
 	}
 }
 
-// plainResult returns the tool's answer if nothing fails.
-func (e *exchange) plainResult() string {
+// PlainResult returns the tool's answer if nothing fails.
+func (e *Exchange) PlainResult() string {
 	if e.tool == nil || e.tool.Result == nil {
-		return e.result(protocol.TextResult("ok"))
+		return e.Result(protocol.TextResult("ok"))
 	}
-	return e.result(e.tool.Result(e.call.Arguments))
+	return e.Result(e.tool.Result(e.call.Arguments))
 }
 
-func (e *exchange) getOrder() {
+func (e *Exchange) getOrder() {
 	var args struct {
 		Reference string `json:"reference"`
 	}
 	_ = json.Unmarshal(e.call.Arguments, &args) // an unreadable reference counts as empty
 	times := e.server.Orders(args.Reference)
 	if times == 0 {
-		e.answer(e.result(protocol.ErrorResult("order " + args.Reference + " not found")))
+		e.Answer(e.Result(protocol.ErrorResult("order " + args.Reference + " not found")))
 		return
 	}
-	e.answer(e.result(protocol.StructuredResult(protocol.Object("reference", args.Reference, "status", "created", "times", times))))
+	e.Answer(e.Result(protocol.StructuredResult(protocol.Object("reference", args.Reference, "status", "created", "times", times))))
 }
 
 // ask asks the client's user a question, and returns the client's answer as text.
-func (e *exchange) ask() {
+func (e *Exchange) ask() {
 	if e.era == Modern {
-		e.answer(e.call.Asks())
+		e.Answer(e.call.Asks())
 		return
 	}
 	waiting := make(chan json.RawMessage, 1)
@@ -174,38 +174,36 @@ func (e *exchange) ask() {
 	})
 	defer e.server.update(func() { delete(e.session.answers, id) })
 
-	out := newEvents(e.w)
-	out.send("", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+protocol.MethodElicit+`","params":`+protocol.Question+`}`)
+	out := e.Events()
+	out.Send("", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+protocol.MethodElicit+`","params":`+protocol.Question+`}`)
 	select {
 	case answer := <-waiting:
-		e.answered = true
-		out.send("", protocol.Answer(e.id, protocol.TextResult(string(answer))))
-	case <-e.ctx().Done():
+		out.Send("", protocol.Answer(e.id, protocol.TextResult(string(answer))))
+	case <-e.Context().Done():
 	}
 }
 
 // progress reports progress to a client that asked for it, then answers.
-func (e *exchange) progress() {
+func (e *Exchange) progress() {
 	args := struct {
 		Count int `json:"count"`
 		GapMS int `json:"gapMs"`
 	}{Count: 3}
 	_ = json.Unmarshal(e.call.Arguments, &args) // unreadable arguments keep the defaults
-	out := newEvents(e.w)
+	out := e.Events()
 	for i := range args.Count {
-		if !Pause(e.ctx(), time.Duration(args.GapMS)*time.Millisecond) {
+		if !Pause(e.Context(), time.Duration(args.GapMS)*time.Millisecond) {
 			return
 		}
 		if token := e.call.Meta.ProgressToken; token != nil {
-			out.send("", `{"jsonrpc":"2.0","method":"`+protocol.NotifyProgress+`","params":`+
+			out.Send("", `{"jsonrpc":"2.0","method":"`+protocol.NotifyProgress+`","params":`+
 				protocol.Object("progressToken", token, "progress", i+1, "total", args.Count)+`}`)
 		}
 	}
-	e.answered = true
-	done := e.result(protocol.TextResult("done"))
+	done := e.Result(protocol.TextResult("done"))
 	if out.begun {
-		out.send("", protocol.Answer(e.id, done))
+		out.Send("", protocol.Answer(e.id, done))
 		return
 	}
-	e.answer(done)
+	e.Answer(done)
 }
