@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 )
 
 // A subject is a record together with what a contract makes of it.
@@ -90,7 +91,7 @@ func (en *entry) codeOf(s *subject) string {
 	if en.open == nil {
 		return en.code
 	}
-	if word, ok := en.open.render(s); ok && isCodeWord(word) {
+	if word, ok := en.open.render(s); ok && clean.IsWord(word) {
 		return word
 	}
 	return ""
@@ -110,7 +111,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		s.entry, bound.Code = en, en.code
 	}
 	bound.Message = bound.Sentence()
-	clean(&bound)
+	clean.Record(&bound)
 	if !c.showsValues {
 		for i := range bound.Violations {
 			bound.Violations[i].Got = nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -80,7 +81,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 			if mark := strings.TrimSpace(t.hints.between); mark != "" {
 				hint = strings.ReplaceAll(hint, mark, ",")
 			}
-			dst = append(dst, t.unmark(oneLine(strings.TrimSpace(hint)))...)
+			dst = append(dst, t.unmark(clean.Line(strings.TrimSpace(hint)))...)
 		}
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
@@ -105,7 +106,7 @@ func (t textCodec) fold(sentence string) string {
 	case t.hints.before == "" || !strings.ContainsAny(sentence, "\r\n"):
 		return sentence
 	case !t.onLines():
-		return oneLine(sentence)
+		return clean.Line(sentence)
 	}
 	sentence = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(sentence))
 	return strings.ReplaceAll(sentence, "\n", continued)
@@ -183,7 +184,7 @@ func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 		return c.identify(line, d)
 	}
 	_, listed := c.byCode[d.e.Code]
-	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
+	return listed || c.open != nil && clean.IsWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
 }
 
 // spaced returns the line with the template's space after the code, if a line break or nothing is there
@@ -209,11 +210,6 @@ func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.name
 // split splits a list of hints and drops empty ones.
 func split(list, between string) []string {
 	return slices.DeleteFunc(strings.SplitN(list, between, maxItems), func(h string) bool { return strings.TrimSpace(h) == "" })
-}
-
-// isCodeWord reports whether a word can be an unlisted code.
-func isCodeWord(word string) bool {
-	return word != "" && len(word) <= 64 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == ""
 }
 
 // identify finds the code whose own sentence is in text, the longest first. Such a sentence identifies its
@@ -261,7 +257,7 @@ func (k *compiler) line(w *contractform.WriteFile) textCodec {
 	}
 	if w.Envelope != nil {
 		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, contractform.RecordType)}
-		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !isCodeWord(strings.Trim(mark, "[]")) {
+		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !clean.IsWord(strings.Trim(mark, "[]")) {
 			k.mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
 			line.envelope = envelope{}
 		}

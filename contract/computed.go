@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -86,7 +87,7 @@ var computedMembers = map[string]computed{
 		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.RetryAfter), s.e.RetryAfter > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
 			f, err := strconv.ParseFloat(string(raw), 64)
-			e.RetryAfter = wait(f)
+			e.RetryAfter = clean.Wait(f)
 			return err == nil
 		},
 	},
@@ -102,7 +103,7 @@ var computedMembers = map[string]computed{
 	"call.arguments.": {
 		doc: "an argument of the call, spelled as in a call, unless it is secret or long", kind: contractform.TypeString,
 		argument: "NAME",
-		takes:    isCodeWord,
+		takes:    clean.IsWord,
 		get: func(s *subject, name string) (any, bool) {
 			value := s.call.argument("/" + name)
 			return s.c.literal(value), value != nil
@@ -111,7 +112,7 @@ var computedMembers = map[string]computed{
 	"text.": {
 		doc: "a text among the details", kind: contractform.TypeString,
 		argument: "NAME",
-		takes:    isCodeWord,
+		takes:    clean.IsWord,
 		get:      func(s *subject, name string) (any, bool) { return json.TextOf(json.Value(s.e.Details[name])) },
 		set: func(e *recourse.Error, name string, raw []byte) bool {
 			text, ok := json.TextOf(raw)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
@@ -53,7 +54,7 @@ func refused(e *recourse.Error) *recourse.Error {
 // invalid returns the failure for arguments that a server has rejected. Its kind is the first of
 // argumentKinds among the violations.
 func invalid(violations []recourse.Violation, text string) *recourse.Error {
-	return refused(recourse.New(kindOfViolations(violations), cut(text)).WithViolations(violations...))
+	return refused(recourse.New(kindOfViolations(violations), clean.Message(text)).WithViolations(violations...))
 }
 
 // argumentKinds are the kinds of violations, in order of precedence.
@@ -159,7 +160,7 @@ func (f *foreign) sentence() string {
 			continue
 		}
 		if text, ok := member.Text(); ok && text != "" {
-			return cut(text)
+			return clean.Message(text)
 		}
 	}
 	return ""
@@ -237,7 +238,7 @@ func statedWait(n *json.Node) time.Duration {
 	}{{"retryAfterMs", 1000}, {"retryAfter", 1}, {"retry_after", 1}} {
 		var number float64
 		if raw := n.RawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
-			return wait(number / member.unit)
+			return clean.Wait(number / member.unit)
 		}
 	}
 	return 0
@@ -253,7 +254,7 @@ func (f *foreign) apply(e *recourse.Error) {
 		e.Upstream.Status = f.status
 	}
 	for _, code := range []*json.Node{f.errorCode, f.code} {
-		if e.Upstream.Code == "" && code != nil && len(code.Raw) <= maxCode {
+		if e.Upstream.Code == "" && code != nil && len(code.Raw) <= clean.MaxCode {
 			e.Upstream.Code = code.Plain()
 		}
 	}
@@ -286,8 +287,8 @@ func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Err
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = code
 	}
-	if clean, ok := cleanRaw(data.Raw); ok && clean.Kind() != 'n' {
-		e = e.WithDetail("data", clean)
+	if raw, ok := clean.Raw(data.Raw); ok && raw.Kind() != 'n' {
+		e = e.WithDetail("data", raw)
 	}
 	return e, plain
 }
@@ -307,11 +308,11 @@ func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Err
 		}
 		known, _, recognized := r.recognized(last(r.peeled(said)))
 		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {
-			known.Message = cmp.Or(known.Message, cut(message))
+			known.Message = cmp.Or(known.Message, clean.Message(message))
 			return known, false
 		}
 	}
-	e = recourse.New(recourse.KindUnknown, cut(message))
+	e = recourse.New(recourse.KindUnknown, clean.Message(message))
 	if !ok {
 		return e, true
 	}

@@ -47,7 +47,7 @@ package contract
 //	              failure in a result, codec.go the syntax of a failure in a text.
 //	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
 //	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
-//	              to send (clean.go). question.go writes questions; landed.go judges the answer of a verify call.
+//	              to send (internal/clean). question.go writes questions; landed.go judges the answer of a verify call.
 //	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, draft.go
 //	              the record so far, and trust.go what a server is believed about.
 //	in the wild   detect.go knows the texts of SDKs, arguments.go those about arguments; spelledwait.go and

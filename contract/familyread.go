@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -47,7 +48,7 @@ func (r *Reader) found(a answer) *finding {
 	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(a.text), "{") {
 		e.Message = a.text
 	}
-	e.Message = cut(e.Message)
+	e.Message = clean.Message(e.Message)
 	return best
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -160,7 +161,7 @@ func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	h := http.Header{}
 	for _, header := range f.headers {
 		if value, ok := header.value.render(s); ok {
-			h.Set(header.name, oneLine(value))
+			h.Set(header.name, clean.Line(value))
 		}
 	}
 	if f.body == nil {
@@ -318,7 +319,7 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 		if r.text == nil || !r.text.match(text, func(*path, string) {}) {
 			continue
 		}
-		d.e.Message = cut(text) // a template may frame it
+		d.e.Message = clean.Message(text) // a template may frame it
 		store(r.set, d.base())
 		return r.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
 	}

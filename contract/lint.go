@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
@@ -31,7 +32,7 @@ func (k *compiler) lint() {
 		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
 			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
 		}
-		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !isCodeWord(own.code) {
+		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !clean.IsWord(own.code) {
 			k.mistakef(at, "use letters, digits, _, - and . only",
 				"a code that stands in a text has to be one word, and `%s` is none", own.code)
 		}

@@ -3,7 +3,6 @@ package contract
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
@@ -218,15 +218,15 @@ func (p *path) record(base reflect.Value) *recourse.Error {
 func setJSON(v reflect.Value, raw json.Value) bool {
 	switch {
 	case v.Type() == contractform.RawType:
-		clean, ok := cleanRaw(raw)
-		v.SetBytes(clean)
+		value, ok := clean.Raw(raw)
+		v.SetBytes(value)
 		return ok
 	case v.Type() == contractform.DurationType:
 		var ms float64
 		if json.Unmarshal(raw, &ms) != nil {
 			return false
 		}
-		v.SetInt(int64(wait(ms / 1000)))
+		v.SetInt(int64(clean.Wait(ms / 1000)))
 		return true
 	case v.Kind() == reflect.String && raw.Kind() == '0': // an identifier written as a number
 		v.SetString(string(raw))
@@ -334,14 +334,6 @@ func textOf(v reflect.Value) string {
 		}
 	}
 	return string(appendValue(nil, v))
-}
-
-// wait converts seconds from outside into a duration with an upper limit.
-func wait(seconds float64) time.Duration {
-	if math.IsNaN(seconds) || seconds <= 0 {
-		return 0
-	}
-	return time.Duration(min(seconds, recourse.MaxWait.Seconds()) * float64(time.Second))
 }
 
 func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {

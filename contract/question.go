@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -20,7 +21,7 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 		return c.Write(recourse.From(n), call)
 	}
 	question := *n
-	cleanQuestion(&question)
+	clean.Question(&question)
 	s := &subject{c: c, e: &recourse.Error{}, call: call}
 	object := c.question.append(nil, s, reflect.ValueOf(&question).Elem())
 
@@ -49,20 +50,20 @@ func questionText(n *recourse.NeedsInput) string {
 	b.WriteString(n.Message)
 	for _, field := range slices.Sorted(maps.Keys(n.Suggestions)) {
 		if values := n.Suggestions[field]; len(values) > 0 {
-			fmt.Fprintf(&b, "\n\nSuggestions for `%s`: %s.", oneLine(field), strings.Join(quotedEach(values), ", "))
+			fmt.Fprintf(&b, "\n\nSuggestions for `%s`: %s.", clean.Line(field), strings.Join(quotedEach(values), ", "))
 		}
 	}
 	if len(n.Options) > 0 {
 		b.WriteString("\n")
 	}
 	for _, o := range n.Options {
-		fmt.Fprintf(&b, "\n- %s: ", oneLine(o.Label))
+		fmt.Fprintf(&b, "\n- %s: ", clean.Line(o.Label))
 		if o.Field != "" {
-			fmt.Fprintf(&b, "`%s` = ", oneLine(o.Field))
+			fmt.Fprintf(&b, "`%s` = ", clean.Line(o.Field))
 		}
-		fmt.Fprintf(&b, "`%s`", oneLine(o.Value))
+		fmt.Fprintf(&b, "`%s`", clean.Line(o.Value))
 		if o.Description != "" {
-			fmt.Fprintf(&b, " (%s)", oneLine(o.Description))
+			fmt.Fprintf(&b, " (%s)", clean.Line(o.Description))
 		}
 	}
 	return b.String()
@@ -71,25 +72,9 @@ func questionText(n *recourse.NeedsInput) string {
 func quotedEach(values []string) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
-		list[i] = "`" + oneLine(v) + "`"
+		list[i] = "`" + clean.Line(v) + "`"
 	}
 	return list
-}
-
-// cleanQuestion makes the texts of a question valid UTF-8. Lists and maps are copied
-// before they are changed.
-func cleanQuestion(n *recourse.NeedsInput) {
-	cleanTexts(&n.Message, &n.Reason)
-	n.Fields = cleanEach(n.Fields, cleanText)
-	n.Options = cleanEach(n.Options, func(o *recourse.Option) { cleanTexts(&o.Label, &o.Value, &o.Description, &o.Field) })
-	if n.Suggestions == nil {
-		return
-	}
-	suggestions := make(map[string][]string, len(n.Suggestions))
-	for field, values := range n.Suggestions {
-		suggestions[strings.ToValidUTF8(field, replacement)] = cleanEach(values, cleanText)
-	}
-	n.Suggestions = suggestions
 }
 
 // readNeedsInput reads an object of kind needsInput:v1. Members of an unexpected type are
@@ -99,7 +84,7 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	for _, m := range json.MembersOf(raw) {
 		switch m.Name {
 		case memberMessage:
-			n.Message = cut(json.Plain(m.Value))
+			n.Message = clean.Message(json.Plain(m.Value))
 		case "options":
 			if json.UnmarshalLenient(m.Value, &n.Options) != nil {
 				n.Options = nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -53,10 +54,6 @@ func (r Reading) Error() *recourse.Error {
 	e, _ := r.Failure.(*recourse.Error)
 	return e
 }
-
-// maxMessage limits a message from a server's text, in bytes. It is as much as the gateway reads to tell
-// failures from successes.
-const maxMessage = 256 << 10
 
 // Result reads the member "result" of a JSON-RPC response; ok is false if it is not a failure.
 func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
@@ -124,6 +121,17 @@ type resultHead struct {
 	Meta       map[string]json.Value `json:"_meta"`
 }
 
+// readEach stores the members of an object in the fields of into, one at a time, so that a member of an
+// unexpected type does not hide the others.
+func readEach[T any](object json.Value, into *T) {
+	for _, m := range json.MembersOf(object) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
+		if read := *into; json.UnmarshalLenient(append(one, '}'), &read) == nil {
+			*into = read
+		}
+	}
+}
+
 // failed reads an answer that has a sure sign of failure.
 func (r *Reader) failed(a answer) Reading {
 	layers := r.peeled(a)
@@ -148,7 +156,7 @@ func (r *Reader) failed(a answer) Reading {
 		e, _ = r.rpcKind(inner.code, inner.text, json.NodeOf(nil))
 		sign = "code " + inner.code
 	default:
-		e, sign = recourse.New(recourse.KindUnknown, cut(inner.text)), "isError"
+		e, sign = recourse.New(recourse.KindUnknown, clean.Message(inner.text)), "isError"
 	}
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = inner.code
@@ -238,7 +246,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	}
 	sign := what + " in the form of " + c.Name
 	if d.e.Code != "" {
-		sign += ", code " + cutTo(d.e.Code, maxCode)
+		sign += ", code " + clean.Cut(d.e.Code, clean.MaxCode)
 	}
 	return Reading{Failure: d.e, Contract: c, Sign: sign}, true
 }
@@ -270,7 +278,7 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 			return r.record(e), false
 		}
 	}
-	code, message := cutTo(json.Plain(head.Code), maxCode), json.Plain(head.Message)
+	code, message := clean.Cut(json.Plain(head.Code), clean.MaxCode), json.Plain(head.Message)
 	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // added by the TypeScript SDK when it throws
 		message, raw = rest, withMessage(raw, rest)
 	}
@@ -399,6 +407,3 @@ func markOf(n *json.Node) string {
 	}
 	return ""
 }
-
-// maxCode limits a server's own error code, in bytes.
-const maxCode = 128

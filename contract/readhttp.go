@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -170,9 +171,9 @@ func (c *Contract) readUpstream(e *recourse.Error, object *json.Node) {
 	d := newDraft()
 	d.e = e
 	c.upstream.read(object, d.base(), d)
-	e.Message = cut(e.Message)
+	e.Message = clean.Message(e.Message)
 	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // both are minimums
-	if len(e.Upstream.Code) > maxCode {
+	if len(e.Upstream.Code) > clean.MaxCode {
 		e.Upstream.Code = ""
 	}
 	if en, ok := c.byCode[e.Upstream.Code]; ok {

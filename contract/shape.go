@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -202,10 +203,10 @@ func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) {
 
 // keepRest stores a value that sh has no member for.
 func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
-	if clean, ok := cleanRaw(raw); ok {
+	if value, ok := clean.Raw(raw); ok {
 		within := *sh.rest
 		within.steps = append(slices.Clone(within.steps), step{field: -1, index: -1, key: name})
-		within.place(base, reflect.ValueOf(rawMessage(clean)))
+		within.place(base, reflect.ValueOf(rawMessage(value)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 )
 
 // waitUnits are units of time as people and programs write them.
@@ -52,7 +53,7 @@ func spelledWait(text string) (total time.Duration, n int) {
 		}
 		alone := unit == 0 || word > after
 		if parts == 0 && alone && value < minEpochSeconds && (after == len(text) || strings.IndexByte("-:/_", text[after]) < 0) { // no date
-			return wait(value), at + len(strings.TrimRight(text[at:after], "."))
+			return clean.Wait(value), at + len(strings.TrimRight(text[at:after], "."))
 		}
 		return min(total, recourse.MaxWait), n
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
@@ -64,15 +65,15 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 		}
 		c.Hints = saidByServer(c.Hints)
 		c.Verify = plainVerify(c.Verify)
-		if !isCodeWord(c.Code) {
+		if !clean.IsWord(c.Code) {
 			c.Code, c.Contract = "", ""
 		}
-		c.Provider = plainName(c.Provider)
-		c.MissingScopes = slices.DeleteFunc(slices.Clone(c.MissingScopes), func(scope string) bool { return !isPlain(scope) })
+		c.Provider = clean.Name(c.Provider)
+		c.MissingScopes = slices.DeleteFunc(slices.Clone(c.MissingScopes), func(scope string) bool { return !clean.IsPlain(scope) })
 		c.Violations = slices.Clone(c.Violations)
 		for i := range c.Violations {
 			v := &c.Violations[i]
-			v.Param, v.Want = plainName(v.Param), plainName(v.Want)
+			v.Param, v.Want = clean.Name(v.Param), clean.Name(v.Want)
 		}
 		c.Failed = slices.Clone(c.Failed)
 		for i, item := range c.Failed {
@@ -123,9 +124,9 @@ const (
 func saidByServer(hints []string) []string {
 	var said []string
 	for _, hint := range hints {
-		hint = strings.TrimSpace(strings.TrimPrefix(onOneLine(hint), ServerSays))
+		hint = strings.TrimSpace(strings.TrimPrefix(clean.VisibleLine(hint), ServerSays))
 		if hint != "" && len(said) < maxAdvice {
-			said = append(said, ServerSays+cutTo(hint, maxAdviceText))
+			said = append(said, ServerSays+clean.Cut(hint, maxAdviceText))
 		}
 	}
 	return said
@@ -134,20 +135,20 @@ func saidByServer(hints []string) []string {
 // plainVerify returns the verify call that a server names, if it has only names and plain values, without
 // sentences. Whether the tool only reads is checked elsewhere.
 func plainVerify(v *recourse.Verify) *recourse.Verify {
-	if v == nil || !isPlain(v.Tool) {
+	if v == nil || !clean.IsPlain(v.Tool) {
 		return nil
 	}
 	for _, arg := range v.Args {
 		text, isText := json.TextOf(json.Value(arg.Value))
 		switch kind := json.Value(arg.Value).Kind(); {
-		case !isPlain(arg.Name), len(arg.Value) > argument.MaxShown:
+		case !clean.IsPlain(arg.Name), len(arg.Value) > argument.MaxShown:
 			return nil
-		case isText && !isPlain(text), !isText && kind != '0' && kind != 't' && kind != 'f':
+		case isText && !clean.IsPlain(text), !isText && kind != '0' && kind != 't' && kind != 'f':
 			return nil
 		}
 	}
 	plain := *v
-	if !isPlain(plain.LookAt) {
+	if !clean.IsPlain(plain.LookAt) {
 		plain.LookAt = ""
 	}
 	return &plain

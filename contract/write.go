@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
@@ -164,18 +165,18 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 			k.blocks = call.otherBlocks(m.Value, all)
 		case "structuredContent":
 			if all || !call.isFailure(m.Value, target) {
-				k.structured, _ = cleanRaw(m.Value)
+				k.structured, _ = clean.Raw(m.Value)
 			}
 		case "_meta":
 			for _, m := range json.MembersOf(m.Value) {
-				if clean, ok := cleanRaw(m.Value); ok && m.Name != recourse.MetaKey {
-					k.meta = append(k.meta, json.Member{Name: m.Name, Value: clean})
+				if raw, ok := clean.Raw(m.Value); ok && m.Name != recourse.MetaKey {
+					k.meta = append(k.meta, json.Member{Name: m.Name, Value: raw})
 				}
 			}
 		case "isError", "resultType", target.layout.result:
 		default:
-			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !isErrorObject(json.NodeOf(m.Value))) {
-				k.members = append(k.members, json.Member{Name: m.Name, Value: clean})
+			if raw, ok := clean.Raw(m.Value); ok && (m.Name != "error" || !isErrorObject(json.NodeOf(m.Value))) {
+				k.members = append(k.members, json.Member{Name: m.Name, Value: raw})
 			}
 		}
 	}
@@ -216,8 +217,8 @@ func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.NodeOf(json.Value(text)), newDraft()) {
 			continue
 		}
-		if clean, ok := cleanRaw(b); ok {
-			others = append(others, clean)
+		if raw, ok := clean.Raw(b); ok {
+			others = append(others, raw)
 		}
 	}
 	return others
