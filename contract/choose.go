@@ -1,61 +1,13 @@
 package contract
 
 import (
-	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 )
-
-// A subject is a record together with what a contract makes of it.
-type subject struct {
-	c     *Contract
-	e     *recourse.Error
-	entry *entry
-	call  *Call
-	bare  bool // {message} is the record's sentence, without the code's template around it
-	json  []byte
-}
-
-// record returns the whole JSON form of the record, without a size limit: it fills the contract's own places.
-func (s *subject) record() []byte {
-	if s.json == nil {
-		s.json = s.encoded(s.e.WholeJSON())
-	}
-	return s.json
-}
-
-// bounded returns the JSON form of the record that travels in _meta.
-func (s *subject) bounded() []byte {
-	const escaped = len(`\u003c`) // the most that a byte expands to
-	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
-		return whole
-	}
-	return s.encoded(s.e.MarshalJSON())
-}
-
-func (s *subject) encoded(raw []byte, err error) []byte {
-	if err != nil { // a member has no JSON form
-		return fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
-	}
-	return raw
-}
-
-// base is what paths start from.
-func (s *subject) base() reflect.Value { return reflect.ValueOf(s.e).Elem() }
-
-// on returns the subject for e, which is s's own record or one inside it.
-func (s *subject) on(e *recourse.Error) *subject {
-	if e == s.e {
-		return s
-	}
-	inner := &subject{c: s.c, e: e, call: s.call}
-	inner.entry = s.c.choose(inner)
-	return inner
-}
 
 // choose returns the entry for a record. There always is one.
 func (c *Contract) choose(s *subject) *entry {
@@ -91,7 +43,7 @@ func (en *entry) codeOf(s *subject) string {
 	if en.open == nil {
 		return en.code
 	}
-	if word, ok := en.open.render(s); ok && clean.IsWord(word) {
+	if word, ok := s.render(en.open); ok && clean.IsWord(word) {
 		return word
 	}
 	return ""
@@ -135,7 +87,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			}
 		}
 	}
-	if !slices.ContainsFunc(s.entry.message, (*template).frames) { // a code with a fixed sentence is recognised by it
+	if !slices.ContainsFunc(s.entry.message, (*language.Template).Frames) { // a code with a fixed sentence is recognised by it
 		bound.Message = s.message()
 	}
 	bound.Hints = c.hintsFor(s, fresh)
@@ -182,59 +134,6 @@ func (s *subject) inResult() *subject {
 	inner.e.Hints = s.c.hintsFor(&inner, false)
 	s.c.offered(inner.e, &Call{Offered: s.call.Offered})
 	return &inner
-}
-
-// message returns the sentence in the code's template. A protocol failure without a code of its own keeps its
-// sentence, since no tool has failed.
-func (s *subject) message() string {
-	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
-		return s.e.Sentence()
-	}
-	bare := *s
-	bare.bare = true
-	for _, t := range s.entry.message {
-		if text, ok := t.render(&bare); ok {
-			return text
-		}
-	}
-	return s.e.Sentence()
-}
-
-// unlisted reports whether the contract does not list the code, so that the fallback applies.
-func (s *subject) unlisted() bool {
-	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
-}
-
-// retryable decides the boolean on the wire. In this order: a code that leaves the decision to the other side
-// follows what that side said; an unlisted code follows the record; a code that is never retryable stays so;
-// if the effect is unknown, or the record's retry differs from its kind's and so was set on purpose, the
-// record decides; otherwise the code does.
-func (s *subject) retryable() bool {
-	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
-		return s.e.Retry == recourse.RetrySameCall
-	}
-	same := s.e.RetryAdvice() == recourse.RetrySameCall
-	switch mode := s.entry.retry.mode; {
-	case mode == stated:
-		return same && s.e.Retry == recourse.RetrySameCall
-	case s.unlisted(): // the contract does not mention it
-		return same
-	case mode == never: // whatever the record says
-		return false
-	}
-	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
-		return same
-	}
-	switch s.entry.retry.mode {
-	case always:
-		return true
-	case byStatus:
-		if status := s.e.Upstream.Status; status != 0 {
-			return matchStatus(s.entry.retry.status, status)
-		}
-	case byRecord, never, stated:
-	}
-	return same
 }
 
 // Retryable reports whether the same call may succeed after e, according to the contract's code for e.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -51,7 +52,7 @@ func (j jsonCodec) read(c *Contract, l *layout, a *answer, d *draft) bool {
 // textCodec writes a line from a template such as `[{code}] {message}`, then the hints,
 // then an envelope: structure as one line of JSON.
 type textCodec struct {
-	line     *template
+	line     *language.Template
 	hints    hintList
 	envelope envelope
 }
@@ -66,7 +67,7 @@ type envelope struct {
 }
 
 func (t textCodec) append(dst []byte, s *subject) []byte {
-	line, ok := t.line.render(s)
+	line, ok := s.render(t.line)
 	if !ok {
 		line = s.message()
 	}
@@ -174,7 +175,7 @@ func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 	}
 	line, rest := t.cut(text)
 	code := d.e.Code
-	if !t.line.match(t.spaced(line), func(p *path, text string) { p.setText(base, text) }) {
+	if !t.line.Match(t.spaced(line), func(p *language.Path, text string) { p.SetText(base, text) }) {
 		return false
 	}
 	if len(d.e.Hints) == 0 && rest != "" {
@@ -190,14 +191,14 @@ func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 // spaced returns the line with the template's space after the code, if a line break or nothing is there
 // instead.
 func (t textCodec) spaced(line string) string {
-	for i, part := range t.line.parts {
-		if i == 0 || part.path != nil || t.line.parts[i-1].path == nil || !t.line.parts[i-1].path.isCode() {
+	for i, part := range t.line.Parts {
+		if i == 0 || part.Path != nil || t.line.Parts[i-1].Path == nil || !t.line.Parts[i-1].Path.IsCode() {
 			continue
 		}
-		mark := strings.TrimRight(part.literal, " ")
-		if before, after, ok := strings.Cut(line, mark); ok && mark != "" && mark != part.literal {
+		mark := strings.TrimRight(part.Literal, " ")
+		if before, after, ok := strings.Cut(line, mark); ok && mark != "" && mark != part.Literal {
 			if rest := strings.TrimLeft(after, " \t\r\n"); rest == "" || rest != after {
-				return before + part.literal + rest
+				return before + part.Literal + rest
 			}
 		}
 	}
@@ -205,7 +206,7 @@ func (t textCodec) spaced(line string) string {
 }
 
 // namesCode reports whether the line contains the code.
-func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.names("code.number") }
+func (t textCodec) namesCode() bool { return t.line.Names("code") || t.line.Names("code.number") }
 
 // split splits a list of hints and drops empty ones.
 func split(list, between string) []string {
@@ -222,18 +223,18 @@ func (c *Contract) identify(text string, d *draft) bool {
 	longest := 0
 	for _, en := range c.codes {
 		for _, t := range en.message {
-			if t.fixed() <= longest {
+			if t.Fixed() <= longest {
 				continue
 			}
-			if t.frames() {
-				if d.open && t.match(text, func(*path, string) {}) {
-					best, sentence, longest = en, text, t.fixed()
+			if t.Frames() {
+				if d.open && t.Match(text, func(*language.Path, string) {}) {
+					best, sentence, longest = en, text, t.Fixed()
 				}
 				continue
 			}
-			found, ok := t.find(text)
+			found, ok := t.Find(text)
 			if ok && (en.http == nil || found == text && strings.Contains(found, " ")) {
-				best, sentence, longest = en, found, t.fixed()
+				best, sentence, longest = en, found, t.Fixed()
 			}
 		}
 	}
@@ -246,19 +247,19 @@ func (c *Contract) identify(text string, d *draft) bool {
 
 // line reads a text layout.
 func (k *compiler) line(w *contractform.WriteFile) textCodec {
-	line := textCodec{line: k.template(w.Text)}
-	k.readable(w.Text, line.line)
+	line := textCodec{line: k.Template(w.Text)}
+	k.Readable(w.Text, line.line)
 	if w.Hints != nil {
 		line.hints = hintList{before: w.Hints.Before, between: w.Hints.Between}
 		if w.Hints.Before == "" || w.Hints.Between == "" {
-			k.mistakef(w.Node.Get("hints"), `for example {before: " Suggestions: ", between: "; "}`,
+			k.Mistakef(w.Node.Get("hints"), `for example {before: " Suggestions: ", between: "; "}`,
 				"hints need a text before and between them")
 		}
 	}
 	if w.Envelope != nil {
 		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, contractform.RecordType)}
 		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !clean.IsWord(strings.Trim(mark, "[]")) {
-			k.mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
+			k.Mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
 			line.envelope = envelope{}
 		}
 	}

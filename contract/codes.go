@@ -1,48 +1,34 @@
 package contract
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // An entry is one code of the contract.
 type entry struct {
 	code      string
-	name      string    // the name of a numeric code
-	open      *template // the template for codes passed on from elsewhere
+	name      string             // the name of a numeric code
+	open      *language.Template // the template for codes passed on from elsewhere
 	kind      recourse.Kind
 	group     string
-	when      string     // a sentence that says when the code is chosen
-	selectors []selector // empty: by name only
-	reads     []string   // other codes that are read as this one
-	set       []constant // what the code tells a reader beyond its kind
-	retry     retryable  // how the boolean on the wire is decided
+	when      string              // a sentence that says when the code is chosen
+	selectors []selector          // empty: by name only
+	reads     []string            // other codes that are read as this one
+	set       []language.Constant // what the code tells a reader beyond its kind
+	retry     retryable           // how the boolean on the wire is decided
 	wait      time.Duration
-	message   []*template // the first whose placeholders can be filled in
+	message   []*language.Template // the first whose placeholders can be filled in
 	hints     []alternative
 	http      *httpForm
 	rpc       *rpcForm
 	otherwise string // replaces the code where no HTTP answer is possible
-}
-
-// constant is a member of the record with a fixed value.
-type constant struct {
-	path  *path
-	value json.Value
-}
-
-// store puts constants into a record.
-func store(list []constant, base reflect.Value) {
-	for _, k := range list {
-		k.path.set(base, k.value)
-	}
 }
 
 // retryable says how an entry decides the boolean on the wire.
@@ -74,7 +60,7 @@ func (k *compiler) codes() {
 		f := &k.file.Codes[i]
 		at := f.Node.Get("code")
 		if line, twice := lines[f.Code]; twice {
-			k.mistakef(at, "give each code one entry; `for` takes a list", "code %s is already listed in line %d", f.Code, line)
+			k.Mistakef(at, "give each code one entry; `for` takes a list", "code %s is already listed in line %d", f.Code, line)
 			continue
 		}
 		lines[f.Code] = at.Pos().Line
@@ -127,21 +113,21 @@ func (k *compiler) references() {
 	}
 	switch {
 	case k.file.Default != nil:
-		k.c.fallback = k.c.byCode[k.oneOf(k.file.Default, known...)]
+		k.c.fallback = k.c.byCode[k.OneOf(k.file.Default, known...)]
 	case k.parent != nil:
 		k.c.fallback = k.c.byCode[k.parent.fallback.code]
 	case k.file.Extends == nil:
-		k.mistakef(k.file.Node, "name the code for everything that no entry selects", "there is no `default`")
+		k.Mistakef(k.file.Node, "name the code for everything that no entry selects", "there is no `default`")
 	}
 	if k.c.fallback != nil && k.c.fallback.open != nil {
-		k.mistakef(k.file.Default, "name a code that every record can have", "`default` has to be a word of this contract")
+		k.Mistakef(k.file.Default, "name a code that every record can have", "`default` has to be a word of this contract")
 	}
 	for _, own := range k.own {
 		if own.file.Otherwise != nil {
-			own.otherwise = k.oneOf(own.file.Otherwise, known...)
+			own.otherwise = k.OneOf(own.file.Otherwise, known...)
 		}
 		if own.otherwise != "" && own.http == nil {
-			k.mistakef(own.file.Otherwise, "remove it, or add `http`", "`otherwise` is for a code with an `http` form")
+			k.Mistakef(own.file.Otherwise, "remove it, or add `http`", "`otherwise` is for a code with an `http` form")
 		}
 	}
 }
@@ -149,17 +135,17 @@ func (k *compiler) references() {
 func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	en = &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
 	if strings.ContainsAny(f.Code, "{}") {
-		en.open = k.template(f.Node.Get("code"))
+		en.open = k.Template(f.Node.Get("code"))
 	}
-	en.kind = recourse.Kind(k.oneOf(f.Kind, contractform.Kinds...))
+	en.kind = recourse.Kind(k.OneOf(f.Kind, contractform.Kinds...))
 	mistaken = k.selectFor(en, f.For)
 	if f.Wait < 0 {
-		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
+		k.Mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
 	}
 	en.retry = k.retryable(f.Retryable)
-	en.set = k.constants(f.Set, contractform.RecordType)
+	en.set = k.Constants(f.Set, contractform.RecordType)
 	if f.Message != nil {
-		en.message = k.templates(f.Message)
+		en.message = k.Templates(f.Message)
 	}
 	if f.Hint != nil {
 		en.hints = k.alternatives(f.Hint)
@@ -168,9 +154,9 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 		en.http = k.http(f.HTTP)
 	}
 	if f.RPC != nil {
-		en.rpc = &rpcForm{code: f.RPC.Code, messages: k.templates(f.RPC.Message)}
+		en.rpc = &rpcForm{code: f.RPC.Code, messages: k.Templates(f.RPC.Message)}
 		for _, t := range en.rpc.messages {
-			k.readable(f.RPC.Message, t)
+			k.Readable(f.RPC.Message, t)
 		}
 		if f.RPC.Data != nil {
 			en.rpc.data = k.body(f.RPC.Data)
@@ -185,33 +171,16 @@ func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
 		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
 		return en.kind == ""
 	}
-	for _, n := range items(file) {
-		before := k.mistakes
+	for _, n := range language.Items(file) {
+		before := k.Mistakes
 		sel := k.selector(n)
-		if k.mistakes > before {
+		if k.Mistakes > before {
 			mistaken = true
 			continue
 		}
 		en.selectors = append(en.selectors, sel)
 	}
 	return mistaken
-}
-
-// constants reads values by path.
-func (k *compiler) constants(n *strictyaml.Node, on reflect.Type) []constant {
-	var list []constant
-	for name, value := range n.All() {
-		p, err := compilePath(name, on)
-		if err != nil {
-			k.reportf(n.Key(name), pathHint(name), "%s", err)
-			continue
-		}
-		if words := p.words(); words != nil {
-			k.oneOf(value, words...)
-		}
-		list = append(list, constant{p, k.constant(value)})
-	}
-	return list
 }
 
 // strayBool is a word that people write for true or false.
@@ -230,7 +199,7 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	}
 	if status := n.Get("status"); status != nil {
 		r := retryable{mode: byStatus}
-		for _, item := range items(status) {
+		for _, item := range language.Items(status) {
 			r.status = append(r.status, k.conditionValue(onStatus, item))
 		}
 		return r
@@ -250,7 +219,7 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 		return retryable{mode: never}
 	default:
 	}
-	k.mistakef(n, "write `true`, `false`, `{status: 5xx}`, `error` or `stated`",
+	k.Mistakef(n, "write `true`, `false`, `{status: 5xx}`, `error` or `stated`",
 		"`retryable` must say when to repeat the call%s", strayBool(n))
 	return retryable{}
 }
@@ -283,9 +252,6 @@ func (c *Contract) rangeOf(code string) *codeRange {
 	}
 	return nil
 }
-
-// ranged reports whether the code is unlisted but in a range, so that the fallback applies.
-func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
 
 // ownNumber reports whether c gives its own meaning to a number that JSON-RPC uses as an error code.
 func (c *Contract) ownNumber(code string) bool {

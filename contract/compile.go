@@ -1,40 +1,30 @@
 package contract
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A compiler makes a Contract from a file and collects the mistakes in the file.
 type compiler struct {
-	doc    *strictyaml.Document
+	*language.Compiler
+
 	file   *contractform.File
 	c      *Contract
 	parent *Contract
 
 	own       []ownEntry
 	hintTexts []hintText
-	mistakes  int
 }
-
-// formVersion is the version of the file format.
-const formVersion = 1
 
 func (k *compiler) compile() {
 	f, c := k.file, k.c
-	if f.Form != formVersion && f.Form != 0 {
-		k.mistakef(f.Node.Get("form"), "write form: 1", "form %d is not known", f.Form)
-	}
-	if !isName(f.Name) && f.Name != "" {
-		k.mistakef(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is not a name for a contract", f.Name)
-	}
+	k.Head(f.Node, f.Form, "name", f.Name, "contract")
 	c.Name = f.Name
 	c.hintTools = append(c.hintTools, f.HintTools...)
 	c.Title = f.Title // not inherited: the parent has its own page
@@ -43,10 +33,10 @@ func (k *compiler) compile() {
 		k.readOnly(f.ReadOnly)
 	}
 	if f.UnknownTool != nil {
-		c.UnknownTool = k.oneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
+		c.UnknownTool = k.OneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
 	}
 	if f.Literals != nil {
-		c.literals = k.oneOf(f.Literals, literalsJSON, literalsPython)
+		c.literals = k.OneOf(f.Literals, literalsJSON, literalsPython)
 	}
 	if f.Mask != nil {
 		c.Mask = k.masks(f.Mask)
@@ -60,7 +50,7 @@ func (k *compiler) compile() {
 			JitterMax: f.Retry.Jitter.Max, JitterFrom: f.Retry.Jitter.From,
 		}
 		if c.Retry.Retries < 0 || c.Retry.Start <= 0 || c.Retry.Factor < 1 || c.Retry.JitterMax < 0 {
-			k.mistakef(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
+			k.Mistakef(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
 		}
 	}
 	shape := c.layout.shape
@@ -70,7 +60,7 @@ func (k *compiler) compile() {
 	if f.Write != nil {
 		c.layout = k.layout(f.Write)
 	} else if f.Extends == nil {
-		k.mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
+		k.Mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
 	}
 	c.layout.shape = shape
 	if f.Returns != nil {
@@ -90,8 +80,8 @@ func (k *compiler) compile() {
 	}
 	k.codes()
 	c.bindTools()
-	if c.layout.shape == nil && c.layout.text != nil && c.writesObject() {
-		c.showsValues = true // the whole record includes them
+	if k.ShowsValues || c.layout.shape == nil && c.layout.text != nil && c.writesObject() { // the whole record includes them
+		c.showsValues = true
 	}
 }
 
@@ -103,12 +93,12 @@ func (k *compiler) readOnly(n *strictyaml.Node) {
 	}
 	var names []string
 	if n.Kind() != strictyaml.KindSequence || n.Decode(&names) != nil {
-		k.mistakef(n, "write true, or a list such as [get-orders]", "expected true, false or a list of tools")
+		k.Mistakef(n, "write true, or a list such as [get-orders]", "expected true, false or a list of tools")
 		return
 	}
 	for i, name := range names {
 		if _, writes := k.file.Verify.Get(name); writes {
-			k.mistakef(n.Item(i), "remove it from one of them",
+			k.Mistakef(n.Item(i), "remove it from one of them",
 				"%s only reads, and has an entry in `verify`, which is for tools that write", name)
 		}
 	}
@@ -125,11 +115,11 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (k *compiler) session(f *contractform.SessionFile) SessionRule {
 	if f.Path != "" && !sessionPath.MatchString(f.Path) {
-		k.mistakef(f.Node.Get("path"), "for example /mcp/{user_id}", "%q is not a path with at most one place for the user", f.Path)
+		k.Mistakef(f.Node.Get("path"), "for example /mcp/{user_id}", "%q is not a path with at most one place for the user", f.Path)
 	}
 	header := func(n *strictyaml.Node, name string) {
 		if !headerName.MatchString(name) {
-			k.mistakef(n, "for example X-Api-Key", "%q is not a header name", name)
+			k.Mistakef(n, "for example X-Api-Key", "%q is not a header name", name)
 		}
 	}
 	for i, name := range f.Credentials {
@@ -144,8 +134,8 @@ func (k *compiler) session(f *contractform.SessionFile) SessionRule {
 // masks reads the classes of data that a contract keeps out of its failures.
 func (k *compiler) masks(n *strictyaml.Node) []string {
 	var classes []string
-	for _, item := range items(n) {
-		if class := k.oneOf(item, MaskPersonal, MaskAddresses); class != "" {
+	for _, item := range language.Items(n) {
+		if class := k.OneOf(item, MaskPersonal, MaskAddresses); class != "" {
 			classes = append(classes, class)
 		}
 	}
@@ -157,12 +147,12 @@ func (k *compiler) members() {
 	for _, m := range k.file.Members {
 		doc := contractform.Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
 		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
-			k.reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
+			k.Reportf(k.file.Node.Get("members").Key(m.Key), language.Suggest(m.Key, known), "the object has no member `%s`", m.Key)
 		}
 		if m.Value.Absent != nil {
 			k.c.silence = m.Value.Absent
 			if !k.c.layout.shape.decides(m.Key) {
-				k.reportf(k.file.Node.Get("members").Get(m.Key).Key("absent"), "remove it", "`absent` is for the member of `retryable`")
+				k.Reportf(k.file.Node.Get("members").Get(m.Key).Key("absent"), "remove it", "`absent` is for the member of `retryable`")
 			}
 		}
 		i := slices.IndexFunc(k.c.members, func(inherited contractform.Member) bool { return inherited.Name == m.Key })
@@ -172,67 +162,4 @@ func (k *compiler) members() {
 			k.c.members[i] = doc
 		}
 	}
-}
-
-func isName(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && s[0] != '-' && s[0] != '_'
-}
-
-func (k *compiler) mistakef(at *strictyaml.Node, hint, format string, args ...any) {
-	k.reportf(at.Pos(), hint, format, args...)
-}
-
-func (k *compiler) reportf(at strictyaml.Pos, hint, format string, args ...any) {
-	k.mistakes++
-	k.doc.Reportf(at, hint, format, args...)
-}
-
-// oneOf reads a text that must be one of values.
-func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
-	var text string
-	if n.Decode(&text) != nil {
-		return ""
-	}
-	if !slices.Contains(values, text) {
-		k.mistakef(n, nearestHint(text, values), "`%s` is not known here", text)
-		return ""
-	}
-	return text
-}
-
-func nearestHint(text string, values []string) string {
-	if near, ok := nearest.Of(text, values); ok {
-		return "did you mean `" + near + "`?"
-	}
-	const most = 8
-	if more := len(values) - most; more > 2 {
-		return fmt.Sprintf("one of %s and %d others", strings.Join(values[:most], ", "), more)
-	}
-	return "one of " + strings.Join(values, ", ")
-}
-
-// items returns the items of a sequence, or the value itself.
-func items(n *strictyaml.Node) []*strictyaml.Node {
-	if n.Kind() != strictyaml.KindSequence {
-		return []*strictyaml.Node{n}
-	}
-	list := make([]*strictyaml.Node, n.Len())
-	for i := range list {
-		list[i] = n.Item(i)
-	}
-	return list
-}
-
-// constant turns a YAML value into JSON.
-func (k *compiler) constant(n *strictyaml.Node) json.Value {
-	var v any
-	if n.Decode(&v) != nil {
-		return json.Value("null")
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		k.mistakef(n, "", "%s", fmt.Errorf("has no JSON form: %w", err))
-		return json.Value("null")
-	}
-	return raw
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
@@ -37,7 +38,7 @@ func (c *Contract) form() *contractform.Form {
 		f.ToolResults = append(f.ToolResults, contractform.ToolResult{Tools: own.tools, Layout: own.layout.form()})
 	}
 	for _, r := range c.reads {
-		f.Reads = append(f.Reads, contractform.Read{Text: r.text.source(), Shape: r.shape.form(), Set: constantForms(r.set)})
+		f.Reads = append(f.Reads, contractform.Read{Text: sourceOf(r.text), Shape: r.shape.form(), Set: constantForms(r.set)})
 	}
 	for _, r := range c.ranges {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
@@ -80,14 +81,14 @@ func (c *Contract) memberType(name string) string {
 		return contractform.TypeInteger
 	case "truncated":
 		return contractform.TypeBoolean
-	case memberMessage:
+	case "message":
 		return contractform.TypeString
 	}
-	p, err := compilePath(name, contractform.RecordType)
-	if err != nil || p.leaf == nil {
+	p, err := language.CompilePath(name, contractform.RecordType)
+	if err != nil || p.Leaf == nil {
 		return ""
 	}
-	return contractform.TypeOf(p.leaf)
+	return contractform.TypeOf(p.Leaf)
 }
 
 func (en *entry) form() *contractform.Code {
@@ -102,7 +103,7 @@ func (en *entry) form() *contractform.Code {
 	if en.http != nil {
 		f.HTTP = &contractform.HTTP{Status: en.http.status, Media: en.http.media, Body: en.http.body.form()}
 		for _, h := range en.http.headers {
-			f.HTTP.Headers = append(f.HTTP.Headers, contractform.Header{Name: h.name, Value: h.value.source()})
+			f.HTTP.Headers = append(f.HTTP.Headers, contractform.Header{Name: h.name, Value: sourceOf(h.value)})
 		}
 	}
 	if en.rpc != nil {
@@ -111,18 +112,18 @@ func (en *entry) form() *contractform.Code {
 	return f
 }
 
-// source returns t as written in the file; "" for nil.
-func (t *template) source() string {
+// sourceOf returns t as written in the file; "" for nil.
+func sourceOf(t *language.Template) string {
 	if t == nil {
 		return ""
 	}
-	return t.src
+	return t.Src
 }
 
-func sources(list []*template) []string {
+func sources(list []*language.Template) []string {
 	var texts []string
 	for _, t := range list {
-		texts = append(texts, t.src)
+		texts = append(texts, t.Src)
 	}
 	return texts
 }
@@ -130,15 +131,15 @@ func sources(list []*template) []string {
 func hintForms(list []alternative) []contractform.Hint {
 	var hints []contractform.Hint
 	for _, a := range list {
-		hints = append(hints, contractform.Hint{When: a.when.form(), Text: a.text.src, Tools: a.tools})
+		hints = append(hints, contractform.Hint{When: a.when.form(), Text: a.text.Src, Tools: a.tools})
 	}
 	return hints
 }
 
-func constantForms(list []constant) []contractform.Constant {
+func constantForms(list []language.Constant) []contractform.Constant {
 	var constants []contractform.Constant
 	for _, k := range list {
-		constants = append(constants, contractform.Constant{Path: k.path.src, Value: k.value})
+		constants = append(constants, contractform.Constant{Path: k.Path.Src, Value: k.Value})
 	}
 	return constants
 }
@@ -153,7 +154,7 @@ func (sel selector) form() contractform.Selector {
 
 func (l *layout) form() contractform.Layout {
 	f := contractform.Layout{
-		Shape: l.shape.form(), Human: l.human.source(),
+		Shape: l.shape.form(), Human: sourceOf(l.human),
 		Format:     contractform.Format{Argument: l.format.argument, Fallback: l.format.fallback},
 		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes,
 	}
@@ -162,11 +163,11 @@ func (l *layout) form() contractform.Layout {
 		f.Indent = len(text.indent)
 	case textCodec:
 		f.Line = &contractform.Line{
-			Src: text.line.src, BeforeHints: text.hints.before, BetweenHints: text.hints.between,
+			Src: text.line.Src, BeforeHints: text.hints.before, BetweenHints: text.hints.between,
 			EnvelopeMark: text.envelope.mark, EnvelopeShape: text.envelope.shape.form(),
 		}
-		for _, p := range text.line.parts {
-			f.Line.Parts = append(f.Line.Parts, contractform.Part{Literal: p.literal, Path: p.path.form()})
+		for _, p := range text.line.Parts {
+			f.Line.Parts = append(f.Line.Parts, contractform.Part{Literal: p.Literal, Path: pathForm(p.Path)})
 		}
 	}
 	return f
@@ -181,28 +182,28 @@ func (sh *shape) form() *contractform.Shape {
 		f.Members = append(f.Members, sh.members[i].form())
 	}
 	if sh.rest != nil {
-		f.Rest = sh.rest.src
+		f.Rest = sh.rest.Src
 	}
 	return f
 }
 
 func (m *shapeMember) form() contractform.ShapeMember {
 	f := contractform.ShapeMember{
-		Name: m.name, Constant: m.constant, Path: m.path.form(), Nested: m.nested.form(), List: m.list.form(),
+		Name: m.name, Constant: m.constant, Path: pathForm(m.path), Nested: m.nested.form(), List: pathForm(m.list),
 	}
 	for _, c := range m.choices {
-		f.Choices = append(f.Choices, contractform.Choice{When: c.when.form(), Constant: c.constant, Path: c.path.form()})
+		f.Choices = append(f.Choices, contractform.Choice{When: c.when.form(), Constant: c.constant, Path: pathForm(c.path)})
 	}
 	return f
 }
 
-func (p *path) form() *contractform.Path {
+func pathForm(p *language.Path) *contractform.Path {
 	if p == nil {
 		return nil
 	}
-	f := &contractform.Path{Src: p.src, Leaf: p.leaf}
-	if p.computed != nil {
-		f.Computed = p.computed.kind
+	f := &contractform.Path{Src: p.Src, Leaf: p.Leaf}
+	if p.Computed != nil {
+		f.Computed = p.Computed.Type
 	}
 	return f
 }
@@ -211,7 +212,7 @@ func (b *body) form() *contractform.Body {
 	if b == nil {
 		return nil
 	}
-	f := &contractform.Body{Constant: b.constant, Text: b.text.source(), Shape: b.shape}
+	f := &contractform.Body{Constant: b.constant, Text: sourceOf(b.text), Shape: b.shape}
 	for _, m := range b.object {
 		f.Object = append(f.Object, contractform.BodyMember{Name: m.name, Value: m.value.form()})
 	}
@@ -243,10 +244,7 @@ func vocabulary() contractform.Vocabulary {
 	for _, name := range conditions {
 		v.Conditions = append(v.Conditions, contractform.Condition{On: name, Values: words[name]})
 	}
-	for _, name := range slices.Sorted(maps.Keys(computedMembers)) {
-		s := computedMembers[name]
-		v.Computed = append(v.Computed, contractform.Computed{Path: name + s.argument, Type: s.kind, Doc: s.doc})
-	}
+	v.Computed = language.ComputedPaths()
 	return v
 }
 

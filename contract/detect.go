@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
@@ -259,21 +260,11 @@ func (f *foreign) apply(e *recourse.Error) {
 		}
 	}
 	if f.retryable != nil {
-		sayRetryable(e, *f.retryable)
+		language.SayRetryable(e, *f.retryable)
 	}
 	e.RetryAfter = max(e.RetryAfter, f.retryAfter) // a wait is a minimum
 	if e.RequestID == "" {
 		e.RequestID = f.requestID
-	}
-}
-
-// sayRetryable stores the boolean from the wire. A plain false carries less than a kind that names a way out.
-func sayRetryable(e *recourse.Error, retryable bool) {
-	switch {
-	case retryable:
-		e.Retry = recourse.RetrySameCall
-	case e.Kind.Retry() == recourse.RetrySameCall:
-		e.Retry = recourse.RetryNever
 	}
 }
 

@@ -41,10 +41,10 @@ package contract
 //	a contract    set.go holds them, contract.go is one. compile.go makes it from its file, and lint.go reports
 //	              what is wrong with that; describe.go gives it back as data, compact.go is how the built-in
 //	              ones are embedded. codes.go has the entries.
-//	the language  selector.go says which records an entry is for. template.go is a text with placeholders,
-//	              path.go what a placeholder names in the record, computed.go what follows from the record.
-//	              shape.go is an object, forms.go an HTTP answer or a JSON-RPC error, layout.go the place of a
-//	              failure in a result, codec.go the syntax of a failure in a text.
+//	the language  internal/language has texts with placeholders, and the paths by which these name members of the
+//	              record; subject.go is the record that is looked at, with what follows from it. selector.go says
+//	              which records an entry is for. shape.go is an object, forms.go an HTTP answer or a JSON-RPC
+//	              error, layout.go the place of a failure in a result, codec.go the syntax of a failure in a text.
 //	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
 //	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
 //	              to send (internal/clean). question.go writes questions; landed.go judges the answer of a verify call.

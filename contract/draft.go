@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -102,13 +103,13 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if en != nil {
 		c.refine(e, en, others, func(s *subject) bool {
 			if told {
-				sayRetryable(s.e, retryable)
+				language.SayRetryable(s.e, retryable)
 			}
 			return !told || s.retryable() == retryable
 		})
 	}
 	if told {
-		sayRetryable(e, retryable)
+		language.SayRetryable(e, retryable)
 	}
 	nameResource(e)
 	for _, item := range e.Failed {
@@ -174,20 +175,20 @@ func kindOfStatus(status int) recourse.Kind {
 // entry passes codes on.
 func (c *Contract) apply(e *recourse.Error, en *entry) {
 	base := reflect.ValueOf(e).Elem()
-	capture := func(p *path, text string) { p.setText(base, text) }
+	capture := func(p *language.Path, text string) { p.SetText(base, text) }
 	if en.open != nil {
-		en.open.match(e.Code, capture)
+		en.open.Match(e.Code, capture)
 	} else {
 		e.Code = en.code
 	}
-	store(en.set, base)
+	language.Store(en.set, base)
 	for _, t := range en.message {
-		if !t.match(e.Message, func(*path, string) {}) {
+		if !t.Match(e.Message, func(*language.Path, string) {}) {
 			continue
 		}
 		said := e.Message
-		t.match(said, capture)
-		if !t.frames() { // the whole sentence belongs to the code
+		t.Match(said, capture)
+		if !t.Frames() { // the whole sentence belongs to the code
 			e.Message = said
 		}
 		return

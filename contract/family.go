@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -41,7 +42,7 @@ type familyForm struct {
 	object  *pattern
 	each    []eachPhrase // the violations in a text
 	kind    recourse.Kind
-	set     []constant
+	set     []language.Constant
 	only    bool // it must be at the start of the text
 	weak    bool
 }
@@ -57,7 +58,7 @@ type eachPhrase struct {
 type familyCode struct {
 	kind  recourse.Kind
 	vague bool // a more specific text takes precedence
-	set   []constant
+	set   []language.Constant
 }
 
 // A codeLike is a code with a *, and what it means.
@@ -75,7 +76,7 @@ type familyRule struct {
 // A ruleForm is a word with a *, or a sentence with placeholders.
 type ruleForm struct {
 	word     string
-	sentence *template
+	sentence *language.Template
 }
 
 // Families returns the built-in families, by name.
@@ -133,9 +134,9 @@ func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family,
 	doc.Decode(f.file)
 	f.Name = f.file.Family
 	f.index = sync.OnceValue(func() *index { return newIndex([]*Family{f}) })
-	k := &compiler{doc: doc, file: &contractform.File{}, c: &Contract{}}
+	k := &compiler{Compiler: language.NewCompiler(doc), file: &contractform.File{}, c: &Contract{}}
 	k.family(f)
-	if k.mistakes == 0 && doc.Err() == nil && examples {
+	if k.Mistakes == 0 && doc.Err() == nil && examples {
 		k.familyExamples(f)
 	}
 	if err := doc.Err(); err != nil {
@@ -147,12 +148,7 @@ func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family,
 // family compiles a file.
 func (k *compiler) family(f *Family) {
 	file := f.file
-	if file.Form != formVersion && file.Form != 0 {
-		k.mistakef(file.Node.Get("form"), "write form: 1", "form %d is not known", file.Form)
-	}
-	if !isName(file.Family) && file.Family != "" {
-		k.mistakef(file.Node.Get("family"), "use lower-case letters, digits, - and _", "%q is not a name for a family", file.Family)
-	}
+	k.Head(file.Node, file.Form, "family", file.Family, "family")
 	for i := range file.Wraps {
 		n := file.Node.Get("wraps").Item(i)
 		p := k.phrase(n, contractform.RecordType)
@@ -160,7 +156,7 @@ func (k *compiler) family(f *Family) {
 			continue
 		}
 		if p.key = 0; p.parts[0].place != nil || p.parts[len(p.parts)-1].place != nil {
-			k.mistakef(n, "for example \"Error executing tool {*}: \"", "what is put before a text begins and ends with fixed words")
+			k.Mistakef(n, "for example \"Error executing tool {*}: \"", "what is put before a text begins and ends with fixed words")
 			continue
 		}
 		f.wraps = append(f.wraps, p)
@@ -177,8 +173,8 @@ func (k *compiler) family(f *Family) {
 	for i := range file.Rules {
 		f.rules = append(f.rules, k.familyRule(&file.Rules[i]))
 	}
-	if len(f.wraps)+len(f.forms) == 0 && k.mistakes == 0 {
-		k.mistakef(file.Node, "add `texts`, `objects`, or codes with `anywhere: true`", "nothing is recognised by this family")
+	if len(f.wraps)+len(f.forms) == 0 && k.Mistakes == 0 {
+		k.Mistakef(file.Node, "add `texts`, `objects`, or codes with `anywhere: true`", "nothing is recognised by this family")
 	}
 }
 
@@ -187,19 +183,19 @@ func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
 	if n == nil {
 		return ""
 	}
-	return recourse.Kind(k.oneOf(n, contractform.Kinds...))
+	return recourse.Kind(k.OneOf(n, contractform.Kinds...))
 }
 
 func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
 	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, weak: file.Weak}
-	form.set = k.constants(file.Set, contractform.RecordType)
-	for _, n := range items(file.Text) {
+	form.set = k.Constants(file.Set, contractform.RecordType)
+	for _, n := range language.Items(file.Text) {
 		if p := k.phrase(n, contractform.RecordType); p != nil {
 			form.phrases = append(form.phrases, p)
 		}
 	}
 	if file.Each != nil {
-		for _, n := range items(file.Each) {
+		for _, n := range language.Items(file.Each) {
 			form.each = append(form.each, k.eachPhrases(n)...)
 		}
 	}
@@ -220,7 +216,7 @@ func (k *compiler) eachPhrases(n *strictyaml.Node) []eachPhrase {
 		text, rule = form.Text, form.Rule
 	}
 	var list []eachPhrase
-	for _, n := range items(text) {
+	for _, n := range language.Items(text) {
 		if p := k.phrase(n, violationType); p != nil {
 			list = append(list, eachPhrase{p, rule})
 		}
@@ -229,22 +225,22 @@ func (k *compiler) eachPhrases(n *strictyaml.Node) []eachPhrase {
 }
 
 func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
-	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set, contractform.RecordType), weak: file.Weak}
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.Constants(file.Set, contractform.RecordType), weak: file.Weak}
 	form.object = k.pattern(file.Object, contractform.RecordType)
 	if len(form.object.word()) < gramSize {
-		k.mistakef(file.Object, "name a member that every such object has", "an object needs a member that it cannot do without")
+		k.Mistakef(file.Object, "name a member that every such object has", "an object needs a member that it cannot do without")
 		return
 	}
 	f.forms = append(f.forms, form)
 }
 
 func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
-	c := &familyCode{kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set, contractform.RecordType)}
+	c := &familyCode{kind: k.kindOf(file.Kind), vague: file.Vague, set: k.Constants(file.Set, contractform.RecordType)}
 	for i, code := range file.Codes {
 		at := file.Node.Get("codes").Item(i)
 		switch {
 		case f.byCode[code] != nil:
-			k.mistakef(at, "list each code once", "code %s is listed already", code)
+			k.Mistakef(at, "list each code once", "code %s is listed already", code)
 		case strings.Contains(code, "*"):
 			f.codesLike = append(f.codesLike, codeLike{code, c})
 			fallthrough
@@ -255,7 +251,7 @@ func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
 			continue
 		}
 		if len(code) < gramSize || strings.Contains(code, "*") {
-			k.mistakef(at, "list it without `anywhere`", "`%s` cannot be looked for in a text: it needs four characters, and no *", code)
+			k.Mistakef(at, "list it without `anywhere`", "`%s` cannot be looked for in a text: it needs four characters, and no *", code)
 			continue
 		}
 		word := &phrase{parts: []phrasePart{{literal: folded(code)}}, fixed: len(code), exact: code}
@@ -266,9 +262,9 @@ func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
 
 func (k *compiler) familyRule(file *contractform.FamilyRule) familyRule {
 	r := familyRule{rule: file.Rule}
-	for _, n := range items(file.From) {
+	for _, n := range language.Items(file.From) {
 		if strings.Contains(n.Text(), "{") {
-			t := k.templateOf(n, func(name string) (*path, error) { return newPlace(name, violationType) })
+			t := k.TemplateOf(n, func(name string) (*language.Path, error) { return newPlace(name, violationType) })
 			r.from = append(r.from, ruleForm{sentence: t})
 		} else {
 			r.from = append(r.from, ruleForm{word: n.Text()})
@@ -278,12 +274,12 @@ func (k *compiler) familyRule(file *contractform.FamilyRule) familyRule {
 }
 
 // codeIs returns the constant that stores a code.
-func (*compiler) codeIs(code string) constant {
-	p, err := compilePath("upstream.code", contractform.RecordType)
+func (*compiler) codeIs(code string) language.Constant {
+	p, err := language.CompilePath("upstream.code", contractform.RecordType)
 	if err != nil {
 		panic("contract: " + err.Error()) //nolint:forbidigo // the path is fixed
 	}
-	return constant{p, json.AppendQuote(nil, code)}
+	return language.Constant{Path: p, Value: json.AppendQuote(nil, code)}
 }
 
 // familyExamples reports the examples that are not read as stated.
@@ -292,11 +288,11 @@ func (k *compiler) familyExamples(f *Family) {
 		example := &f.file.Examples[i]
 		e, ok := f.reads(example.Text)
 		if !ok {
-			k.mistakef(example.Node.Get("text"), "correct the example, or a form", "no form of this family fits the example")
+			k.Mistakef(example.Node.Get("text"), "correct the example, or a form", "no form of this family fits the example")
 			continue
 		}
 		wrong := func(key, format string, args ...any) {
-			k.mistakef(cmp.Or(example.Node.Get(key), example.Node), "correct the example, or the form that it has", format, args...)
+			k.Mistakef(cmp.Or(example.Node.Get(key), example.Node), "correct the example, or the form that it has", format, args...)
 		}
 		if kind := k.kindOf(example.Kind); e.Kind != kind {
 			wrong("kind", "the example is read as `%s`", e.Kind)
@@ -354,7 +350,7 @@ func (r ruleForm) fits(v *recourse.Violation, found *finding) bool {
 	if r.sentence == nil {
 		return v.Rule != "" && hasWildcard(r.word, v.Rule) || v.Message != "" && hasWildcard(r.word, v.Message)
 	}
-	return r.sentence.match(v.Message, func(at *path, text string) {
+	return r.sentence.Match(v.Message, func(at *language.Path, text string) {
 		found.capture(capture{&place{path: at}, text}, reflect.ValueOf(v).Elem())
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -15,8 +15,8 @@ import (
 // A pattern is a JSON value whose parts have meanings. Exactly one of its sources is set.
 type pattern struct {
 	constant json.Value
-	set      []constant    // what the constant implies
-	leaves   []patternLeaf // the first that can hold the value is used
+	set      []language.Constant // what the constant implies
+	leaves   []patternLeaf       // the first that can hold the value is used
 	members  []patternMember
 	any      *pattern // some item of a list
 	each     *patternList
@@ -24,8 +24,8 @@ type pattern struct {
 
 // A patternLeaf is a path, or a template of a text.
 type patternLeaf struct {
-	path *path
-	text *template
+	path *language.Path
+	text *language.Template
 }
 
 type patternMember struct {
@@ -36,8 +36,8 @@ type patternMember struct {
 
 // A patternList is a list, or an object if name is set, whose items go into a list of the record.
 type patternList struct {
-	list *path
-	name *path // where an item keeps the name of its member
+	list *language.Path
+	name *language.Path // where an item keeps the name of its member
 	item *pattern
 }
 
@@ -52,7 +52,7 @@ func (p *pattern) read(n *json.Node, base reflect.Value, found *finding) bool {
 		if !isConstant(raw, p.constant) {
 			return false
 		}
-		store(p.set, base)
+		language.Store(p.set, base)
 		return true
 	case p.any != nil:
 		told := false
@@ -74,7 +74,7 @@ func (p *pattern) read(n *json.Node, base reflect.Value, found *finding) bool {
 		if raw.Kind() == '[' {
 			text, ok = joined(n), true
 		}
-		return ok && l.text.match(text, func(at *path, text string) { found.storeText(at, base, text) })
+		return ok && l.text.Match(text, func(at *language.Path, text string) { found.storeText(at, base, text) })
 	})
 }
 
@@ -124,13 +124,13 @@ func (l *patternList) read(n *json.Node, base reflect.Value, found *finding) boo
 		names, values = n.Parts()
 		values = values[:min(len(values), maxPatternItems)]
 	}
-	list := walk(base, l.list.steps)
+	list := l.list.List(base)
 	told := false
 	for i := range values {
 		at := list.Len()
 		list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
 		if l.name != nil {
-			l.name.setText(list.Index(at), names[i])
+			l.name.SetText(list.Index(at), names[i])
 		}
 		found.item = at
 		if !l.item.read(&values[i], list.Index(at), found) {
@@ -143,19 +143,19 @@ func (l *patternList) read(n *json.Node, base reflect.Value, found *finding) boo
 }
 
 // storeText stores a text that is part of another.
-func (f *finding) storeText(at *path, base reflect.Value, text string) {
+func (f *finding) storeText(at *language.Path, base reflect.Value, text string) {
 	f.store(at, base, json.NodeOfText(text))
 }
 
 // store stores a value, and reports whether it is valid there.
-func (f *finding) store(at *path, base reflect.Value, n *json.Node) bool {
+func (f *finding) store(at *language.Path, base reflect.Value, n *json.Node) bool {
 	text, isText := n.Text()
 	switch {
 	case n.Raw.Kind() == 'n' || isText && text == "":
 		return false
-	case at.src == placeAny:
+	case at.Src == placeAny:
 		return true
-	case at.src == placeNames:
+	case at.Src == placeNames:
 		if isText {
 			f.name(text)
 			return true
@@ -165,29 +165,29 @@ func (f *finding) store(at *path, base reflect.Value, n *json.Node) bool {
 			f.name(names[i].Plain())
 		}
 		return len(names) > 0
-	case at.src == placeAfter:
+	case at.Src == placeAfter:
 		wait, n := spelledWait(n.Plain())
 		f.e.RetryAfter = wait
 		return n > 0
-	case at.src == placeAt:
+	case at.Src == placeAt:
 		wait, length := spelledTime(n.Plain(), f.now)
 		f.e.RetryAfter = wait
 		return length > 0
-	case at.src == "upstream.status":
+	case at.Src == "upstream.status":
 		status, err := strconv.Atoi(n.Plain())
 		if err != nil || !isFailure(status) {
 			return false
 		}
 		f.e.Upstream.Status = status
 		return true
-	case at.src == "param" && n.Raw.Kind() == '[':
-		at.setText(base, joined(n))
-	case isText && at.text && (at.computed == nil || at.isSentence()):
-		at.setText(base, text)
-	case at.computed == nil && at.text && n.Raw.Kind() != '0':
+	case at.Src == "param" && n.Raw.Kind() == '[':
+		at.SetText(base, joined(n))
+	case isText && at.IsText && (at.Computed == nil || at.IsSentence()):
+		at.SetText(base, text)
+	case at.Computed == nil && at.IsText && n.Raw.Kind() != '0':
 		return false
 	default:
-		at.set(base, n.Raw)
+		at.Set(base, n.Raw)
 	}
 	return true
 }
@@ -253,7 +253,7 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 	switch {
 	case n.Kind() == strictyaml.KindSequence:
 		p := &pattern{}
-		for _, item := range items(n) {
+		for _, item := range language.Items(n) {
 			p.leaves = append(p.leaves, k.patternLeaf(item, on))
 		}
 		return p
@@ -268,19 +268,20 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 		return &pattern{leaves: []patternLeaf{k.patternLeaf(n, on)}}
 	case n.Get("is") != nil && n.Get("set") != nil:
 		if !strings.HasPrefix(n.Get("is").Text(), "=") {
-			k.mistakef(n.Get("is"), "write = before it", "`is` needs a constant")
+			k.Mistakef(n.Get("is"), "write = before it", "`is` needs a constant")
 			return &pattern{}
 		}
 		p := k.pattern(n.Get("is"), on)
-		p.set = k.constants(n.Get("set"), on)
+		p.set = k.Constants(n.Get("set"), on)
 		return p
 	case n.Get("any") != nil && n.Len() == 1:
 		return &pattern{any: k.pattern(n.Get("any"), on)}
 	case n.Get("each") != nil && n.Get("item") != nil:
-		return &pattern{each: k.patternList(n, n.Get("each"), on)}
+		l, _ := k.patternList(n, n.Get("each"), on)
+		return &pattern{each: l}
 	case n.Get("members") != nil && n.Get("name") != nil && n.Get("item") != nil:
-		l := k.patternList(n, n.Get("members"), on)
-		l.name = k.patternPath(n.Get("name"), l.itemType(on))
+		l, item := k.patternList(n, n.Get("members"), on)
+		l.name = k.patternPath(n.Get("name"), item)
 		return &pattern{each: l}
 	}
 	p := &pattern{members: []patternMember{}}
@@ -291,45 +292,31 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 	return p
 }
 
-func (k *compiler) patternList(n, list *strictyaml.Node, on reflect.Type) *patternList {
-	l := &patternList{list: k.path(list, on)}
-	if l.list == nil || k.listItem(l.list, on, list) == nil {
-		l.list = &path{}
-		l.item = &pattern{}
-		return l
+// patternList reads the items of a list, and returns their type as well.
+func (k *compiler) patternList(n, list *strictyaml.Node, on reflect.Type) (*patternList, reflect.Type) {
+	path, item := k.List(list, on)
+	if path == nil {
+		return &patternList{list: &language.Path{}, item: &pattern{}}, on
 	}
-	l.item = k.pattern(n.Get("item"), l.itemType(on))
-	return l
-}
-
-// itemType returns the type of the list's items, or on if there is no list.
-func (l *patternList) itemType(on reflect.Type) reflect.Type {
-	t := on
-	for _, st := range l.list.steps {
-		t = contractform.Indirect(t.Field(st.field).Type)
-	}
-	if t.Kind() == reflect.Slice {
-		return t.Elem()
-	}
-	return t
+	return &patternList{list: path, item: k.pattern(n.Get("item"), item)}, item
 }
 
 func (k *compiler) patternLeaf(n *strictyaml.Node, on reflect.Type) patternLeaf {
 	if strings.Contains(n.Text(), "{") {
-		return patternLeaf{text: k.templateOf(n, func(name string) (*path, error) { return newPlace(name, on) })}
+		return patternLeaf{text: k.TemplateOf(n, func(name string) (*language.Path, error) { return newPlace(name, on) })}
 	}
 	return patternLeaf{path: k.patternPath(n, on)}
 }
 
-func (k *compiler) patternPath(n *strictyaml.Node, on reflect.Type) *path {
+func (k *compiler) patternPath(n *strictyaml.Node, on reflect.Type) *language.Path {
 	var text string
 	if n.Decode(&text) != nil {
-		return &path{src: placeAny}
+		return &language.Path{Src: placeAny}
 	}
 	p, err := newPlace(text, on)
 	if err != nil {
-		k.mistakef(n, pathHint(text), "%s", err)
-		return &path{src: placeAny}
+		k.Mistakef(n, language.PathHint(text), "%s", err)
+		return &language.Path{Src: placeAny}
 	}
 	return p
 }

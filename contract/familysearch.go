@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -59,7 +60,7 @@ func (s *search) finding(form *familyForm) *finding {
 		f = new(finding)
 	}
 	*f = finding{form: form, now: s.now}
-	store(form.set, f.record())
+	language.Store(form.set, f.record())
 	return f
 }
 
@@ -127,7 +128,7 @@ func (s *search) counts(f *familyForm) bool {
 
 // capture stores the text captured at a place.
 func (f *finding) capture(c capture, base reflect.Value) {
-	switch c.at.path.src {
+	switch c.at.path.Src {
 	case placeAny:
 	case placeNames:
 		for _, name := range namesIn(c.text) {
@@ -138,7 +139,7 @@ func (f *finding) capture(c capture, base reflect.Value) {
 	case placeAt:
 		f.e.RetryAfter, _ = spelledTime(c.text, f.now)
 	default:
-		c.at.path.setText(base, strings.TrimSpace(c.text))
+		c.at.path.SetText(base, strings.TrimSpace(c.text))
 	}
 }
 
@@ -241,7 +242,7 @@ func (f *finding) judge() {
 			f.rank = rankGlob
 		}
 		e.Kind = listed.kind
-		store(listed.set, f.record())
+		language.Store(listed.set, f.record())
 		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
 			e.Kind = kind // more specific than the code
 		}
@@ -446,7 +447,7 @@ func (f *Family) unwrapped(text string) (rest, code string, ok bool) {
 			continue
 		}
 		for _, c := range found {
-			if c.at.path.src == "upstream.code" {
+			if c.at.path.Src == "upstream.code" {
 				code = c.text
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -27,7 +28,7 @@ type phrasePart struct {
 
 // A place is a placeholder in a form. Without a path, its text is skipped.
 type place struct {
-	path  *path
+	path  *language.Path
 	class class
 }
 
@@ -56,30 +57,30 @@ const (
 const maxPlace = 512
 
 // newPlace resolves the path of a place.
-func newPlace(name string, on reflect.Type) (*path, error) {
+func newPlace(name string, on reflect.Type) (*language.Path, error) {
 	if name == placeAny || name == placeNames && on == violationType || name == placeAt && on == contractform.RecordType {
-		return &path{src: name}, nil
+		return &language.Path{Src: name}, nil
 	}
-	return compilePath(name, on)
+	return language.CompilePath(name, on)
 }
 
 var violationType = reflect.TypeFor[recourse.Violation]()
 
 // classOf returns the class for a path.
-func classOf(p *path) class {
-	last := p.src[strings.LastIndexByte(p.src, '.')+1:]
+func classOf(p *language.Path) class {
+	last := p.Src[strings.LastIndexByte(p.Src, '.')+1:]
 	switch {
-	case p.src == placeAfter:
+	case p.Src == placeAfter:
 		return classWait
-	case p.src == placeAt:
+	case p.Src == placeAt:
 		return classTime
-	case p.src == pathSeconds, p.src == "afterMs":
+	case p.Src == string(language.AfterSeconds), p.Src == "afterMs":
 		return classNumber
-	case p.src == "upstream.status":
+	case p.Src == "upstream.status":
 		return classStatus
-	case p.src == "upstream.code", last == "requestId", last == "rule":
+	case p.Src == "upstream.code", last == "requestId", last == "rule":
 		return classCode
-	case last == "param", last == "pointer", p.src == "resource.id", p.src == "resource.type":
+	case last == "param", last == "pointer", p.Src == "resource.id", p.Src == "resource.type":
 		return className
 	default:
 		return classAny
@@ -242,28 +243,28 @@ func isBoundary(text string, at int) bool {
 
 // phrase reads a template for a phrase.
 func (k *compiler) phrase(n *strictyaml.Node, on reflect.Type) *phrase {
-	t := k.templateOf(n, func(name string) (*path, error) { return newPlace(name, on) })
-	if len(t.parts) == 0 {
+	t := k.TemplateOf(n, func(name string) (*language.Path, error) { return newPlace(name, on) })
+	if len(t.Parts) == 0 {
 		return nil
 	}
 	p := &phrase{key: -1}
-	for i, part := range t.parts {
+	for i, part := range t.Parts {
 		switch {
-		case part.path == nil:
-			p.parts = append(p.parts, phrasePart{literal: folded(part.literal)})
-			p.fixed += len(part.literal)
-			if p.key < 0 || len(part.literal) > len(p.parts[p.key].literal) {
+		case part.Path == nil:
+			p.parts = append(p.parts, phrasePart{literal: folded(part.Literal)})
+			p.fixed += len(part.Literal)
+			if p.key < 0 || len(part.Literal) > len(p.parts[p.key].literal) {
 				p.key = i
 			}
-		case i > 0 && t.parts[i-1].path != nil:
-			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
+		case i > 0 && t.Parts[i-1].Path != nil:
+			k.Mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
 			return nil
 		default:
-			p.parts = append(p.parts, phrasePart{place: &place{part.path, classOf(part.path)}})
+			p.parts = append(p.parts, phrasePart{place: &place{part.Path, classOf(part.Path)}})
 		}
 	}
 	if p.key < 0 || on == contractform.RecordType && len(p.parts[p.key].literal) < gramSize {
-		k.mistakef(n, "say more of the text", "a text needs four characters in a row that are fixed")
+		k.Mistakef(n, "say more of the text", "a text needs four characters in a row that are fixed")
 		return nil
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -23,20 +24,20 @@ type httpForm struct {
 
 type header struct {
 	name  string // as written in the contract
-	value *template
+	value *language.Template
 }
 
 // An rpcForm is a code's JSON-RPC error.
 type rpcForm struct {
 	code     int
-	messages []*template // the first that can be filled in is written; all are read
+	messages []*language.Template // the first that can be filled in is written; all are read
 	data     *body
 }
 
 // message writes the message of the JSON-RPC error.
 func (f *rpcForm) message(s *subject) string {
 	for _, t := range f.messages {
-		if text, ok := t.render(s); ok {
+		if text, ok := s.render(t); ok {
 			return text
 		}
 	}
@@ -56,7 +57,7 @@ func (f *rpcForm) says(data json.Value) bool {
 // A body is a JSON value with placeholders. Exactly one of its sources is set.
 type body struct {
 	constant json.Value
-	text     *template
+	text     *language.Template
 	object   []bodyMember
 	list     []*body
 	shape    bool // the contract's own object, as in a tool result
@@ -75,13 +76,13 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	case b.shape:
 		return s.inResult().appendShape(dst)
 	case b.text != nil:
-		if p := b.text.only(); p != nil {
-			if v := p.get(s, s.base()); v.IsValid() {
+		if p := b.text.Only(); p != nil {
+			if v := s.value(p, s.base()); v.IsValid() {
 				return appendValue(dst, v)
 			}
 			return dst
 		}
-		if text, ok := b.text.render(s); ok {
+		if text, ok := s.render(b.text); ok {
 			return json.AppendQuote(dst, text)
 		}
 		return dst
@@ -119,12 +120,12 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	case b.shape:
 		return c.readObject(json.NodeOf(raw), d)
 	case b.text != nil:
-		if p := b.text.only(); p != nil {
-			p.set(d.base(), raw)
+		if p := b.text.Only(); p != nil {
+			p.Set(d.base(), raw)
 			return true
 		}
 		text, ok := json.TextOf(raw)
-		return ok && b.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
+		return ok && b.text.Match(text, func(p *language.Path, text string) { p.SetText(d.base(), text) })
 	case b.list != nil:
 		var items []json.Value
 		if json.UnmarshalLenient(raw, &items) != nil || len(items) > len(b.list) {
@@ -160,7 +161,7 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	h := http.Header{}
 	for _, header := range f.headers {
-		if value, ok := header.value.render(s); ok {
+		if value, ok := s.render(header.value); ok {
 			h.Set(header.name, clean.Line(value))
 		}
 	}
@@ -181,7 +182,7 @@ func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *d
 		return false
 	}
 	for _, header := range f.headers {
-		header.value.match(strings.TrimSpace(h.Get(header.name)), func(p *path, text string) { p.setText(d.base(), text) })
+		header.value.Match(strings.TrimSpace(h.Get(header.name)), func(p *language.Path, text string) { p.SetText(d.base(), text) })
 	}
 	slices.SortStableFunc(d.e.Quotas, binding)
 	return true
@@ -202,14 +203,14 @@ func binding(a, b recourse.Quota) int {
 func (k *compiler) http(f *contractform.HTTPFile) *httpForm {
 	form := &httpForm{status: f.Status, media: f.Type}
 	if f.Status < http.StatusBadRequest || f.Status > 599 {
-		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is not an error status", f.Status)
+		k.Mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is not an error status", f.Status)
 	}
 	if (f.Body == nil) != (f.Type == "") {
-		k.mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")
+		k.Mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")
 	}
 	for _, h := range f.Headers {
-		t := k.template(h.Value)
-		k.readable(h.Value, t)
+		t := k.Template(h.Value)
+		k.Readable(h.Value, t)
 		form.headers = append(form.headers, header{h.Key, t})
 	}
 	if f.Body != nil {
@@ -229,7 +230,7 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 		}
 	case strictyaml.KindSequence:
 		b.list = []*body{}
-		for _, item := range items(n) {
+		for _, item := range language.Items(n) {
 			b.list = append(b.list, k.body(item))
 		}
 	case strictyaml.KindString:
@@ -237,21 +238,21 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 			b.shape = true
 			break
 		}
-		t := k.template(n)
-		if b.text = t; t.constant() {
-			b.text, b.constant = nil, json.AppendQuote(nil, t.literal())
+		t := k.Template(n)
+		if b.text = t; t.Constant() {
+			b.text, b.constant = nil, json.AppendQuote(nil, t.Text())
 		}
 	default:
-		b.constant = k.constant(n)
+		b.constant = k.JSON(n)
 	}
 	return b
 }
 
 // A reads is a form of failures that is read but never written: a whole text, or an object.
 type reads struct {
-	text  *template
+	text  *language.Template
 	shape *shape
-	set   []constant
+	set   []language.Constant
 }
 
 // otherForms compiles the form of questions, and the forms that the contract only reads.
@@ -263,15 +264,15 @@ func (k *compiler) otherForms() {
 		k.c.reads = nil
 	}
 	for _, f := range k.file.Reads {
-		r := reads{set: k.constants(f.Set, contractform.RecordType)}
+		r := reads{set: k.Constants(f.Set, contractform.RecordType)}
 		switch {
 		case (f.Text == nil) == (f.Shape == nil):
-			k.mistakef(f.Node, `for example {text: "Timed out after {details.ms} ms", set: {kind: timeout}}`,
+			k.Mistakef(f.Node, `for example {text: "Timed out after {details.ms} ms", set: {kind: timeout}}`,
 				"give either `text` or `shape`")
 			continue
 		case f.Text != nil:
-			r.text = k.template(f.Text)
-			k.readable(f.Text, r.text)
+			r.text = k.Template(f.Text)
+			k.Readable(f.Text, r.text)
 		default:
 			r.shape = k.shape(f.Shape, contractform.RecordType)
 		}
@@ -281,12 +282,12 @@ func (k *compiler) otherForms() {
 		k.c.ranges = nil
 	}
 	for _, f := range k.file.Ranges {
-		r := codeRange{from: f.From, to: f.To, kind: recourse.Kind(k.oneOf(f.Kind, contractform.Kinds...)), name: f.Name}
+		r := codeRange{from: f.From, to: f.To, kind: recourse.Kind(k.OneOf(f.Kind, contractform.Kinds...)), name: f.Name}
 		switch {
 		case r.from > r.to:
-			k.mistakef(f.Node, "give the lower one first", "from %d to %d there is no code", r.from, r.to)
+			k.Mistakef(f.Node, "give the lower one first", "from %d to %d there is no code", r.from, r.to)
 		case slices.ContainsFunc(k.c.ranges, func(other codeRange) bool { return r.from <= other.to && other.from <= r.to }):
-			k.mistakef(f.Node, "let ranges not overlap", "codes from %d to %d are in a range already", r.from, r.to)
+			k.Mistakef(f.Node, "let ranges not overlap", "codes from %d to %d are in a range already", r.from, r.to)
 		}
 		k.c.ranges = append(k.c.ranges, r)
 	}
@@ -303,7 +304,7 @@ func (c *Contract) readOtherObject(object *json.Node, known bool, d *draft) bool
 	}
 	for i := range c.reads {
 		if r := &c.reads[i]; r.shape != nil && r.shape.isWhole(object) {
-			store(r.set, d.base())
+			language.Store(r.set, d.base())
 			r.shape.read(object, d.base(), d)
 			d.foreign = true
 			return true
@@ -316,12 +317,12 @@ func (c *Contract) readOtherObject(object *json.Node, known bool, d *draft) bool
 func (c *Contract) readOtherText(text string, d *draft) bool {
 	for i := range c.reads {
 		r := &c.reads[i]
-		if r.text == nil || !r.text.match(text, func(*path, string) {}) {
+		if r.text == nil || !r.text.Match(text, func(*language.Path, string) {}) {
 			continue
 		}
 		d.e.Message = clean.Message(text) // a template may frame it
-		store(r.set, d.base())
-		return r.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
+		language.Store(r.set, d.base())
+		return r.text.Match(text, func(p *language.Path, text string) { p.SetText(d.base(), text) })
 	}
 	return false
 }
@@ -339,7 +340,7 @@ func (m *shapeMember) is(raw json.Value) bool {
 		return kind == '['
 	case m.nested != nil:
 		return kind == '{'
-	case m.path != nil && m.path.text:
+	case m.path != nil && m.path.IsText:
 		return kind == '"'
 	default:
 		return kind != 0 && kind != 'n'

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -12,14 +13,14 @@ import (
 // server has the tools that it names.
 type alternative struct {
 	when  selector
-	text  *template
+	text  *language.Template
 	tools []string
 }
 
 // alternatives reads hints: a text, {for, text}, or a list of both.
 func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 	var list []alternative
-	for _, item := range items(n) {
+	for _, item := range language.Items(n) {
 		a := alternative{}
 		text := item
 		if item.Kind() == strictyaml.KindMapping {
@@ -32,8 +33,8 @@ func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 			}
 			a.when, text = k.selector(form.For), form.Text
 		}
-		a.text = k.template(text)
-		k.hintTexts = append(k.hintTexts, hintText{text, a.text.src})
+		a.text = k.Template(text)
+		k.hintTexts = append(k.hintTexts, hintText{text, a.text.Src})
 		list = append(list, a)
 	}
 	return list
@@ -77,7 +78,7 @@ func pick(from []alternative, s *subject) (string, bool) {
 		if !a.when.selects(s) || slices.ContainsFunc(a.tools, func(t string) bool { return !s.call.hasTool(t) }) {
 			continue
 		}
-		if text, ok := a.text.render(s); ok {
+		if text, ok := s.render(a.text); ok {
 			return text, true
 		}
 	}
@@ -86,14 +87,15 @@ func pick(from []alternative, s *subject) (string, bool) {
 
 // warns reports whether a hint is one that c gives for any code.
 func (c *Contract) warns(hint string) bool {
-	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.match(hint, func(*path, string) {}) })
+	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.Match(hint, func(*language.Path, string) {}) })
 }
 
-// isAdvice reports whether a text is one of c's hints.
+// isAdvice reports whether a text is one of c's hints, and not of a few words that anybody may have written.
 func (c *Contract) isAdvice(text string) bool {
+	const few = 12 // bytes
 	gives := func(list []alternative) bool {
 		return slices.ContainsFunc(list, func(a alternative) bool {
-			return a.text.says() && a.text.match(text, func(*path, string) {})
+			return a.text.Fixed() > few && a.text.Match(text, func(*language.Path, string) {})
 		})
 	}
 	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
@@ -127,7 +129,7 @@ func (c *Contract) bindTools() {
 	bound := func(list []alternative) []alternative {
 		list = slices.Clone(list)
 		for i := range list {
-			list[i].tools = slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !mentions(list[i].text.src, tool) })
+			list[i].tools = slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !mentions(list[i].text.Src, tool) })
 		}
 		return list
 	}

@@ -37,7 +37,7 @@ func (k *compiler) landed(f *contractform.LandedFile) landedRule {
 		return landedRule{}
 	}
 	if !strings.HasPrefix(f.Path, "/") {
-		k.mistakef(f.Node, "write a JSON Pointer into the answer, such as /orders/0/status", "%q is no JSON Pointer", f.Path)
+		k.Mistakef(f.Node, "write a JSON Pointer into the answer, such as /orders/0/status", "%q is no JSON Pointer", f.Path)
 		return landedRule{}
 	}
 	rule := landedRule{form: contractform.Landed{Path: f.Path}}
@@ -66,11 +66,11 @@ func (k *compiler) landed(f *contractform.LandedFile) landedRule {
 		if text := ""; t.want.Kind() == strictyaml.KindString && t.want.Decode(&text) == nil && strings.HasPrefix(text, "/") {
 			rule.form.Pointer = text
 		} else {
-			rule.form.Value = k.constant(t.want)
+			rule.form.Value = k.JSON(t.want)
 		}
 	}
 	if tests != 1 {
-		k.mistakef(f.Node, "for example {path: /order/status, equals: cancelled}", "expected one of `exists`, `equals` and `contains`")
+		k.Mistakef(f.Node, "for example {path: /order/status, equals: cancelled}", "expected one of `exists`, `equals` and `contains`")
 	}
 	return rule
 }

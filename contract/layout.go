@@ -5,15 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
 // A layout says where in a tool result a failure appears.
 type layout struct {
-	shape      *shape    // the JSON object; nil: the record's own JSON form
-	text       codec     // the text block
-	human      *template // a text block for people, gated by format
+	shape      *shape             // the JSON object; nil: the record's own JSON form
+	text       codec              // the text block
+	human      *language.Template // a text block for people, gated by format
 	format     formatGate
 	structured bool   // the contract's object also stands in structuredContent
 	result     string // and in this member of the result
@@ -92,7 +93,7 @@ func (l *layout) blocks(s *subject) []block {
 	if l.human == nil {
 		return []block{form}
 	}
-	text, _ := l.human.render(s)
+	text, _ := s.render(l.human)
 	return l.format.choose(s, block{text: []byte(text), media: mediaMarkdown}, form)
 }
 
@@ -209,14 +210,14 @@ func (c *Contract) readText(a *answer, d *draft) bool {
 // readHuman reads the text for people.
 func (l *layout) readHuman(c *Contract, text string, d *draft) bool {
 	return l.human != nil && d.try(func() bool {
-		return l.human.match(text, func(p *path, text string) { p.setText(d.base(), text) }) && c.identify(d.e.Message, d)
+		return l.human.Match(text, func(p *language.Path, text string) { p.SetText(d.base(), text) }) && c.identify(d.e.Message, d)
 	})
 }
 
 func (k *compiler) layout(w *contractform.WriteFile) layout {
 	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
 	if w.Indent < 0 || w.Indent > 8 {
-		k.mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
+		k.Mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
 		w.Indent = 0
 	}
 	if w.Text.Text() == "json" {
@@ -225,17 +226,17 @@ func (k *compiler) layout(w *contractform.WriteFile) layout {
 		l.text = k.line(w)
 	}
 	if w.Human != nil {
-		l.human = k.template(w.Human)
-		k.readable(w.Human, l.human)
+		l.human = k.Template(w.Human)
+		k.Readable(w.Human, l.human)
 	}
 	if w.Format != nil {
 		l.format = formatGate{argument: w.Format.Argument, fallback: w.Format.Default}
 		if w.Human == nil {
-			k.mistakef(w.Format.Node, `add human: "{message}"`,
+			k.Mistakef(w.Format.Node, `add human: "{message}"`,
 				"a format argument chooses between `text` and `human`, and there is no `human`")
 		}
 		if !slices.Contains([]string{formatMarkdown, formatJSON, formatBoth}, w.Format.Default) {
-			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is not a format", w.Format.Default)
+			k.Mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is not a format", w.Format.Default)
 		}
 	}
 	return l
@@ -251,14 +252,14 @@ func (k *compiler) ownResults(files []contractform.ReturnsFile) []ownResult {
 		}
 		l := k.layout(f.Write)
 		if l.shape = k.shape(f.Shape, contractform.RecordType); !l.shape.marked() {
-			k.mistakef(f.Shape, "for example ok: =false", "nothing in the object tells it from a success")
+			k.Mistakef(f.Shape, "for example ok: =false", "nothing in the object tells it from a success")
 		}
 		if !l.shape.places("code") && !l.shape.places("code.number") {
-			k.mistakef(f.Shape, "for example error_kind: code", "the object has no member for the code")
+			k.Mistakef(f.Shape, "for example error_kind: code", "the object has no member for the code")
 		}
 		for i, tool := range f.Tools {
 			if slices.Contains(tools, tool) {
-				k.mistakef(f.Node.Get("tools").Item(i), "give each tool one layout", "%s has a layout already", tool)
+				k.Mistakef(f.Node.Get("tools").Item(i), "give each tool one layout", "%s has a layout already", tool)
 			}
 			tools = append(tools, tool)
 		}

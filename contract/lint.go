@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
@@ -22,51 +23,40 @@ func (k *compiler) lint() {
 	for i, own := range k.own {
 		at := own.file.Node.Get("code")
 		if own.entry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
-			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
+			k.Mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
 				"no record reaches %s: earlier entries select all of its own", own.code)
 		}
 		if n, err := strconv.Atoi(own.code); err == nil && rpccode.Reserved(n) && own.rpc == nil {
-			k.mistakef(at, "codes of your own lie outside -32768..-32000",
+			k.Mistakef(at, "codes of your own lie outside -32768..-32000",
 				"%s is reserved by JSON-RPC and the entry has no `rpc`", own.code)
 		}
 		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
-			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
+			k.Mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
 		}
 		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !clean.IsWord(own.code) {
-			k.mistakef(at, "use letters, digits, _, - and . only",
+			k.Mistakef(at, "use letters, digits, _, - and . only",
 				"a code that stands in a text has to be one word, and `%s` is none", own.code)
 		}
 		for j, t := range own.message {
-			k.lintMessage(items(own.file.Message)[j], t)
+			k.lintMessage(language.Items(own.file.Message)[j], t)
 		}
 	}
 	k.lintHintTools()
 }
 
 // lintMessage rejects message templates that cannot be read back.
-func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
-	if !k.readable(n, t) || !t.frames() {
+func (k *compiler) lintMessage(n *strictyaml.Node, t *language.Template) {
+	if !k.Readable(n, t) || !t.Frames() {
 		return
 	}
-	for i, p := range t.parts {
-		wait := p.path != nil && p.path.src == pathSeconds && i > 0 && !p.optional
-		if p.path != nil && !p.path.isSentence() && !wait {
-			k.mistakef(n, "use {message} with a text before or behind it",
+	for i, p := range t.Parts {
+		wait := p.Path != nil && p.Path.Src == string(language.AfterSeconds) && i > 0 && !p.Optional
+		if p.Path != nil && !p.Path.IsSentence() && !wait {
+			k.Mistakef(n, "use {message} with a text before or behind it",
 				"a form of {message} is a prefix or a suffix, in which nothing is named but {after.seconds}")
 			return
 		}
 	}
-}
-
-// readable rejects a template whose text would be ambiguous to read.
-func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
-	for i := 1; i < len(t.parts); i++ {
-		if t.parts[i].path != nil && t.parts[i-1].path != nil {
-			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
-			return false
-		}
-	}
-	return true
 }
 
 func (k *compiler) hasHintPlace() bool {
@@ -109,7 +99,7 @@ func (k *compiler) lintHintTools() {
 	for i, tool := range k.file.HintTools {
 		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
 		if !inherited && !k.namesTool(tool) {
-			k.mistakef(k.file.Node.Get("hint_tools").Item(i), "remove it, or correct its name", "no hint names the tool %s", tool)
+			k.Mistakef(k.file.Node.Get("hint_tools").Item(i), "remove it, or correct its name", "no hint names the tool %s", tool)
 		}
 	}
 	for _, h := range k.hintTexts {
@@ -118,7 +108,7 @@ func (k *compiler) lintHintTools() {
 				continue
 			}
 			if near, ok := nearest.Of(word, tools); ok {
-				k.mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
+				k.Mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
 			}
 		}
 	}
@@ -137,7 +127,7 @@ func (k *compiler) namesTool(tool string) bool {
 // mentions reports whether a hint of c names a tool.
 func (c *Contract) mentions(tool string) bool {
 	named := func(list []alternative) bool {
-		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.src, tool) })
+		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.Src, tool) })
 	}
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
@@ -206,7 +196,7 @@ func (t *liveTool) has(param string) bool { return t.open || slices.Contains(t.p
 func (k *compiler) lintTools(live *liveTools) {
 	for i, tool := range k.file.HintTools {
 		if live.byName[tool] == nil {
-			k.mistakef(k.file.Node.Get("hint_tools").Item(i), live.hint(tool),
+			k.Mistakef(k.file.Node.Get("hint_tools").Item(i), live.hint(tool),
 				"the server has no tool %s: hints that name it are left out", tool)
 		}
 	}
@@ -240,7 +230,7 @@ func (k *compiler) lintProse(live *liveTools, h hintText) {
 			continue
 		}
 		reported[word] = true
-		k.mistakef(h.at, live.hint(word), "the server has neither a tool nor a parameter %s, which this text names", word)
+		k.Mistakef(h.at, live.hint(word), "the server has neither a tool nor a parameter %s, which this text names", word)
 	}
 }
 
@@ -280,21 +270,21 @@ func (l *liveTools) hint(tool string) string {
 func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.VerifyFile) {
 	failed, verify := live.byName[tool], live.byName[v.Call]
 	if failed == nil {
-		k.mistakef(v.Node, live.hint(tool), "the server has no tool %s", tool)
+		k.Mistakef(v.Node, live.hint(tool), "the server has no tool %s", tool)
 	}
 	if verify == nil {
-		k.mistakef(v.Node.Get("call"), live.hint(v.Call), "the server has no tool %s", v.Call)
+		k.Mistakef(v.Node.Get("call"), live.hint(v.Call), "the server has no tool %s", v.Call)
 		return
 	}
 	if verify.writes {
-		k.mistakef(v.Node.Get("call"), "name a tool that only reads", "%s does not say of itself that it only reads", v.Call)
+		k.Mistakef(v.Node.Get("call"), "name a tool that only reads", "%s does not say of itself that it only reads", v.Call)
 	}
 	given := make([]string, 0, len(v.Args)+len(v.With))
 	for _, a := range v.Args {
 		given = append(given, a.Key)
-		pointer := items(a.Value)[0]
+		pointer := language.Items(a.Value)[0]
 		if param := firstToken(pointer.Text()); failed != nil && !failed.has(param) {
-			k.mistakef(pointer, nearestHint(param, failed.params), "%s has no parameter %s", tool, param)
+			k.Mistakef(pointer, language.Suggest(param, failed.params), "%s has no parameter %s", tool, param)
 		}
 	}
 	for _, w := range v.With {
@@ -302,12 +292,12 @@ func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.
 	}
 	for _, param := range given {
 		if !verify.has(param) {
-			k.mistakef(v.Node, nearestHint(param, verify.params), "%s has no parameter %s", v.Call, param)
+			k.Mistakef(v.Node, language.Suggest(param, verify.params), "%s has no parameter %s", v.Call, param)
 		}
 	}
 	for _, param := range verify.required {
 		if !slices.Contains(given, param) {
-			k.mistakef(v.Node, "add it to `args` or `with`", "%s needs the parameter %s", v.Call, param)
+			k.Mistakef(v.Node, "add it to `args` or `with`", "%s needs the parameter %s", v.Call, param)
 		}
 	}
 }
@@ -339,7 +329,7 @@ func (k *compiler) lintHintParams(live *liveTools, h hintText) {
 	for _, found := range paramInHint.FindAllStringSubmatch(h.text, -1) {
 		param := found[1]
 		if !slices.ContainsFunc(named, func(t *liveTool) bool { return t.has(param) }) {
-			k.mistakef(h.at, nearestHint(param, params), "no tool that this hint names has the parameter %s", param)
+			k.Mistakef(h.at, language.Suggest(param, params), "no tool that this hint names has the parameter %s", param)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	n := &recourse.NeedsInput{}
 	for _, m := range json.MembersOf(raw) {
 		switch m.Name {
-		case memberMessage:
+		case "message":
 			n.Message = clean.Message(json.Plain(m.Value))
 		case "options":
 			if json.UnmarshalLenient(m.Value, &n.Options) != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -303,7 +304,7 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 func withMessage(object json.Value, message string) json.Value {
 	members := json.MembersOf(object)
 	for i := range members {
-		if members[i].Name == memberMessage {
+		if members[i].Name == "message" {
 			members[i].Value = json.AppendQuote(nil, message)
 		}
 	}
@@ -323,8 +324,8 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 				d.as = inner // more specific than the JSON-RPC error around it
 			}
 			d.e.Code = en.code
-			return slices.ContainsFunc(en.rpc.messages, func(t *template) bool {
-				return t.match(message, func(p *path, text string) { p.setText(d.base(), text) })
+			return slices.ContainsFunc(en.rpc.messages, func(t *language.Template) bool {
+				return t.Match(message, func(p *language.Path, text string) { p.SetText(d.base(), text) })
 			})
 		})
 		if ok {

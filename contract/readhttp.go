@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -80,7 +81,7 @@ func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []by
 // says reports whether message is the fixed message of en, if it has one.
 func (en *entry) says(message string) bool {
 	for _, t := range en.message {
-		if !t.constant() || t.literal() == message {
+		if !t.Constant() || t.Text() == message {
 			return true
 		}
 	}
@@ -178,12 +179,12 @@ func (c *Contract) readUpstream(e *recourse.Error, object *json.Node) {
 	}
 	if en, ok := c.byCode[e.Upstream.Code]; ok {
 		e.Kind = en.kind
-		store(en.set, d.base())
+		language.Store(en.set, d.base())
 		if e.Kind != said.Kind && e.Message == said.Message {
 			e.Message = "" // it came from the status
 		}
 	}
 	if retryable, ok := d.said[e]; ok {
-		sayRetryable(e, retryable)
+		language.SayRetryable(e, retryable)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -19,7 +20,7 @@ type selector []condition
 type condition struct {
 	on     string
 	values []string
-	paths  []*path // for has
+	paths  []*language.Path // for has
 }
 
 // What a condition can test.
@@ -74,7 +75,7 @@ func (c *condition) holds(s *subject) bool {
 		return c.isParams(e.Violations)
 	case onHas:
 		for _, p := range c.paths {
-			if !p.get(s, s.base()).IsValid() {
+			if !s.value(p, s.base()).IsValid() {
 				return false
 			}
 		}
@@ -184,23 +185,23 @@ func (sel selector) store(e *recourse.Error) {
 func (k *compiler) selector(n *strictyaml.Node) selector {
 	sel := selector{}
 	if n.Kind() != strictyaml.KindMapping {
-		k.mistakef(n, "for example {kind: not_found, resource: field}", "expected conditions")
+		k.Mistakef(n, "for example {kind: not_found, resource: field}", "expected conditions")
 		return sel
 	}
 	for name, value := range n.All() {
 		if !slices.Contains(conditions, name) {
-			k.reportf(n.Key(name), nearestHint(name, conditions), "unknown condition `%s`", name)
+			k.Reportf(n.Key(name), language.Suggest(name, conditions), "unknown condition `%s`", name)
 			continue
 		}
 		c := condition{on: name}
-		for _, item := range items(value) {
+		for _, item := range language.Items(value) {
 			c.values = append(c.values, k.conditionValue(name, item))
 		}
 		if name == onHas {
-			for i, item := range items(value) {
-				p, err := compilePath(c.values[i], contractform.RecordType)
+			for i, item := range language.Items(value) {
+				p, err := language.CompilePath(c.values[i], contractform.RecordType)
 				if err != nil {
-					k.mistakef(item, pathHint(c.values[i]), "%s", err)
+					k.Mistakef(item, language.PathHint(c.values[i]), "%s", err)
 					continue
 				}
 				c.paths = append(c.paths, p)
@@ -222,10 +223,10 @@ func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
 		onRetry:  contractform.Retries,
 	}[name]
 	if known != nil && !slices.Contains(known, text) {
-		k.mistakef(n, nearestHint(text, known), "`%s` is no %s", text, name)
+		k.Mistakef(n, language.Suggest(text, known), "`%s` is no %s", text, name)
 	}
 	if name == onStatus && text != statusNone && !isStatus(text) {
-		k.mistakef(n, "write a number such as 404, or 5xx, or none", "`%s` is no HTTP status", text)
+		k.Mistakef(n, "write a number such as 404, or 5xx, or none", "`%s` is no HTTP status", text)
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -134,15 +135,15 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools) (*Contract, error) {
 	f := &contractform.File{}
 	doc.Decode(f)
-	k := &compiler{doc: doc, file: f, c: &Contract{
+	k := &compiler{Compiler: language.NewCompiler(doc), file: f, c: &Contract{
 		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, batch: map[string]string{}, readers: map[string]bool{},
 	}}
 	if slices.Contains(s.names, f.Name) {
-		k.mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
+		k.Mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
 			"there is already a contract named %s", f.Name)
 	}
 	if f.Extends != nil {
-		k.parent, _ = s.Get(k.oneOf(f.Extends, s.names...))
+		k.parent, _ = s.Get(k.OneOf(f.Extends, s.names...))
 	}
 	if k.parent != nil {
 		child := *k.parent
@@ -156,7 +157,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	sum := sha256.Sum256(src)
 	k.c.source = sha256.Sum256(append(k.c.source[:], sum[:]...))
 	k.compile()
-	if live != nil && k.mistakes == 0 {
+	if live != nil && k.Mistakes == 0 {
 		k.lintTools(live)
 	}
 	if err := doc.Err(); err != nil {

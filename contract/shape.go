@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -18,17 +20,17 @@ import (
 // writing.
 type shape struct {
 	members []shapeMember
-	rest    *path // a map whose members are written beside the others
+	rest    *language.Path // a map whose members are written beside the others
 }
 
 // A shapeMember has exactly one of its sources.
 type shapeMember struct {
 	name     string
 	constant json.Value
-	path     *path
+	path     *language.Path
 	choices  []choice
 	nested   *shape
-	list     *path // each of its items is written by nested
+	list     *language.Path // each of its items is written by nested
 }
 
 // append writes the object for base without empty members, or nothing if all are empty.
@@ -65,7 +67,7 @@ func appendMember(dst []byte, start int, name string, value func([]byte) []byte)
 
 // appendRest writes the members of a map that the shape does not have itself.
 func (sh *shape) appendRest(dst []byte, start int, s *subject, base reflect.Value) []byte {
-	m, _ := reflect.TypeAssert[map[string]rawMessage](orEmpty(sh.rest.get(s, base)))
+	m, _ := reflect.TypeAssert[map[string]stdjson.RawMessage](orEmpty(s.value(sh.rest, base)))
 	names := make([]string, 0, len(m))
 	for name := range m {
 		if !sh.has(name) {
@@ -83,7 +85,7 @@ func orEmpty(v reflect.Value) reflect.Value {
 	if v.IsValid() {
 		return v
 	}
-	return reflect.ValueOf(map[string]rawMessage(nil))
+	return reflect.ValueOf(map[string]stdjson.RawMessage(nil))
 }
 
 func (sh *shape) has(name string) bool {
@@ -95,7 +97,7 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 	case m.constant != nil:
 		return append(dst, m.constant...)
 	case m.list != nil:
-		list := m.list.get(s, base)
+		list := s.value(m.list, base)
 		if !list.IsValid() {
 			return dst
 		}
@@ -115,7 +117,7 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 	case m.choices != nil:
 		return appendChoice(dst, m.choices, s, base)
 	}
-	if v := m.path.get(s, base); v.IsValid() {
+	if v := s.value(m.path, base); v.IsValid() {
 		return appendValue(dst, v)
 	}
 	return dst
@@ -131,13 +133,13 @@ func (sh *shape) fits(object *json.Node) bool {
 			if !bytes.Equal(object.RawMember(m.name), m.constant) {
 				return false
 			}
-		case m.path != nil && m.path.isCode():
+		case m.path != nil && m.path.IsCode():
 			raw := object.RawMember(m.name)
 			if code = raw != nil; !code {
 				continue
 			}
 			var e recourse.Error
-			m.path.set(reflect.ValueOf(&e).Elem(), raw)
+			m.path.Set(reflect.ValueOf(&e).Elem(), raw)
 			code = e.Code != ""
 		}
 	}
@@ -145,11 +147,11 @@ func (sh *shape) fits(object *json.Node) bool {
 }
 
 // paths returns the paths from which the member is written, without those in nested objects.
-func (m *shapeMember) paths() []*path {
+func (m *shapeMember) paths() []*language.Path {
 	if m.path != nil {
-		return []*path{m.path}
+		return []*language.Path{m.path}
 	}
-	var list []*path
+	var list []*language.Path
 	for _, c := range m.choices {
 		if c.path != nil {
 			list = append(list, c.path)
@@ -169,14 +171,14 @@ func (sh *shape) places(src string) bool {
 		if m.nested != nil && m.list == nil && m.nested.places(src) {
 			return true
 		}
-		return slices.ContainsFunc(m.paths(), func(p *path) bool { return p.src == src || strings.HasPrefix(p.src, src+".") })
+		return slices.ContainsFunc(m.paths(), func(p *language.Path) bool { return p.Src == src || strings.HasPrefix(p.Src, src+".") })
 	})
 }
 
 // decides reports whether the member of that name is the boolean that says whether to repeat the call.
 func (sh *shape) decides(name string) bool {
 	return sh != nil && slices.ContainsFunc(sh.members, func(m shapeMember) bool {
-		return m.name == name && m.path != nil && m.path.isRetryable()
+		return m.name == name && m.path != nil && m.path.IsRetryable()
 	})
 }
 
@@ -204,9 +206,7 @@ func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) {
 // keepRest stores a value that sh has no member for.
 func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
 	if value, ok := clean.Raw(raw); ok {
-		within := *sh.rest
-		within.steps = append(slices.Clone(within.steps), step{field: -1, index: -1, key: name})
-		within.place(base, reflect.ValueOf(rawMessage(value)))
+		sh.rest.Put(base, name, value)
 	}
 }
 
@@ -223,13 +223,13 @@ func (m *shapeMember) read(value *json.Node, base reflect.Value, d *draft) {
 	case m.choices != nil:
 		readChoice(value.Raw, m.choices, base, d)
 	case m.path == nil: // a constant
-	case m.path.isRetryable():
+	case m.path.IsRetryable():
 		var retryable bool
 		if json.Unmarshal(value.Raw, &retryable) == nil {
-			d.say(m.path.record(base), retryable)
+			d.say(m.path.Record(base), retryable)
 		}
 	default:
-		m.path.set(base, value.Raw)
+		m.path.Set(base, value.Raw)
 	}
 }
 
@@ -241,7 +241,7 @@ func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) {
 	if _, all := value.Parts(); len(all) > maxItems {
 		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(all), m.name, maxItems))
 	}
-	list := walk(base, m.list.steps)
+	list := m.list.List(base)
 	if missing := len(items) - list.Len(); missing > 0 {
 		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
 	}
@@ -260,7 +260,7 @@ const maxItems = 10_000
 type choice struct {
 	when     selector
 	constant json.Value
-	path     *path // unless it is a constant
+	path     *language.Path // unless it is a constant
 }
 
 // appendChoice writes the first alternative that matches and is not empty.
@@ -272,7 +272,7 @@ func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []b
 		case c.constant != nil:
 			return append(dst, c.constant...)
 		default:
-			if v := c.path.get(s, base); v.IsValid() {
+			if v := s.value(c.path, base); v.IsValid() {
 				return appendValue(dst, v)
 			}
 		}
@@ -284,8 +284,8 @@ func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []b
 // for it, any other value into the first path that can hold it. A constant stores what its selector implies.
 func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	for i := range list {
-		if c := &list[i]; c.constant == nil && c.path.words() != nil && c.takes(raw, d) {
-			c.path.set(base, raw)
+		if c := &list[i]; c.constant == nil && c.path.Words() != nil && c.takes(raw, d) {
+			c.path.Set(base, raw)
 			return
 		}
 	}
@@ -297,7 +297,7 @@ func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 			c.when.store(d.e)
 			return
 		case c.constant == nil && !stored && c.takes(raw, d):
-			c.path.set(base, raw)
+			c.path.Set(base, raw)
 			stored = true
 		}
 	}
@@ -305,21 +305,13 @@ func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 
 // takes reports whether c could have written raw, as far as the record shows so far.
 func (c *choice) takes(raw json.Value, d *draft) bool {
-	if c.path.computed == nil {
-		if scratch := reflect.New(c.path.leaf).Elem(); !setJSON(scratch, raw) {
-			return false
-		}
-		if words := c.path.words(); words != nil && !slices.Contains(words, json.Plain(raw)) {
-			return false
-		}
-	}
-	return c.when.selects(&subject{e: d.e, call: &Call{}})
+	return c.path.Takes(raw) && c.when.selects(&subject{e: d.e, call: &Call{}})
 }
 
 // shapeOrRecord reads a shape, or the word record for the record's own form.
 func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
 	if n.Kind() == strictyaml.KindString {
-		k.oneOf(n, "record")
+		k.OneOf(n, "record")
 		return nil
 	}
 	return k.shape(n, contractform.RecordType)
@@ -328,13 +320,13 @@ func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
 func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 	sh := &shape{}
 	if n.Kind() != strictyaml.KindMapping {
-		k.mistakef(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
+		k.Mistakef(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
 		return sh
 	}
 	for name, value := range n.All() {
 		if name == restMember {
-			if sh.rest = k.path(value, on); sh.rest != nil && (sh.rest.leaf == nil || sh.rest.leaf.Kind() != reflect.Map) {
-				k.mistakef(value, "only details has members of its own", "%s has no members to place here", sh.rest.src)
+			if sh.rest = k.Path(value, on); sh.rest != nil && (sh.rest.Leaf == nil || sh.rest.Leaf.Kind() != reflect.Map) {
+				k.Mistakef(value, "only details has members of its own", "%s has no members to place here", sh.rest.Src)
 				sh.rest = nil
 			}
 			continue
@@ -346,12 +338,8 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 		case value.Kind() != strictyaml.KindMapping:
 			k.source(&m, value, on)
 		case value.Get("each") != nil && value.Get("item") != nil:
-			m.list = k.path(value.Get("each"), on)
-			if m.list == nil {
-				continue
-			}
-			item := k.listItem(m.list, on, value.Get("each"))
-			if item == nil {
+			var item reflect.Type
+			if m.list, item = k.List(value.Get("each"), on); m.list == nil {
 				continue
 			}
 			m.nested = k.shape(value.Get("item"), item)
@@ -376,7 +364,7 @@ func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	}
 	constant, ok := strings.CutPrefix(text, "=")
 	if !ok {
-		m.path = k.path(n, on)
+		m.path = k.Path(n, on)
 		return
 	}
 	if m.constant = json.Value(constant); !json.Valid(m.constant) {
@@ -384,27 +372,10 @@ func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	}
 }
 
-// listItem returns the item type of the list that p leads to.
-func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflect.Type {
-	t := on
-	for _, st := range p.steps {
-		if st.field < 0 || p.computed != nil {
-			t = nil
-			break
-		}
-		t = contractform.Indirect(t.Field(st.field).Type)
-	}
-	if t == nil || t == contractform.ArgsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
-		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is not a list of objects", p.src)
-		return nil
-	}
-	return t.Elem()
-}
-
 // choices reads the alternatives for a member: paths, constants, or {for, is} with a selector.
 func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
 	var list []choice
-	for i, item := range items(n) {
+	for i, item := range language.Items(n) {
 		c := choice{}
 		source := item
 		if item.Kind() == strictyaml.KindMapping {
@@ -416,7 +387,7 @@ func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
 				continue
 			}
 			if on != contractform.RecordType {
-				k.mistakef(form.For, "leave `for` out", "the items of a list are not selected")
+				k.Mistakef(form.For, "leave `for` out", "the items of a list are not selected")
 				continue
 			}
 			c.when, source = k.selector(form.For), form.Is
@@ -427,7 +398,7 @@ func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
 			continue
 		}
 		if c.constant != nil && c.when == nil && i+1 < n.Len() {
-			k.mistakef(item, "move it to the end, or give it a `for`", "what follows a constant without `for` is never reached")
+			k.Mistakef(item, "move it to the end, or give it a `for`", "what follows a constant without `for` is never reached")
 		}
 		list = append(list, c)
 	}

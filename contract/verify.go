@@ -1,10 +1,12 @@
 package contract
 
 import (
+	stdjson "encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
@@ -33,7 +35,7 @@ func (k *compiler) verifies() {
 	}
 	for _, v := range k.file.Verify {
 		if _, writes := k.c.verify[v.Value.Call]; writes {
-			k.mistakef(v.Value.Node.Get("call"), "name a tool that only reads",
+			k.Mistakef(v.Value.Node.Get("call"), "name a tool that only reads",
 				"%s has an entry in `verify` itself, which is for tools that write", v.Value.Call)
 		}
 		k.c.readers[v.Value.Call] = true
@@ -48,17 +50,17 @@ func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 	for _, a := range v.Args {
 		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
 		if arg.list && a.Value.Len() != 1 {
-			k.mistakef(a.Value, "for example [/reference]", "a list holds one JSON Pointer")
+			k.Mistakef(a.Value, "for example [/reference]", "a list holds one JSON Pointer")
 			continue
 		}
-		if pointer := items(a.Value)[0]; pointer.Decode(&arg.pointer) == nil && !strings.HasPrefix(arg.pointer, "/") {
-			k.mistakef(pointer, "write a JSON Pointer into the call's arguments, such as /reference",
+		if pointer := language.Items(a.Value)[0]; pointer.Decode(&arg.pointer) == nil && !strings.HasPrefix(arg.pointer, "/") {
+			k.Mistakef(pointer, "write a JSON Pointer into the call's arguments, such as /reference",
 				"%q is no JSON Pointer", arg.pointer)
 		}
 		rule.args = append(rule.args, arg)
 	}
 	for _, w := range v.With {
-		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.constant(w.Value)})
+		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.JSON(w.Value)})
 	}
 	return rule
 }
@@ -81,7 +83,7 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 		if a.list {
 			value = slices.Concat(json.Value("["), value, json.Value("]"))
 		}
-		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: rawMessage(value)})
+		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: stdjson.RawMessage(value)})
 	}
 	return &v
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,10 +31,10 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 			answer.Data = s.entry.rpc.data.append(nil, s.inForm())
 		}
 	case call.Method == methodToolsCall && call.Status == 0 && (call.Original != nil || c.asResult(e.Kind)):
-		answer.Result = rawMessage(s.result())
+		answer.Result = stdjson.RawMessage(s.result())
 	default:
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
-		answer.Data = rawMessage(s.data())
+		answer.Data = stdjson.RawMessage(s.data())
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {
 		answer.Status = call.Status

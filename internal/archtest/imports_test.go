@@ -53,6 +53,10 @@ var layers = []layer{
 		up:       "it knows texts and values, and not what they are read from",
 	},
 	{
+		packages: []string{"contract/internal/language"},
+		up:       "it knows how files address the record, and not what they make of it",
+	},
+	{
 		packages: []string{"contract", "retry", "internal/args", "internal/openapi", "internal/redact", "internal/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",

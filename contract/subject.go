@@ -1,0 +1,277 @@
+package contract
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// A subject is a record together with what a contract makes of it.
+type subject struct {
+	c     *Contract
+	e     *recourse.Error
+	entry *entry
+	call  *Call
+	bare  bool // {message} is the record's sentence, without the code's template around it
+	json  []byte
+}
+
+// record returns the whole JSON form of the record, without a size limit: it fills the contract's own places.
+func (s *subject) record() []byte {
+	if s.json == nil {
+		s.json = s.encoded(s.e.WholeJSON())
+	}
+	return s.json
+}
+
+// bounded returns the JSON form of the record that travels in _meta.
+func (s *subject) bounded() []byte {
+	const escaped = len(`\u003c`) // the most that a byte expands to
+	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
+		return whole
+	}
+	return s.encoded(s.e.MarshalJSON())
+}
+
+func (s *subject) encoded(raw []byte, err error) []byte {
+	if err != nil { // a member has no JSON form
+		return fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
+	}
+	return raw
+}
+
+// base is what paths start from.
+func (s *subject) base() reflect.Value { return reflect.ValueOf(s.e).Elem() }
+
+// on returns the subject for e, which is s's own record or one inside it.
+func (s *subject) on(e *recourse.Error) *subject {
+	if e == s.e {
+		return s
+	}
+	inner := &subject{c: s.c, e: e, call: s.call}
+	inner.entry = s.c.choose(inner)
+	return inner
+}
+
+// value returns what a path leads to from base, or the zero Value if it is empty. base is addressable.
+func (s *subject) value(p *language.Path, base reflect.Value) reflect.Value {
+	v := p.Get(base)
+	if p.Computed == nil || !v.IsValid() {
+		return v
+	}
+	e, ok := reflect.TypeAssert[*recourse.Error](v.Addr())
+	if !ok {
+		return reflect.Value{}
+	}
+	value, ok := s.on(e).computed(p.Computed)
+	if !ok {
+		return reflect.Value{}
+	}
+	return reflect.ValueOf(value)
+}
+
+// computed returns what is not stored in the record; ok is false if it is empty.
+func (s *subject) computed(c *language.Computed) (value any, ok bool) {
+	switch c.Name {
+	case language.Message:
+		return s.message(), true
+	case language.MessageGiven:
+		fixed := slices.ContainsFunc(s.entry.message, func(t *language.Template) bool { return t.Constant() && t.Text() == s.e.Message })
+		return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !fixed
+	case language.CodeName:
+		return s.entry.name, s.entry.name != "" && !s.ranged()
+	case language.CodeGroup:
+		if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
+			return r.name, true
+		}
+		return s.entry.group, s.entry.group != ""
+	case language.CodeNumber:
+		n, err := strconv.ParseInt(s.e.Code, 10, 64)
+		return n, err == nil
+	case language.Retryable:
+		return s.retryable(), true
+	case language.After:
+		return recourse.FormatWait(s.e.RetryAfter), s.e.RetryAfter > 0
+	case language.AfterSeconds:
+		return language.Seconds(s.e.RetryAfter), s.e.RetryAfter > 0
+	case language.VerifyCall:
+		if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
+			return nil, false
+		}
+		return s.c.callText(s.e.Verify), true
+	case language.CallArguments:
+		argument := s.call.argument("/" + c.Arg)
+		return s.c.literal(argument), argument != nil
+	case language.DetailText:
+		return json.TextOf(json.Value(s.e.Details[c.Arg]))
+	case language.CallTool:
+		return s.call.Tool, s.call.Tool != ""
+	case language.CallURL:
+		return s.call.URL, s.call.URL != ""
+	case language.HTTPTitle:
+		if s.entry == nil || s.entry.http == nil {
+			return nil, false
+		}
+		return strings.ToLower(http.StatusText(s.entry.http.status)), true
+	case language.QuotaMember:
+		return s.quotaMember(c.Arg)
+	}
+	return nil, false
+}
+
+func (s *subject) quotaMember(arg string) (any, bool) {
+	policy, member, _ := strings.Cut(arg, ".")
+	for i, q := range s.e.Quotas {
+		if q.Policy != policy {
+			continue
+		}
+		switch member {
+		case language.QuotaLimit:
+			return q.Limit, q.Limit > 0
+		case language.QuotaRemaining:
+			return q.Remaining, true
+		default:
+			if i == 0 && s.e.RetryAfter > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait ends
+				return s.call.now().Add(time.Duration(language.Seconds(s.e.RetryAfter)) * time.Second).UnixMilli(), true
+			}
+			return q.ResetAt.UnixMilli(), !q.ResetAt.IsZero()
+		}
+	}
+	return nil, false
+}
+
+// render fills a template in; ok is false if a placeholder without a fallback is empty.
+func (s *subject) render(t *language.Template) (text string, ok bool) {
+	if len(t.Parts) == 1 && t.Parts[0].Path == nil {
+		return t.Parts[0].Literal, true
+	}
+	var b strings.Builder
+	for _, p := range t.Parts {
+		if p.Path == nil {
+			b.WriteString(p.Literal)
+			continue
+		}
+		v := s.value(p.Path, s.base())
+		switch {
+		case v.IsValid():
+			b.WriteString(textOf(v))
+		case p.Optional:
+			b.WriteString(p.Fallback)
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// appendValue writes v as JSON.
+func appendValue(dst []byte, v reflect.Value) []byte {
+	switch v.Kind() {
+	default:
+	case reflect.String:
+		return json.AppendQuote(dst, v.String())
+	case reflect.Bool:
+		return strconv.AppendBool(dst, v.Bool())
+	case reflect.Int, reflect.Int64:
+		if v.Type() == contractform.DurationType {
+			return strconv.AppendInt(dst, time.Duration(v.Int()).Milliseconds(), 10)
+		}
+		return strconv.AppendInt(dst, v.Int(), 10)
+	}
+	if v.Type() == contractform.RawType {
+		return append(dst, v.Bytes()...)
+	}
+	if v.Type() == contractform.TimeType {
+		at, _ := reflect.TypeAssert[time.Time](v)
+		return json.AppendQuote(dst, at.UTC().Format(time.RFC3339Nano))
+	}
+	b, err := json.Marshal(v.Interface())
+	if err != nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, b...)
+}
+
+// textOf formats v for a sentence: strings as they are, lists with commas, anything else as JSON.
+func textOf(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.String:
+		return v.String()
+	case v.Kind() == reflect.Slice && v.Type() != contractform.RawType && v.Type() != contractform.ArgsType:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = textOf(v.Index(i))
+		}
+		return strings.Join(parts, language.ListSeparator)
+	case v.Type() == contractform.RawType:
+		if text, err := json.AppendUnquote(nil, v.Bytes()); err == nil {
+			return string(text)
+		}
+	}
+	return string(appendValue(nil, v))
+}
+
+// message returns the sentence in the code's template. A protocol failure without a code of its own keeps its
+// sentence, since no tool has failed.
+func (s *subject) message() string {
+	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
+		return s.e.Sentence()
+	}
+	bare := *s
+	bare.bare = true
+	for _, t := range s.entry.message {
+		if text, ok := bare.render(t); ok {
+			return text
+		}
+	}
+	return s.e.Sentence()
+}
+
+// unlisted reports whether the contract does not list the code, so that the fallback applies.
+func (s *subject) unlisted() bool {
+	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
+}
+
+// ranged reports whether the code is unlisted but in a range, so that the fallback applies.
+func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
+
+// retryable decides the boolean on the wire. In this order: a code that leaves the decision to the other side
+// follows what that side said; an unlisted code follows the record; a code that is never retryable stays so;
+// if the effect is unknown, or the record's retry differs from its kind's and so was set on purpose, the
+// record decides; otherwise the code does.
+func (s *subject) retryable() bool {
+	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
+		return s.e.Retry == recourse.RetrySameCall
+	}
+	same := s.e.RetryAdvice() == recourse.RetrySameCall
+	switch mode := s.entry.retry.mode; {
+	case mode == stated:
+		return same && s.e.Retry == recourse.RetrySameCall
+	case s.unlisted(): // the contract does not mention it
+		return same
+	case mode == never: // whatever the record says
+		return false
+	}
+	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
+		return same
+	}
+	switch s.entry.retry.mode {
+	case always:
+		return true
+	case byStatus:
+		if status := s.e.Upstream.Status; status != 0 {
+			return matchStatus(s.entry.retry.status, status)
+		}
+	case byRecord, never, stated:
+	}
+	return same
+}
