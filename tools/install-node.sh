@@ -4,14 +4,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-from=internal/testkit/node
+from=internal/testkit/sdk/node
 into=.tools/node
 
-# name_tests prints the functions that ask the testkit for Node.
+# name_tests prints the functions that ask for Node.
 name_tests() {
 	find . -name '*_test.go' ! -path './.tools/*' -exec awk '
 		/^func / { name = $2; sub(/\(.*/, "", name) }
-		/testkit\.(Node|NodeClient|Everything|NewNPMServer|NewConformance)\(|\.Inaccessible\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
+		/sdk\.(Node|NewTSClient|Everything|NewNPMServer|NewConformance)\(|\.Inaccessible\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
 	' {} + | sort >&2
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractgen"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // What a call fails with in the pages' programs, and what they print of it.
@@ -25,7 +25,7 @@ const (
 // The TypeScript that the page shows compiles under the strictest options, and does what the page says.
 func TestDocsTypeScript(t *testing.T) {
 	t.Parallel()
-	node := testkit.Node(t)
+	node := sdk.Node(t)
 	dir := t.TempDir()
 	put(t, dir, "package.json", `{"type":"module"}`)
 	put(t, dir, "fieldmcp.ts", string(contractgen.TypeScript(contract.Builtin().MustGet("fieldmcp"), contractgen.ForClients)))
@@ -66,7 +66,7 @@ async def main():
 `+regexp.MustCompile(`(?m)^`).ReplaceAllString(code, "    ")+`
 asyncio.run(main())
 `)
-	out, err := testkit.Python(t, "run.py", filepath.Join(dir, "page.py")).CombinedOutput()
+	out, err := sdk.Python(t, "run.py", filepath.Join(dir, "page.py")).CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != told {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractgen"
 	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // The module of every contract reads what the golden kit holds, and decides as it does: with the standard library alone.
@@ -39,7 +40,7 @@ func testPythonPassesTheKit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, err := testkit.Python(t, "kit.py", append([]string{module, kit}, decisions(t, c)...)...).CombinedOutput()
+			out, err := sdk.Python(t, "kit.py", append([]string{module, kit}, decisions(t, c)...)...).CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

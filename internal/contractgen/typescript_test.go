@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractgen"
 	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // Every strict option that the TypeScript compiler has, and no types but those of the language.
@@ -38,7 +39,7 @@ func TestLongTypeScriptPassesTheKit(t *testing.T) {
 
 func testTypeScriptPassesTheKit(t *testing.T) {
 	t.Helper()
-	node := testkit.Node(t)
+	node := sdk.Node(t)
 	dir := t.TempDir()
 	put := func(name string, data []byte) string {
 		file := filepath.Join(dir, name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // The reference server as a program of the gateway's: what it asks and logs reaches the client where each has its own, which
@@ -25,7 +26,7 @@ func TestLongEverythingOnStdio(t *testing.T) {
 
 func testEverythingOnStdio(t *testing.T) {
 	t.Helper()
-	command, err := json.Marshal(testkit.NewNPMServer(t, "everything", "stdio").Command)
+	command, err := json.Marshal(sdk.NewNPMServer(t, "everything", "stdio").Command)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A way is a gateway that the conformance suite takes to the Go SDK's server for it.
 type way struct {
 	name  string
-	front func(*testing.T, *testkit.Conformance) *front
+	front func(*testing.T, *sdk.Conformance) *front
 	// differs are the checks, each a scenario and an id, whose outcome this way changes, and why.
 	differs map[string]string
 	// varies are those whose outcome is a matter of chance, and why: they are not compared.
@@ -96,30 +97,30 @@ func modernWays() []way {
 }
 
 // served starts a gateway in front of the server over HTTP.
-func served(era testkit.Era) func(*testing.T, *testkit.Conformance) *front {
-	return func(t *testing.T, suite *testkit.Conformance) *front {
+func served(era testkit.Era) func(*testing.T, *sdk.Conformance) *front {
+	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
 		return start(t, suite.Serve(t, era))
 	}
 }
 
 // servedInNewEra starts a gateway in front of the server over HTTP, which speaks the modern era alone.
-func servedInNewEra(t *testing.T, suite *testkit.Conformance) *front {
+func servedInNewEra(t *testing.T, suite *sdk.Conformance) *front {
 	t.Helper()
-	return start(t, testkit.Serve(t, testkit.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
+	return start(t, testkit.Serve(t, sdk.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
 }
 
 // asProgram starts a gateway in front of the server as a program, which is asked for a session.
-func asProgram(share string) func(*testing.T, *testkit.Conformance) *front {
-	return func(t *testing.T, suite *testkit.Conformance) *front {
+func asProgram(share string) func(*testing.T, *sdk.Conformance) *front {
+	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
 		return start(t, "", "command: "+flow(t, suite.Command()), "share: "+share)
 	}
 }
 
 // withCredentials has the suite send some: in the modern era nobody else is asked what a program asks.
-func withCredentials(begin func(*testing.T, *testkit.Conformance) *front) func(*testing.T, *testkit.Conformance) *front {
-	return func(t *testing.T, suite *testkit.Conformance) *front {
+func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*testing.T, *sdk.Conformance) *front {
+	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
 		f := begin(t, suite)
 		f.url = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,15 +132,15 @@ func withCredentials(begin func(*testing.T, *testkit.Conformance) *front) func(*
 }
 
 // asNewEraProgram does the same with a program that speaks the modern era alone.
-func asNewEraProgram(share string) func(*testing.T, *testkit.Conformance) *front {
-	return func(t *testing.T, suite *testkit.Conformance) *front {
+func asNewEraProgram(share string) func(*testing.T, *sdk.Conformance) *front {
+	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
 		exe, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return start(t, "", "command: "+flow(t, append([]string{exe}, suite.Command()...)), "share: "+share,
-			"env: "+flow(t, map[string]string{testkit.ModernVariable: "1"}))
+			"env: "+flow(t, map[string]string{sdk.ModernVariable: "1"}))
 	}
 }
 
@@ -179,7 +180,7 @@ func TestLongConformance(t *testing.T) {
 
 func testConformance(t *testing.T) {
 	t.Helper()
-	suite := testkit.NewConformance(t)
+	suite := sdk.NewConformance(t)
 	for row, test := range []struct {
 		era    testkit.Era
 		passed int // checks at the server itself, at least: whether the suite has run as a whole
@@ -214,7 +215,7 @@ func testConformance(t *testing.T) {
 }
 
 // compareOutcomes compares what the suite finds, but for what may differ on that way: that has to, or it varies.
-func compareOutcomes(t *testing.T, direct, through []testkit.Check, w way) {
+func compareOutcomes(t *testing.T, direct, through []sdk.Check, w way) {
 	t.Helper()
 	want, got := outcomes(direct), outcomes(through)
 	for check := range w.varies {
@@ -245,7 +246,7 @@ func compareOutcomes(t *testing.T, direct, through []testkit.Check, w way) {
 
 // outcomes returns the statuses of each check, which stands there once for each time it was made. What the suite only
 // remarks, or leaves out, is no outcome.
-func outcomes(checks []testkit.Check) map[string][]string {
+func outcomes(checks []sdk.Check) map[string][]string {
 	all := make(map[string][]string)
 	for _, check := range checks {
 		if check.Status == "INFO" || check.Status == "SKIPPED" {
@@ -258,4 +259,4 @@ func outcomes(checks []testkit.Check) map[string][]string {
 	return all
 }
 
-func checkName(check testkit.Check) string { return check.Scenario + ": " + check.ID }
+func checkName(check sdk.Check) string { return check.Scenario + ": " + check.ID }

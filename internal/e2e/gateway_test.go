@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // recourseVariable is the environment variable that makes the test binary the program.
@@ -25,8 +26,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(testkit.ChildVariable) != "":
 		os.Exit(testkit.Child(os.Args[1:]))
-	case os.Getenv(testkit.ModernVariable) != "":
-		os.Exit(testkit.ModernProgram(os.Args[1:]))
+	case os.Getenv(sdk.ModernVariable) != "":
+		os.Exit(sdk.ModernProgram(os.Args[1:]))
 	case os.Getenv(recourseVariable) != "":
 		os.Exit(cli.Main())
 	}

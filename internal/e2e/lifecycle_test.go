@@ -15,6 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A deployment is what answers at one address: one handler, then another that knows nothing of the first one's sessions.
@@ -84,7 +85,7 @@ func proxyTo(t *testing.T, target string) http.Handler {
 
 func goSDKHandler(t *testing.T) http.Handler {
 	t.Helper()
-	handler, closeSessions := testkit.GoSDKHandler(testkit.Legacy)
+	handler, closeSessions := sdk.GoHandler(testkit.Legacy)
 	t.Cleanup(closeSessions)
 	return handler
 }
@@ -225,7 +226,7 @@ func negotiate(t *testing.T, servers ...server) {
 		},
 		"TypeScript client 2.4": func(t *testing.T) negotiator {
 			t.Helper()
-			return newNodeProgram(t, testkit.TSv2, testkit.TSConnect{Era: testkit.Modern, Negotiate: true})
+			return newNodeProgram(t, sdk.TSv2, sdk.TSConnect{Era: testkit.Modern, Negotiate: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,11 +18,12 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A local is one of the reference servers that people run on stdio, and what is done with it.
 type local struct {
-	*testkit.NPMServer
+	*sdk.NPMServer
 
 	keys  []string // of its entry, beside its command
 	works []step   // what it answers here is what it answers by itself
@@ -50,7 +51,7 @@ func locals() []struct {
 
 func filesystem(tb testing.TB, dir string) local {
 	tb.Helper()
-	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": testkit.HoldText} {
+	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": sdk.HoldText} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func filesystem(tb testing.TB, dir string) local {
 	at := func(name string) string { return quoted(filepath.Join(dir, name)) }
 	const outside = "Access denied - path outside allowed directories: /etc/passwd not in "
 	return local{
-		NPMServer: testkit.NewNPMServer(tb, "filesystem", dir),
+		NPMServer: sdk.NewNPMServer(tb, "filesystem", dir),
 		works: []step{
 			{method: "tools/list", want: []string{`"read_text_file"`, `"write_file"`}},
 			{tool: "read_text_file", arguments: `{"path":` + at("notes.txt") + `}`, want: []string{"grüß"}},
@@ -87,13 +88,13 @@ func filesystem(tb testing.TB, dir string) local {
 			{tool: "read_text_fil", arguments: `{}`, code: "-32602", want: []string{"Did you mean read_text_file?"}},
 		},
 		// Read again by the next process, which answers.
-		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{testkit.HoldText}},
+		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{sdk.HoldText}},
 	}
 }
 
 func memory(tb testing.TB, _ string) local {
 	tb.Helper()
-	server := testkit.NewNPMServer(tb, "memory")
+	server := sdk.NewNPMServer(tb, "memory")
 	server.Environ["MEMORY_FILE_PATH"] = filepath.Join(tb.TempDir(), "memory.jsonl")
 	person := func(name string) string {
 		return `{"entities":[{"name":` + quoted(name) + `,"entityType":"person","observations":["counts"]}]}`
@@ -120,10 +121,10 @@ func memory(tb testing.TB, _ string) local {
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
 		},
 		held: step{
-			tool: "create_entities", arguments: person(testkit.HoldText), want: []string{"not known"},
+			tool: "create_entities", arguments: person(sdk.HoldText), want: []string{"not known"},
 			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 		},
-		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(testkit.HoldText) + `]}`, want: []string{`"counts"`}},
+		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(sdk.HoldText) + `]}`, want: []string{`"counts"`}},
 	}
 }
 
@@ -131,7 +132,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 	tb.Helper()
 	const think = `{"thought":"first","thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true`
 	return local{
-		NPMServer: testkit.NewNPMServer(tb, "sequential-thinking"),
+		NPMServer: sdk.NewNPMServer(tb, "sequential-thinking"),
 		works: []step{
 			{method: "tools/list", want: []string{`"sequentialthinking"`}},
 			{tool: "sequentialthinking", arguments: think + `}`, want: []string{`"thoughtHistoryLength":1`}},
@@ -157,7 +158,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 		},
 		// It says that it only reads, and is believed: the next process has not heard the first thought.
 		held: step{
-			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(testkit.HoldText) + `}`,
+			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(sdk.HoldText) + `}`,
 			want: []string{`"thoughtHistoryLength":1`},
 		},
 	}
@@ -167,14 +168,14 @@ func sequentialThinking(tb testing.TB, _ string) local {
 func everythingOnStdio(tb testing.TB, _ string) local {
 	tb.Helper()
 	return local{
-		NPMServer: testkit.NewNPMServer(tb, "everything", "stdio"),
+		NPMServer: sdk.NewNPMServer(tb, "everything", "stdio"),
 		keys:      []string{"trust_annotations: false"},
 		works: []step{
 			{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
 			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
 		},
 		held: step{
-			tool: "echo", arguments: `{"message":` + quoted(testkit.HoldText) + `}`, want: []string{"not known"},
+			tool: "echo", arguments: `{"message":` + quoted(sdk.HoldText) + `}`, want: []string{"not known"},
 			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 		},
 		proof: step{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},

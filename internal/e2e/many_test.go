@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // What works at a server's own endpoint works at one that offers it beside others, for every client.
@@ -24,7 +25,7 @@ func TestLongClientsOfMany(t *testing.T) {
 
 func testClientsOfMany(t *testing.T) {
 	t.Helper()
-	url := testkit.Everything(t)
+	url := sdk.Everything(t)
 	all := append(serversAt(amongMany), server{
 		"server-everything", testkit.Legacy, amongMany(func(testing.TB) string { return url }), everythingSteps(),
 	})

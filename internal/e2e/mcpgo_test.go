@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // ada answers what a server asks.
@@ -36,7 +36,7 @@ func TestMCPGoClientOfNewServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.GoSDKModernServer(t)).url,
+	c, err := mcpgo.NewStreamableHttpClient(start(t, sdk.GoModernServer(t)).url,
 		transport.WithContinuousListening()) //nolint:staticcheck // deprecated, and in use
 	if err != nil {
 		t.Fatal(err)
@@ -72,24 +72,24 @@ func TestMCPGoClientOfNewServer(t *testing.T) {
 		}
 		return mcp.GetTextFromContent(result.Content[0])
 	}
-	if got := call(testkit.RealEcho, map[string]any{"message": "m"}); !strings.Contains(got, `"m"`) {
+	if got := call(sdk.Echo, map[string]any{"message": "m"}); !strings.Contains(got, `"m"`) {
 		t.Errorf("echo: %s", got)
 	}
-	if got := call(testkit.RealAsk, nil); got != "Ada sampled" {
+	if got := call(sdk.Ask, nil); got != "Ada sampled" {
 		t.Errorf("ask: %s", got)
 	}
-	if got := call(testkit.RealFail, nil); !strings.Contains(got, testkit.FailText) {
+	if got := call(sdk.Fail, nil); !strings.Contains(got, sdk.FailText) {
 		t.Errorf("fail: %s", got)
 	}
 	if err := c.Ping(ctx); err != nil { //nolint:staticcheck // deprecated, and in use
 		t.Error(err)
 	}
-	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: testkit.RealResource}}) //nolint:staticcheck // deprecated, and in use
+	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: sdk.Resource}}) //nolint:staticcheck // deprecated, and in use
 	if err != nil {
 		t.Error(err)
 	}
 	for updated := 0; updated == 0 && ctx.Err() == nil; {
-		call(testkit.RealTouch, nil)
+		call(sdk.Touch, nil)
 		mu.Lock()
 		updated = heard["notifications/resources/updated"]
 		mu.Unlock()

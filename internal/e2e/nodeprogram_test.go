@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A nodeProgram uses the client of a TypeScript SDK.
 type nodeProgram struct {
 	tb     testing.TB
-	client *testkit.TSClient
-	opts   testkit.TSConnect
+	client *sdk.TSClient
+	opts   sdk.TSConnect
 	info   json.RawMessage // of the connection
 }
 
 var _ program = (*nodeProgram)(nil)
 
-func newNodeProgram(tb testing.TB, sdk testkit.TSSDK, opts testkit.TSConnect) *nodeProgram {
+func newNodeProgram(tb testing.TB, typescript sdk.TypeScript, opts sdk.TSConnect) *nodeProgram {
 	tb.Helper()
-	return &nodeProgram{tb: tb, client: testkit.NodeClient(tb, sdk), opts: opts}
+	return &nodeProgram{tb: tb, client: sdk.NewTSClient(tb, typescript), opts: opts}
 }
 
 func (p *nodeProgram) connect(ctx context.Context, url string, headers map[string]string) error {
@@ -36,7 +37,7 @@ func (p *nodeProgram) launch(ctx context.Context, command []string, environ map[
 	return p.open(ctx, opts)
 }
 
-func (p *nodeProgram) open(ctx context.Context, opts testkit.TSConnect) error {
+func (p *nodeProgram) open(ctx context.Context, opts sdk.TSConnect) error {
 	if p.info != nil {
 		if err := p.client.Close(ctx); err != nil {
 			return err

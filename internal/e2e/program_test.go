@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A program is a client's program: what stands on an SDK, and gets what the SDK returns or throws. It says "Ada" to
@@ -35,7 +36,7 @@ type program interface {
 type client struct {
 	name string
 	era  testkit.Era
-	node testkit.TSSDK // empty: the Go SDK
+	node sdk.TypeScript // empty: the Go SDK
 }
 
 // open starts a program that uses the client.
@@ -44,7 +45,7 @@ func (c client) open(tb testing.TB) program {
 	if c.node == "" {
 		return newGoProgram(tb, c.era.Version())
 	}
-	return newNodeProgram(tb, c.node, testkit.TSConnect{Era: c.era})
+	return newNodeProgram(tb, c.node, sdk.TSConnect{Era: c.era})
 }
 
 // The names of the clients.
@@ -61,9 +62,9 @@ func clients() []client {
 	return []client{
 		{goOld, testkit.Legacy, ""},
 		{goNew, testkit.Modern, ""},
-		{tsOne, testkit.Legacy, testkit.TSv1},
-		{tsOld, testkit.Legacy, testkit.TSv2},
-		{tsNew, testkit.Modern, testkit.TSv2},
+		{tsOne, testkit.Legacy, sdk.TSv1},
+		{tsOld, testkit.Legacy, sdk.TSv2},
+		{tsNew, testkit.Modern, sdk.TSv2},
 	}
 }
 
@@ -92,7 +93,7 @@ func (t thrown) String() string {
 
 // thrownBy tells what a program can make of what its SDK throws.
 func thrownBy(err error) thrown {
-	if ts, ok := errors.AsType[*testkit.TSError](err); ok {
+	if ts, ok := errors.AsType[*sdk.TSError](err); ok {
 		return thrown{Class: ts.Class, Code: ts.Code, Status: ts.Status, Kind: recordKind(ts.Data)}
 	}
 	return thrownByGo(err)

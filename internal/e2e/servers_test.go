@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // A step is something that a program does with a server, and what it gets.
@@ -51,9 +52,9 @@ func serversAt(at func(serve func(testing.TB) string) func(testing.TB) *front) [
 		{"Go SDK, stateless, client of the legacy era", legacy, at(goSDK(modern)), realSteps(recourse.KindUnknown)},
 		{"mcp-go", modern, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
 		{"mcp-go, client of the legacy era", legacy, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"Go SDK, modern era only, client of the legacy era", legacy, at(testkit.GoSDKModernServer), modernSteps()},
+		{"Go SDK, modern era only, client of the legacy era", legacy, at(sdk.GoModernServer), modernSteps()},
 		{"testkit, modern era only, client of the legacy era", legacy, at(modernOnly), testkitSteps()},
-		{"Go SDK, with sessions, client of the modern era", modern, at(testkit.GoSDKLegacyServer), legacySteps()},
+		{"Go SDK, with sessions, client of the modern era", modern, at(sdk.GoLegacyServer), legacySteps()},
 		{"testkit, legacy era only, client of the modern era", modern, at(legacyOnly), testkitSteps()},
 		{"testkit", modern, at(streaming), testkitSteps()},
 		{"testkit, client of the legacy era", legacy, at(streaming), testkitSteps()},
@@ -86,7 +87,7 @@ func legacyOnly(tb testing.TB) string {
 func goSDK(era testkit.Era) func(testing.TB) string {
 	return func(tb testing.TB) string {
 		tb.Helper()
-		return testkit.GoSDKServer(tb, era)
+		return sdk.GoServer(tb, era)
 	}
 }
 
@@ -96,33 +97,33 @@ func realSteps(raised recourse.Kind) []step {
 	return []step{
 		{method: "tools/list", want: []string{`"name":"order"`, `"outputSchema"`}},
 		{method: "ping", era: legacyVersion},
-		{tool: testkit.RealEcho, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
-		{tool: testkit.RealAdd, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
-		{tool: testkit.RealSlow, arguments: `{"ms":1}`, want: []string{`"done"`}},
-		{tool: testkit.RealProgress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":`},
-		{tool: testkit.RealOrder, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
-		{tool: testkit.RealOrder, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
-		{tool: testkit.RealFail, arguments: `{}`, kind: raised, want: []string{testkit.FailText}},
-		{tool: testkit.RealLeak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
+		{tool: sdk.Echo, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
+		{tool: sdk.Add, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
+		{tool: sdk.Slow, arguments: `{"ms":1}`, want: []string{`"done"`}},
+		{tool: sdk.Progress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":`},
+		{tool: sdk.Order, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
+		{tool: sdk.Order, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
+		{tool: sdk.Fail, arguments: `{}`, kind: raised, want: []string{sdk.FailText}},
+		{tool: sdk.Leak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
 		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
 	}
 }
 
 // legacySteps are what clients of the modern era have to get across the bridge.
 func legacySteps() []step {
-	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: testkit.RealConsult, arguments: `{}`, want: []string{"Ada sampled"}})
+	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: sdk.Consult, arguments: `{}`, want: []string{"Ada sampled"}})
 }
 
 // modernSteps are what clients of the legacy era have to get across the bridge.
 func modernSteps() []step {
 	return append(realSteps(recourse.KindUnknown), []step{
-		{tool: testkit.RealAsk, arguments: `{}`, want: []string{"Ada sampled"}},
+		{tool: sdk.Ask, arguments: `{}`, want: []string{"Ada sampled"}},
 		{method: "logging/setLevel", params: `{"level":"info"}`},
-		{tool: testkit.RealLog, arguments: `{}`, want: []string{"done"}, heard: "notifications/message logged"},
-		{method: "resources/list", want: []string{testkit.RealResource}},
-		{method: "resources/read", params: `{"uri":"` + testkit.RealResource + `"}`, want: []string{"a note"}},
-		{method: subscribe, params: testkit.RealResource},
-		{tool: testkit.RealTouch, arguments: `{}`, want: []string{"touched"}, heard: "notifications/resources/updated " + testkit.RealResource},
+		{tool: sdk.Log, arguments: `{}`, want: []string{"done"}, heard: "notifications/message logged"},
+		{method: "resources/list", want: []string{sdk.Resource}},
+		{method: "resources/read", params: `{"uri":"` + sdk.Resource + `"}`, want: []string{"a note"}},
+		{method: subscribe, params: sdk.Resource},
+		{tool: sdk.Touch, arguments: `{}`, want: []string{"touched"}, heard: "notifications/resources/updated " + sdk.Resource},
 		{method: "resources/read", params: `{"uri":"demo://nowhere"}`, code: "-32602"},
 	}...)
 }
@@ -232,7 +233,7 @@ func tour(t *testing.T, c client) {
 // The reference server, which is a program of its own: one for all clients, and one that takes its place.
 func TestEverything(t *testing.T) {
 	t.Parallel()
-	url, next := testkit.Everything(t), testkit.Everything(t)
+	url, next := sdk.Everything(t), sdk.Everything(t)
 	everything := server{
 		"server-everything", testkit.Legacy, at(func(testing.TB) string { return url }), everythingSteps(),
 	}

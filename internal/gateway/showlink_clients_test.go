@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // The clients of both TypeScript SDKs are asked to show the link, too.
 func TestTypeScriptShowsTheLink(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		sdk testkit.TSSDK
+		sdk sdk.TypeScript
 		era testkit.Era
-	}{{testkit.TSv1, testkit.Legacy}, {testkit.TSv2, testkit.Legacy}, {testkit.TSv2, testkit.Modern}} {
+	}{{sdk.TSv1, testkit.Legacy}, {sdk.TSv2, testkit.Legacy}, {sdk.TSv2, testkit.Modern}} {
 		t.Run(fmt.Sprint(test.sdk, " ", test.era), func(t *testing.T) {
 			t.Parallel()
-			client := testkit.NodeClient(t, test.sdk)
+			client := sdk.NewTSClient(t, test.sdk)
 			srv := testkit.NewServer(t)
 			f := startWithAccounts(t, srv, "api_key", "")
-			if _, err := client.Connect(t.Context(), testkit.TSConnect{URL: f.url + "/farm/mcp", Era: test.era, Capabilities: showsLinks}); err != nil {
+			if _, err := client.Connect(t.Context(), sdk.TSConnect{URL: f.url + "/farm/mcp", Era: test.era, Capabilities: showsLinks}); err != nil {
 				t.Fatal(err)
 			}
 			a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -42,7 +43,7 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 			}
 			result, err := client.CallTool(t.Context(), testkit.Echo, `{"message":"m"}`, 0)
 			if test.era == testkit.Legacy {
-				thrown, ok := errors.AsType[*testkit.TSError](err)
+				thrown, ok := errors.AsType[*sdk.TSError](err)
 				if !ok || thrown.Code != "-32042" {
 					t.Fatalf("%s, %v", result, err)
 				}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/contractgen"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"
 )
@@ -87,9 +87,9 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 // HTTP answer that is no success it keeps what the SDK drops.
 func TestTypeScriptRecovers(t *testing.T) {
 	t.Parallel()
-	node := testkit.Node(t)
-	for _, sdk := range []string{"v1", "v2"} {
-		t.Run(sdk, func(t *testing.T) {
+	node := sdk.Node(t)
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			module := filepath.Join(t.TempDir(), "studies.ts")
 			if err := os.WriteFile(module, contractgen.TypeScript(rules(t), contractgen.ForClients), 0o600); err != nil {
@@ -105,7 +105,7 @@ func TestTypeScriptRecovers(t *testing.T) {
 				calls: 2, result: `"id":"s-1"`, wait: 7500 * time.Millisecond,
 			}
 			calls := append(scriptedCalls(), limited)
-			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), sdk, module,
+			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), version, module,
 				serveLimiting(t, s), marshal(t, headers), marshal(t, calls))
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
@@ -137,7 +137,7 @@ func TestPythonRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := scriptedCalls()
-	cmd := testkit.Python(t, "recover.py", module, marshal(t, calls), self)
+	cmd := sdk.Python(t, "recover.py", module, marshal(t, calls), self)
 	cmd.Env = append(os.Environ(), systemtest.AsProgram+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
@@ -196,7 +196,7 @@ func (t *Tab) Screenshot() []byte {
 // it. It checks only these rules, or all if there are none.
 func (t *Tab) Inaccessible(rules ...string) []string {
 	t.tb.Helper()
-	script, err := os.ReadFile(filepath.Join(testkit.Node(t.tb), "node_modules", "axe-core", "axe.min.js"))
+	script, err := os.ReadFile(filepath.Join(sdk.Node(t.tb), "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.tb.Fatalf("browser: read axe: %v", err)
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // NewServer serves a server built with mcp-go, with sessions, until the test ends, and returns its endpoint's
-// URL. It has the tools of [testkit.GoSDKServer]. With mcp-go's defaults, it does not validate arguments, and
+// URL. It has the tools of [sdk.GoServer]. With mcp-go's defaults, it does not validate arguments, and
 // an error that a tool returns becomes a JSON-RPC error.
 func NewServer(tb testing.TB) string {
 	tb.Helper()
@@ -31,26 +32,26 @@ func NewServer(tb testing.TB) string {
 func NewHandler() (handler http.Handler, closeSessions func()) {
 	s := server.NewMCPServer("mcp-go", "1.0.0", server.WithToolCapabilities(true))
 	s.AddTool(
-		mcp.NewTool(testkit.RealEcho, mcp.WithString("message", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)),
+		mcp.NewTool(sdk.Echo, mcp.WithString("message", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)),
 		mcp.NewStructuredToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in message) (message, error) {
 			return in, nil
 		}))
 	s.AddTool(
-		mcp.NewTool(testkit.RealAdd, mcp.WithNumber("a", mcp.Required()), mcp.WithNumber("b", mcp.Required()),
+		mcp.NewTool(sdk.Add, mcp.WithNumber("a", mcp.Required()), mcp.WithNumber("b", mcp.Required()),
 			mcp.WithOutputSchema[total](), mcp.WithReadOnlyHintAnnotation(true)),
 		mcp.NewStructuredToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in addends) (total, error) {
 			return total{Sum: in.A + in.B}, nil
 		}))
-	s.AddTool(mcp.NewTool(testkit.RealFail), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, errors.New(testkit.FailText)
+	s.AddTool(mcp.NewTool(sdk.Fail), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, errors.New(sdk.FailText)
 	})
-	s.AddTool(mcp.NewTool(testkit.RealLeak), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(mcp.NewTool(sdk.Leak), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, errors.New(testkit.LeakText)
 	})
-	s.AddTool(mcp.NewTool(testkit.RealSlow, mcp.WithInteger("ms", mcp.Required())), slowTool)
-	s.AddTool(mcp.NewTool(testkit.RealProgress, mcp.WithInteger("count", mcp.Required())), progressTool)
+	s.AddTool(mcp.NewTool(sdk.Slow, mcp.WithInteger("ms", mcp.Required())), slowTool)
+	s.AddTool(mcp.NewTool(sdk.Progress, mcp.WithInteger("count", mcp.Required())), progressTool)
 	s.AddTool(
-		mcp.NewTool(testkit.RealOrder,
+		mcp.NewTool(sdk.Order,
 			mcp.WithString("reference", mcp.Required(), mcp.MinLength(1)),
 			mcp.WithNumber("amount", mcp.Required()),
 			mcp.WithString("currency", mcp.Enum("EUR", "USD")),

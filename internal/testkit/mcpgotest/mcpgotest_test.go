@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
@@ -25,12 +26,12 @@ func TestServer(t *testing.T) {
 		t.Error("no session")
 	}
 	for _, test := range []struct{ tool, arguments, want string }{
-		{testkit.RealEcho, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
-		{testkit.RealAdd, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
-		{testkit.RealFail, `{}`, `"code":-32603`},
-		{testkit.RealLeak, `{}`, testkit.Secrets()[0]},
-		{testkit.RealSlow, `{"ms":1}`, `"text":"done"`},
-		{testkit.RealOrder, `{"reference":"A"}`, `"text":"order A created"`},
+		{sdk.Echo, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
+		{sdk.Add, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
+		{sdk.Fail, `{}`, `"code":-32603`},
+		{sdk.Leak, `{}`, testkit.Secrets()[0]},
+		{sdk.Slow, `{"ms":1}`, `"text":"done"`},
+		{sdk.Order, `{"reference":"A"}`, `"text":"order A created"`},
 	} {
 		answer, err := client.Call(ctx, test.tool, test.arguments)
 		if err != nil {

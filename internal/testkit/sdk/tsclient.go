@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -9,16 +9,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A TSSDK is a TypeScript SDK.
-type TSSDK string
+// A TypeScript is a TypeScript SDK.
+type TypeScript string
 
 const (
 	// TSv1 is @modelcontextprotocol/sdk, which only knows the legacy era.
-	TSv1 TSSDK = "client-v1.mjs"
+	TSv1 TypeScript = "client-v1.mjs"
 	// TSv2 is @modelcontextprotocol/client, which knows both.
-	TSv2 TSSDK = "client-v2.mjs"
+	TSv2 TypeScript = "client-v2.mjs"
 )
 
 // A TSClient is a program that uses a TypeScript SDK's client. One command runs at a time. It answers every elicitation
@@ -37,7 +39,7 @@ type TSConnect struct {
 	// Command starts a server on stdio, instead of a URL, with the SDK's default environment and Environ.
 	Command []string
 	Environ map[string]string
-	Era     Era
+	Era     testkit.Era
 	// Negotiate lets TSv2 determine the era itself instead of insisting on Era.
 	Negotiate bool
 	// Versions are the protocol versions that TSv2 offers in the legacy era; the default is the SDK's.
@@ -64,12 +66,12 @@ type TSError struct {
 // Error implements error.
 func (e *TSError) Error() string { return fmt.Sprintf("%s (code %q): %s", e.Class, e.Code, e.Message) }
 
-// NodeClient starts a program that uses an SDK's client; it ends with the test. [Node] says what happens if
+// NewTSClient starts a program that uses an SDK's client; it ends with the test. [Node] says what happens if
 // Node is missing.
-func NodeClient(tb testing.TB, sdk TSSDK) *TSClient {
+func NewTSClient(tb testing.TB, typescript TypeScript) *TSClient {
 	tb.Helper()
 	dir := Node(tb)
-	p, err := startNode(dir, nil, filepath.Join("testkit", string(sdk)))
+	p, err := startNode(dir, nil, filepath.Join("testkit", string(typescript)))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage
 	switch {
 	case opts.Negotiate:
 		era = "auto"
-	case opts.Era == Modern:
+	case opts.Era == testkit.Modern:
 		era = "modern"
 	}
 	return c.do(ctx, "connect", opts.Timeout, map[string]any{

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package testkit
+package sdk
 
 import "os/exec"
 
@@ -11,6 +11,3 @@ func ownGroup(*exec.Cmd) {}
 func endGroup(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill() // it may have ended already
 }
-
-// GroupAlive always returns false: there are no process groups.
-func GroupAlive(int) bool { return false }

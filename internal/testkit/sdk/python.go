@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"embed"
@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 //go:embed python/*.py
@@ -20,7 +22,7 @@ var errNoPython = errors.New("python3 3.11 or later is not installed")
 func Python(tb testing.TB, program string, args ...string) *exec.Cmd {
 	tb.Helper()
 	if exec.CommandContext(tb.Context(), "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {
-		LeaveOut(tb, errNoPython)
+		testkit.LeaveOut(tb, errNoPython)
 	}
 	text, err := pythonFiles.ReadFile("python/" + program)
 	if err != nil {

@@ -1,4 +1,4 @@
-package testkit_test
+package sdk_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // recorder is a test that notes how it is ended.
@@ -59,7 +60,7 @@ func TestNodeNamesWhatIsMissing(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			testkit.Node(r)
+			sdk.Node(r)
 		}()
 		<-done
 		if !strings.HasPrefix(r.ended, test.want) || !strings.Contains(r.ended, test.names) {
@@ -68,11 +69,11 @@ func TestNodeNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func tsConnected(t *testing.T, sdk testkit.TSSDK, opts testkit.TSConnect) (context.Context, *testkit.TSClient) {
+func tsConnected(t *testing.T, typescript sdk.TypeScript, opts sdk.TSConnect) (context.Context, *sdk.TSClient) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
 	t.Cleanup(cancel)
-	client := testkit.NodeClient(t, sdk)
+	client := sdk.NewTSClient(t, typescript)
 	info, err := client.Connect(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -87,15 +88,15 @@ func TestTypeScriptClients(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		sdk  testkit.TSSDK
-		opts testkit.TSConnect
+		sdk  sdk.TypeScript
+		opts sdk.TSConnect
 		// What the SDK throws on a JSON-RPC error, on a 503, on a timeout and on an unreachable server.
 		rpc, unavailable, timeout string
 	}{
-		{"v1, legacy era", testkit.TSv1, testkit.TSConnect{Era: testkit.Legacy}, "McpError", "StreamableHTTPError", "McpError"},
-		{"v2, legacy era", testkit.TSv2, testkit.TSConnect{Era: testkit.Legacy}, "ProtocolError", "SdkHttpError", "SdkError"},
-		{"v2, modern era", testkit.TSv2, testkit.TSConnect{Era: testkit.Modern}, "ProtocolError", "SdkHttpError", "SdkError"},
-		{"v2, negotiated", testkit.TSv2, testkit.TSConnect{Era: testkit.Modern, Negotiate: true}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v1, legacy era", sdk.TSv1, sdk.TSConnect{Era: testkit.Legacy}, "McpError", "StreamableHTTPError", "McpError"},
+		{"v2, legacy era", sdk.TSv2, sdk.TSConnect{Era: testkit.Legacy}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, modern era", sdk.TSv2, sdk.TSConnect{Era: testkit.Modern}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, negotiated", sdk.TSv2, sdk.TSConnect{Era: testkit.Modern, Negotiate: true}, "ProtocolError", "SdkHttpError", "SdkError"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +131,7 @@ func TestTypeScriptClients(t *testing.T) {
 			srv.Next(testkit.GetField, testkit.RetryableError(),
 				testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.Hang())
 			_, err = client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)
-			var thrown *testkit.TSError
+			var thrown *sdk.TSError
 			if !errors.As(err, &thrown) || thrown.Class != test.rpc || thrown.Code != "-32603" ||
 				!strings.Contains(string(thrown.Data), "1500") {
 				t.Errorf("JSON-RPC error: %v", err)
@@ -154,12 +155,12 @@ func TestTypeScriptClientWithoutAServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	client := testkit.NodeClient(t, testkit.TSv1)
-	var thrown *testkit.TSError
+	client := sdk.NewTSClient(t, sdk.TSv1)
+	var thrown *sdk.TSError
 	if _, err := client.ListTools(ctx); !errors.As(err, &thrown) || thrown.Message != "not connected" {
 		t.Errorf("before connecting: %v", err)
 	}
-	if _, err := client.Connect(ctx, testkit.TSConnect{URL: "http://127.0.0.1:1/mcp"}); !errors.As(err, &thrown) {
+	if _, err := client.Connect(ctx, sdk.TSConnect{URL: "http://127.0.0.1:1/mcp"}); !errors.As(err, &thrown) {
 		t.Errorf("connect to nobody: %v", err)
 	}
 }
@@ -168,17 +169,26 @@ func TestEverythingOverLoopback(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
 	defer cancel()
-	client := testkit.NewClient(t, testkit.Everything(t), testkit.Legacy)
+	client := testkit.NewClient(t, sdk.Everything(t), testkit.Legacy)
 	if _, err := client.Initialize(ctx); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.Call(ctx, "echo", `{"message":"m"}`)
-	if got := result(t, answer, err).Text(); got != "Echo: m" {
+	text := func(tool, arguments string) string {
+		answer, err := client.Call(ctx, tool, arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := answer.ToolResult()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Text()
+	}
+	if got := text("echo", `{"message":"m"}`); got != "Echo: m" {
 		t.Errorf("echo: %q", got)
 	}
-	answer, err = client.Call(ctx, "get-env", `{}`)
 	var env map[string]string
-	if err := json.Unmarshal([]byte(result(t, answer, err).Text()), &env); err != nil {
+	if err := json.Unmarshal([]byte(text("get-env", `{}`)), &env); err != nil {
 		t.Fatal(err)
 	}
 	if _, leaked := env["HOME"]; leaked || env["PORT"] != "0" {
@@ -189,19 +199,19 @@ func TestEverythingOverLoopback(t *testing.T) {
 // A server on stdio ends in the middle of a call: what it was asked for it has done, and the answer is lost.
 func TestNPMServerIsKilled(t *testing.T) {
 	t.Parallel()
-	for _, sdk := range []testkit.TSSDK{testkit.TSv1, testkit.TSv2} {
-		t.Run(string(sdk), func(t *testing.T) {
+	for _, typescript := range []sdk.TypeScript{sdk.TSv1, sdk.TSv2} {
+		t.Run(string(typescript), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewNPMServer(t, "memory")
+			srv := sdk.NewNPMServer(t, "memory")
 			graph := filepath.Join(t.TempDir(), "memory.jsonl")
 			srv.Environ["MEMORY_FILE_PATH"] = graph
-			ctx, client := tsConnected(t, sdk, testkit.TSConnect{Era: testkit.Legacy, Command: srv.Command, Environ: srv.Environ})
+			ctx, client := tsConnected(t, typescript, sdk.TSConnect{Era: testkit.Legacy, Command: srv.Command, Environ: srv.Environ})
 			killed := make(chan error, 1)
 			go func() { killed <- srv.Kill(ctx) }()
-			for _, name := range []string{"Ada", testkit.HoldText} {
+			for _, name := range []string{"Ada", sdk.HoldText} {
 				arguments := fmt.Sprintf(`{"entities":[{"name":%q,"entityType":"person","observations":[]}]}`, name)
 				res, err := client.CallTool(ctx, "create_entities", arguments, 0)
-				if lost := name == testkit.HoldText; (err != nil) != lost {
+				if lost := name == sdk.HoldText; (err != nil) != lost {
 					t.Errorf("%s: %s, %v", name, res, err)
 				}
 				if text, err := os.ReadFile(graph); !strings.Contains(string(text), name) {

@@ -10,14 +10,6 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the program and its children into a process group of its own.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// endGroup ends the program and its children.
-func endGroup(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended already
-}
-
 // GroupAlive reports whether a process of the group is still running.
 func GroupAlive(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {

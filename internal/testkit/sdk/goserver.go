@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -9,48 +9,50 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // The tools of the real servers, the same in each.
 const (
-	RealEcho     = "echo"     // message -> message, as structured content and as text
-	RealAdd      = "add"      // a, b -> sum, with an outputSchema
-	RealFail     = "fail"     // always fails with FailText
-	RealLeak     = "leak"     // always fails with LeakText
-	RealSlow     = "slow"     // ms -> waits that long unless it is cancelled
-	RealProgress = "progress" // count -> reports progress that often
-	RealOrder    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
+	Echo     = "echo"     // message -> message, as structured content and as text
+	Add      = "add"      // a, b -> sum, with an outputSchema
+	Fail     = "fail"     // always fails with FailText
+	Leak     = "leak"     // always fails with LeakText
+	Slow     = "slow"     // ms -> waits that long unless it is cancelled
+	Progress = "progress" // count -> reports progress that often
+	Order    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
 )
 
-// GoSDKServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the legacy era
+// GoServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the legacy era
 // it has sessions; in the modern era it is stateless, and a call ends when its client closes the response.
-func GoSDKServer(tb testing.TB, era Era) string {
+func GoServer(tb testing.TB, era testkit.Era) string {
 	tb.Helper()
-	handler, closeSessions := GoSDKHandler(era)
+	handler, closeSessions := GoHandler(era)
 	tb.Cleanup(closeSessions) // after the listener is closed
-	return Serve(tb, handler) + "/mcp"
+	return testkit.Serve(tb, handler) + "/mcp"
 }
 
-// GoSDKHandler returns the handler of [GoSDKServer], for programs, and a function that ends its sessions
+// GoHandler returns the handler of [GoServer], for programs, and a function that ends its sessions
 // after serving.
-func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
-	return serveGoSDK(newGoSDKServer(nil), era == Modern)
+func GoHandler(era testkit.Era) (handler http.Handler, closeSessions func()) {
+	return serveGo(newGoServer(nil), era == testkit.Modern)
 }
 
-// newGoSDKServer returns a server with the tools of [GoSDKServer].
-func newGoSDKServer(opts *mcp.ServerOptions) *mcp.Server {
+// newGoServer returns a server with the tools of [GoServer].
+func newGoServer(opts *mcp.ServerOptions) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, opts)
-	mcp.AddTool(server, &mcp.Tool{Name: RealEcho, Annotations: readOnly()}, echoTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealAdd, Annotations: readOnly()}, addTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealFail}, failTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealLeak}, leakTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealSlow}, slowTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealProgress}, progressTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealOrder, InputSchema: orderSchema}, orderTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Echo, Annotations: readOnly()}, echoTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Add, Annotations: readOnly()}, addTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Fail}, failTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Leak}, leakTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Slow}, slowTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Progress}, progressTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Order, InputSchema: orderSchema}, orderTool)
 	return server
 }
 
-func serveGoSDK(server *mcp.Server, stateless bool) (handler http.Handler, closeSessions func()) {
+func serveGo(server *mcp.Server, stateless bool) (handler http.Handler, closeSessions func()) {
 	handler = mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true},
@@ -85,7 +87,7 @@ func addTool(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (*mcp.CallTo
 	return nil, addResult{Sum: in.A + in.B}, nil
 }
 
-// FailText is the text of the real servers' tool [RealFail].
+// FailText is the text of the real servers' tool [Fail].
 const FailText = "the field is closed"
 
 func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -93,7 +95,7 @@ func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolRes
 }
 
 func leakTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-	return nil, nil, errors.New(LeakText)
+	return nil, nil, errors.New(testkit.LeakText)
 }
 
 type slowArgs struct {
@@ -101,7 +103,7 @@ type slowArgs struct {
 }
 
 func slowTool(ctx context.Context, _ *mcp.CallToolRequest, in slowArgs) (*mcp.CallToolResult, any, error) {
-	if !Pause(ctx, time.Duration(in.MS)*time.Millisecond) {
+	if !testkit.Pause(ctx, time.Duration(in.MS)*time.Millisecond) {
 		return nil, nil, fmt.Errorf("slow: %w", context.Cause(ctx))
 	}
 	return textContent("done"), nil, nil

@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // An NPMServer is one of the reference servers as a program on stdio, which a test can kill during a call.
@@ -59,7 +61,7 @@ func (s *NPMServer) Kill(ctx context.Context) error {
 			}
 			return kill(pid)
 		}
-		if !Pause(ctx, 5*time.Millisecond) {
+		if !testkit.Pause(ctx, 5*time.Millisecond) {
 			return fmt.Errorf("testkit: no answer is held back: %w", context.Cause(ctx))
 		}
 	}

@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -8,20 +8,22 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// RealConsult is an additional tool of the servers of [GoSDKLegacyServer]: it asks for a name and for a
+// Consult is an additional tool of the servers of [GoLegacyServer]: it asks for a name and for a
 // sample at the same time, and returns both.
-const RealConsult = "consult"
+const Consult = "consult"
 
-// GoSDKLegacyServer is [GoSDKServer] with sessions, in which it asks.
-func GoSDKLegacyServer(tb testing.TB) string {
+// GoLegacyServer is [GoServer] with sessions, in which it asks.
+func GoLegacyServer(tb testing.TB) string {
 	tb.Helper()
-	server := newGoSDKServer(nil)
-	mcp.AddTool(server, &mcp.Tool{Name: RealConsult}, consultTool)
-	handler, closeSessions := serveGoSDK(server, false)
+	server := newGoServer(nil)
+	mcp.AddTool(server, &mcp.Tool{Name: Consult}, consultTool)
+	handler, closeSessions := serveGo(server, false)
 	tb.Cleanup(closeSessions) // after the listener is closed
-	return Serve(tb, handler) + "/mcp"
+	return testkit.Serve(tb, handler) + "/mcp"
 }
 
 func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {

@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [ChildVariable].
+// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [testkit.ChildVariable].
 const ModernVariable = "TESTKIT_MODERN"
 
 // ModernProgram starts a server on stdio of both eras with this command line and relays its messages, but
@@ -55,6 +55,9 @@ func refuseLegacy(body []byte) []byte {
 	}
 	return []byte(protocol.Refusal(m.ID, protocol.CodeMethodNotFound, "Method not found", ""))
 }
+
+// maxRequest limits what ModernOnly reads of a request.
+const maxRequest = 64 << 20
 
 // ModernOnly returns a handler that turns a server of both eras over HTTP into one of the modern era only: it
 // refuses messages of another version, and every request but POST.

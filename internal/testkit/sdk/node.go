@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 //go:embed node/package-lock.json node/*.mjs
@@ -19,7 +21,7 @@ var nodeFiles embed.FS
 var (
 	errNoNode  = errors.New("node is not installed")
 	errNoTools = errors.New("the npm packages in .tools/node are missing or not those of " +
-		"internal/testkit/node/package-lock.json: run tools/install-node.sh, as make test does")
+		"internal/testkit/sdk/node/package-lock.json: run tools/install-node.sh, as make test does")
 )
 
 // Node returns the folder of the installed npm packages. If Node or a package is missing, or the packages are
@@ -30,7 +32,7 @@ func Node(tb testing.TB) string {
 	dir, err := nodeTools()
 	switch {
 	case errors.Is(err, errNoNode) || errors.Is(err, errNoTools):
-		LeaveOut(tb, err)
+		testkit.LeaveOut(tb, err)
 	case err != nil:
 		tb.Fatalf("testkit: %v", err)
 	}
@@ -60,7 +62,7 @@ func nodeTools() (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", errNoNode
 	}
-	root, err := ModuleRoot()
+	root, err := testkit.ModuleRoot()
 	if err != nil {
 		return "", err
 	}

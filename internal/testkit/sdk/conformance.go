@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // A Conformance is the official MCP conformance suite, with the server on which the Go SDK runs it.
@@ -39,7 +41,7 @@ func NewConformance(tb testing.TB) *Conformance {
 	dir := Node(tb)
 	node, err := laterNode(dir)
 	if err != nil {
-		LeaveOut(tb, errNoNewNode)
+		testkit.LeaveOut(tb, errNoNewNode)
 	}
 	return &Conformance{dir: dir, node: node, server: buildEverythingServer(tb)}
 }
@@ -71,7 +73,7 @@ func (c *Conformance) Command() []string { return []string{c.server} }
 
 // Serve runs the server on a free loopback port until the test ends, and returns its endpoint's URL. In the legacy era it
 // has sessions; in the modern era it is stateless.
-func (c *Conformance) Serve(tb testing.TB, era Era) string {
+func (c *Conformance) Serve(tb testing.TB, era testkit.Era) string {
 	tb.Helper()
 	const startup = 30 * time.Second
 	ctx, cancel := context.WithTimeout(tb.Context(), startup)
@@ -81,7 +83,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 		tb.Fatal(err)
 	}
 	var output ending
-	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == Modern))
+	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == testkit.Modern))
 	cmd.Stderr = &output
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -107,7 +109,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 			tb.Fatalf("testkit: the server has ended: %s", &output)
 		default:
 		}
-		if !Pause(ctx, 10*time.Millisecond) {
+		if !testkit.Pause(ctx, 10*time.Millisecond) {
 			tb.Fatalf("testkit: the server does not listen: %v: %s", err, &output)
 		}
 	}
@@ -129,7 +131,7 @@ func freeAddress(ctx context.Context) (string, error) {
 
 // Run runs the suite's checks for the era's newest version of the protocol against the server at the URL, and
 // returns the findings. The whole run may take two minutes.
-func (c *Conformance) Run(tb testing.TB, url string, era Era) []Check {
+func (c *Conformance) Run(tb testing.TB, url string, era testkit.Era) []Check {
 	tb.Helper()
 	const whole = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(tb.Context(), whole)

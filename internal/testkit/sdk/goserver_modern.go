@@ -1,4 +1,4 @@
-package testkit
+package sdk
 
 import (
 	"context"
@@ -8,38 +8,40 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Additional tools and resources of a [GoSDKModernServer].
+// Additional tools and resources of a [GoModernServer].
 const (
-	RealAsk      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
-	RealLog      = "log"         // logs "logged" as a warning
-	RealTouch    = "touch"       // changes RealResource
-	RealResource = "demo://note" // can be subscribed to
+	Ask      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
+	Log      = "log"         // logs "logged" as a warning
+	Touch    = "touch"       // changes Resource
+	Resource = "demo://note" // can be subscribed to
 )
 
-// GoSDKModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
+// GoModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
 // era, and returns its endpoint's URL.
-func GoSDKModernServer(tb testing.TB) string {
+func GoModernServer(tb testing.TB) string {
 	tb.Helper()
-	server := newGoSDKServer(&mcp.ServerOptions{
+	server := newGoServer(&mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		Logger:             slog.New(slog.DiscardHandler),
 	})
-	server.AddResource(&mcp.Resource{Name: "note", URI: RealResource},
+	server.AddResource(&mcp.Resource{Name: "note", URI: Resource},
 		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "a note"}}}, nil
 		})
-	mcp.AddTool(server, &mcp.Tool{Name: RealAsk}, askTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealLog}, logTool)
-	mcp.AddTool(server, &mcp.Tool{Name: RealTouch},
+	mcp.AddTool(server, &mcp.Tool{Name: Ask}, askTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Log}, logTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Touch},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: RealResource})
+			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: Resource})
 		})
-	handler, closeSessions := serveGoSDK(server, true)
+	handler, closeSessions := serveGo(server, true)
 	tb.Cleanup(closeSessions) // after the listener is closed
-	return Serve(tb, ModernOnly(handler)) + "/mcp"
+	return testkit.Serve(tb, ModernOnly(handler)) + "/mcp"
 }
 
 func askTool(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {

@@ -1,4 +1,4 @@
-package testkit_test
+package sdk_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
 // sdkSession connects the Go SDK's own client.
@@ -43,7 +44,7 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			progress := make(chan float64, 2)
-			ctx, session := sdkSession(t, testkit.GoSDKServer(t, era), era, &mcp.ClientOptions{
+			ctx, session := sdkSession(t, sdk.GoServer(t, era), era, &mcp.ClientOptions{
 				ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 					progress <- req.Params.Progress
 				},
@@ -58,12 +59,12 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 				args map[string]any
 				want outcome
 			}{
-				{testkit.RealEcho, map[string]any{"message": "m"}, outcome{`{"message":"m"}`, map[string]any{"message": "m"}, false}},
-				{testkit.RealAdd, map[string]any{"a": 1, "b": 2}, outcome{`{"sum":3}`, map[string]any{"sum": 3.0}, false}},
-				{testkit.RealFail, nil, outcome{testkit.FailText, nil, true}},
-				{testkit.RealLeak, nil, outcome{testkit.LeakText, nil, true}},
-				{testkit.RealSlow, map[string]any{"ms": 1}, outcome{"done", nil, false}},
-				{testkit.RealOrder, map[string]any{"reference": "A", "amount": 1}, outcome{"order A created", nil, false}},
+				{sdk.Echo, map[string]any{"message": "m"}, outcome{`{"message":"m"}`, map[string]any{"message": "m"}, false}},
+				{sdk.Add, map[string]any{"a": 1, "b": 2}, outcome{`{"sum":3}`, map[string]any{"sum": 3.0}, false}},
+				{sdk.Fail, nil, outcome{sdk.FailText, nil, true}},
+				{sdk.Leak, nil, outcome{testkit.LeakText, nil, true}},
+				{sdk.Slow, map[string]any{"ms": 1}, outcome{"done", nil, false}},
+				{sdk.Order, map[string]any{"reference": "A", "amount": 1}, outcome{"order A created", nil, false}},
 			} {
 				res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: test.tool, Arguments: test.args})
 				if err != nil {
@@ -75,12 +76,12 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 				}
 			}
 			res, err := session.CallTool(ctx, &mcp.CallToolParams{
-				Name: testkit.RealOrder, Arguments: map[string]any{"reference": "", "amount": 0},
+				Name: sdk.Order, Arguments: map[string]any{"reference": "", "amount": 0},
 			})
 			if err != nil || !res.IsError || !strings.Contains(textOf(res), "validating") {
 				t.Errorf("order with bad arguments: %+v, %v", res, err)
 			}
-			call := &mcp.CallToolParams{Name: testkit.RealProgress, Arguments: map[string]any{"count": 2}}
+			call := &mcp.CallToolParams{Name: sdk.Progress, Arguments: map[string]any{"count": 2}}
 			call.SetProgressToken("p")
 			if _, err := session.CallTool(ctx, call); err != nil {
 				t.Fatal(err)
