@@ -75,21 +75,18 @@ func (c *Command) find() (string, error) {
 	return exec.LookPath(path)
 }
 
-// needed are variables without which programs cannot find their files.
-var needed = map[string][]string{
-	"windows": {
-		"PATH", "HOME", "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA",
-		"PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
-	},
-	"": {"PATH", "HOME"},
+// onWindows are more variables without which programs cannot find their files there.
+var onWindows = []string{
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE",
+	"SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
 // Environ returns the environment of a child, sorted: PATH and HOME from lookup, which has the signature of
 // os.LookupEnv, on Windows also the variables that every program needs, and env, which takes precedence.
 func Environ(lookup func(string) (string, bool), env map[string]string) []string {
-	names := needed[runtime.GOOS]
-	if names == nil {
-		names = needed[""]
+	names := []string{"PATH", "HOME"}
+	if runtime.GOOS == "windows" {
+		names = append(names, onWindows...)
 	}
 	values := map[string]string{}
 	for _, name := range names {

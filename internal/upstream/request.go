@@ -102,11 +102,8 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 		answer.Body, _ = io.ReadAll(limited) // if reading fails, the status still counts
 		return answer, nil
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{limited, resp.Body}
-	messages := wire.NewMessageReader(resp, int(limit)+1)
+	var messages wire.MessageReader
+	messages.Reset(limited, wire.IsEvents(resp), resp.ContentLength, int(limit)+1)
 	for {
 		part, err := messages.Next()
 		switch {

@@ -63,7 +63,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 		media = "text/html"
 	}
 	switch {
-	case isText(media) && !utf8.Valid(body), isJSON(media) && !utf8.Valid(body):
+	case (isText(media) || isJSON(media)) && !utf8.Valid(body):
 		return nil, c.badResponse(resp, errors.New("it is not in UTF-8"))
 	case isJSON(media), media == "" && looksLikeJSON(body):
 		whole, err := compact(body)

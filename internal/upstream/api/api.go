@@ -106,17 +106,11 @@ func (c *Connection) list(m *wire.Message) *http.Response {
 	page := 0
 	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
 		var err error
-		if page, err = strconv.Atoi(text(cursor)); err != nil || page < 1 || page >= len(c.pages) {
+		if page, err = strconv.Atoi(json.Text(cursor, "")); err != nil || page < 1 || page >= len(c.pages) {
 			return wire.RespondError(m.ID, wire.CodeInvalidParams, "There is no page with this cursor.")
 		}
 	}
 	return wire.RespondResult(m.ID, c.pages[page])
-}
-
-// text returns the text of a JSON string, or "".
-func text(raw json.Value) string {
-	unquoted, _ := json.AppendUnquote(nil, raw) // for anything else it is empty
-	return string(unquoted)
 }
 
 // listTTL is how long clients may keep the list. It only changes with the configuration.

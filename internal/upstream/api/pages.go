@@ -46,12 +46,9 @@ func (c *Connection) more(t *openapi.Tool, header http.Header, body json.Value) 
 	}
 	for _, at := range cursors {
 		raw := json.Lookup(body, at)
-		if raw.Kind() != '"' && raw.Kind() != '0' {
-			continue
-		}
-		cursor := strings.Trim(string(raw), `"`)
-		if raw.Kind() == '"' {
-			cursor = text(raw)
+		cursor := json.Text(raw, "")
+		if raw.Kind() == '0' {
+			cursor = string(raw)
 		}
 		if cursor == "" || len(cursor) > maxCursor || hasMore(body) == "false" {
 			continue
