@@ -18,7 +18,7 @@ type call struct {
 	id       int64   // of the request and of its progress, toward the child
 	clientID wire.ID // as the client wrote it
 	token    []byte  // the client's progress token as written; nil: none
-	session  string
+	session  *session
 	opening  bool          // it is the child's initialize: its client gets nothing before the answer
 	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
 	level    wire.LogLevel // level of the logs that its client, of the modern era, wants
@@ -33,9 +33,9 @@ var errUnsent = errors.New("the request was not sent")
 
 // accept gives the child a request as soon as there is room for it. The error is errDone if done ended the
 // wait, or errUnsent if the child takes no more requests.
-func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp string) (*call, error) {
+func (c *child) accept(done <-chan struct{}, m *wire.Message, x *session, stamp string) (*call, error) {
 	call := &call{
-		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
+		clientID: m.ID.Clone(), session: x, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
 	}
 	if isToken(m.ProgressToken) {
@@ -122,11 +122,11 @@ func (c *child) late(id int64) {
 
 // cancel passes on a client's cancellation. The client then expects no answer (MCP 2025-11-25,
 // basic/utilities/cancellation), so the call ends here.
-func (c *child) cancel(m *wire.Message, session string) {
+func (c *child) cancel(m *wire.Message, x *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.calls {
-		if call.session != session || call.opening || !call.clientID.Equal(m.RequestID) {
+		if call.session != x || call.opening || !call.clientID.Equal(m.RequestID) {
 			continue
 		}
 		ended := recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.name)
@@ -191,6 +191,16 @@ func (c *child) newestCall() *call {
 	return newest
 }
 
+// exchange makes a request and returns its answer.
+func (c *child) exchange(ctx context.Context, m *wire.Message, x *session) (message, error) {
+	call, err := c.accept(ctx.Done(), m, x, "")
+	if err != nil {
+		return message{}, err
+	}
+	defer call.discard()
+	return call.last(ctx)
+}
+
 // last waits for the answer and drops what comes before it.
 func (call *call) last(ctx context.Context) (message, error) {
 	for {
@@ -203,7 +213,7 @@ func (call *call) last(ctx context.Context) (message, error) {
 
 // give hands the answer to the call, unless nobody is waiting any more.
 func (call *call) give(m message) {
-	if !call.finish(m) && m.long != nil {
+	if !call.finish(m) {
 		m.long.close()
 	}
 }
@@ -211,8 +221,6 @@ func (call *call) give(m message) {
 // discard drops what the call was given but nobody has read.
 func (call *call) discard() {
 	for _, m := range call.drain(errClosed) {
-		if m.long != nil {
-			m.long.close()
-		}
+		m.long.close()
 	}
 }

@@ -126,10 +126,11 @@ const (
 	errStopped      = endError("was stopped")
 )
 
-func newChild(name string, log *slog.Logger) *child {
+// newChild returns a child, not yet started, whose messages go to home, for the client with that key.
+func (s *Stdio) newChild(home listener, key string) *child {
 	c := &child{
-		spools: &spool.Room{},
-		name:   name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
+		name: s.name, log: s.log, mask: s.mask, patience: s.patience,
+		home: home, spools: &s.spools, onEnd: s.childEnded, shared: s.isShared(key),
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}),
 		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),
@@ -304,32 +305,18 @@ func (c *child) idle() time.Duration {
 }
 
 func (c *child) hear(stderr io.Reader) {
-	const perSecond = 50
-	lines, quota := wire.NewLineReader(stderr, lineRead), quota{perSecond: perSecond}
+	lines, log := wire.NewLineReader(stderr, lineRead), quoter{log: c.log.Info, mask: c.mask, perSecond: 50}
 	for first := true; ; {
 		line, end, err := lines.Piece()
 		if err != nil {
-			quota.close(c.log.Info, "stderr")
+			log.close("stderr")
 			return
 		}
 		if first { // the rest of a longer line is dropped
 			wire.OneLine(line)
 			c.last.add(line)
-			c.quote(c.log.Info, "stderr", line, &quota)
+			log.quote("stderr", line)
 		}
 		first = end
 	}
-}
-
-// quote logs a line from the child, and how many were dropped before it, within the quota.
-func (c *child) quote(log func(message string, attrs ...any), message string, line []byte, quota *quota) {
-	ok, left := quota.take(time.Now())
-	if !ok {
-		return
-	}
-	attrs := []any{slog.String("line", printable(line, c.mask))}
-	if left > 0 {
-		attrs = append(attrs, slog.Int("left_out", left))
-	}
-	log(message, attrs...)
 }

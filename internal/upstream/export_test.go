@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -71,8 +72,11 @@ func ReceiveModern(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 }
 
 func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.ReadCloser) {
-	c := newChild("child", slog.New(slog.DiscardHandler))
-	c.home = deaf{}
+	s := &Stdio{
+		name: "child", command: Command{Share: ShareClient}, log: slog.New(slog.DiscardHandler),
+		mask: redact.New(redact.Secrets), patience: defaultPatience,
+	}
+	c := s.newChild(deaf{}, "its client")
 	c.modern.Store(modern)
 	ctx := context.Background()
 	var calls []*call
@@ -82,7 +86,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 		if err := wire.Parse([]byte(text), &m); err != nil {
 			return nil
 		}
-		call, err := c.accept(ctx.Done(), &m, "", "")
+		call, err := c.accept(ctx.Done(), &m, nil, "")
 		if err != nil {
 			return nil
 		}

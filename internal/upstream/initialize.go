@@ -29,22 +29,17 @@ var ClientInfo = append(json.AppendQuote([]byte(`{"name":"recourse","version":`)
 
 // open makes a child that does not belong to a session ready for requests, in whichever era it speaks. hello
 // is empty in the modern era.
-func (c *child) open(ctx context.Context) (hello *initResult, err error) {
-	hello, err = c.initialize(ctx)
-	if errors.Is(err, errRefused) && c.discovers(ctx) {
-		return &initResult{}, nil
-	}
-	return hello, err
-}
-
-func (c *child) initialize(ctx context.Context) (*initResult, error) {
+func (c *child) open(ctx context.Context) (*initResult, error) {
 	said, err := c.ask(ctx, wire.MethodInitialize,
 		fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, wire.Version20251125, ClientInfo))
 	if err != nil {
 		return nil, err
 	}
 	hello, err := readInitResult(said)
-	if err != nil {
+	switch {
+	case errors.Is(err, errRefused) && c.discovers(ctx):
+		return &initResult{}, nil
+	case err != nil:
 		return nil, err
 	}
 	return hello, c.tell(ctx.Done(), wire.AppendRequest(nil, nil, wire.MethodInitialized, nil))
@@ -56,12 +51,7 @@ func (c *child) ask(ctx context.Context, method string, params []byte) (message,
 	if err := wire.Parse(wire.AppendRequest(nil, wire.IntID(0), method, params), &m); err != nil {
 		return message{}, err
 	}
-	call, err := c.accept(ctx.Done(), &m, "", "")
-	if err != nil {
-		return message{}, err
-	}
-	defer call.discard()
-	return call.last(ctx)
+	return c.exchange(ctx, &m, nil)
 }
 
 // errRefused says that a child does not know initialize, or answers it with an error.
@@ -72,10 +62,10 @@ func readInitResult(said message) (*initResult, error) {
 		said.long.close()
 		return nil, errors.New("answered initialize with more than 1 MiB of data")
 	}
-	if why := said.member("/error"); why != nil {
+	if why := json.Lookup(said.text, "/error"); why != nil {
 		return nil, fmt.Errorf("%w: %.500s", errRefused, why)
 	}
-	hello := &initResult{result: said.member("/result")}
+	hello := &initResult{result: json.Lookup(said.text, "/result")}
 	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
 		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", hello.result)
 	}

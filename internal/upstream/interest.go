@@ -15,21 +15,13 @@ const (
 	maxSubscribed    = 16 << 20 // bytes of the URIs of all sessions
 )
 
-// interests are what the sessions that share a child have subscribed to. The child is told when the first
-// session subscribes to a resource and when the last one unsubscribes; each session only hears what it has
-// asked for.
-type interests struct {
-	// turn is held while the child is told about a change, so that changes reach it in order.
-	turn chan struct{}
-
-	wanted Subscriptions[*session] // guarded by Stdio.mu
-}
-
 func isInterest(method string) bool {
 	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe
 }
 
-// changeInterest answers resources/subscribe and resources/unsubscribe.
+// changeInterest answers resources/subscribe and resources/unsubscribe of a session that shares its child. The
+// child is told when the first session subscribes to a resource and when the last one unsubscribes; each
+// session only hears what it has asked for.
 func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
 	if x == nil {
 		return noSession(), nil
@@ -47,11 +39,6 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	return s.unsubscribe(ctx, m, x, uri)
 }
 
-// done answers a request that the child does not need to know about.
-func done(m *wire.Message) (*http.Response, error) {
-	return wire.RespondResult(m.ID, []byte("{}")), nil
-}
-
 func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
 	s.mu.Lock()
 	known, wanted := s.wanted.Has(x, uri), s.wanted.IsWanted(uri)
@@ -65,8 +52,8 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 		return wire.RespondError(m.ID, wire.CodeInvalidRequest,
 			fmt.Sprintf("a session may have at most %d subscriptions, to URIs of at most %d bytes, of which all have %d together",
 				maxSubscriptions, maxURI, maxSubscribed)), nil
-	case wanted:
-		return done(m)
+	case wanted: // the child knows it
+		return wire.RespondResult(m.ID, []byte("{}")), nil
 	}
 	resp, taken, err := s.tellInterest(ctx, m, x)
 	if !taken || uri == "" {
@@ -87,8 +74,8 @@ func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, ur
 	s.wanted.Remove(x, uri)
 	wanted := s.wanted.IsWanted(uri)
 	s.mu.Unlock()
-	if wanted {
-		return done(m)
+	if wanted { // the child need not know
+		return wire.RespondResult(m.ID, []byte("{}")), nil
 	}
 	resp, _, err := s.tellInterest(ctx, m, x)
 	return resp, err
@@ -103,7 +90,7 @@ func (s *Stdio) isOpen(x *session) bool {
 // tellInterest passes on a request, and reports whether the child has taken it.
 func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {
 	resp, err = s.hand(ctx, recipient{}, func(c *child) (*http.Response, error) {
-		call, err := c.accept(ctx.Done(), m, x.id, "")
+		call, err := c.accept(ctx.Done(), m, x, "")
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +101,7 @@ func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (
 		case err != nil:
 			return nil, err
 		}
-		taken = said.member("/result") != nil
+		taken = json.Lookup(said.text, "/result") != nil
 		return answer(ctx, c, call, said), nil
 	})
 	return resp, taken, err
@@ -134,19 +121,5 @@ func (c *child) orderAbout(method, uri string) {
 	defer c.mu.Unlock()
 	if c.gone == nil {
 		c.order(method, append(json.AppendQuote([]byte(`{"uri":`), uri), '}'))
-	}
-}
-
-// resumeInterests subscribes a new shared child to the sessions' resources. s.mu is held.
-func (s *Stdio) resumeInterests(c *child) {
-	for _, uri := range s.wanted.All() {
-		c.orderAbout(wire.MethodSubscribe, uri)
-	}
-}
-
-// dropInterests drops the subscriptions of a session that ends. s.mu is held.
-func (s *Stdio) dropInterests(x *session) {
-	for _, uri := range s.wanted.Drop(x) {
-		s.forget(uri)
 	}
 }

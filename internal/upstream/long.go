@@ -29,9 +29,7 @@ type longAnswer struct {
 	mu      sync.Mutex
 	text    *spool.Text // written and not yet read
 	written int64       // size of the answer
-	ended   bool        // nothing more will be written
-	err     error       // how it ends; io.EOF if the answer is complete
-	closed  bool        // nobody reads it
+	err     error       // how it ends: io.EOF if it is complete, errClosed if nobody reads it; nil: there is more to come
 
 	// Of the reader:
 	rewriter wire.Rewriter // puts the client's id back
@@ -50,7 +48,7 @@ func (a *longAnswer) renumber(from, to wire.ID) { a.rewriter.Renumber(from, to, 
 func (a *longAnswer) put(p []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended || a.closed {
+	if a.err != nil {
 		return
 	}
 	if a.written += int64(len(p)); a.written > longest {
@@ -63,31 +61,31 @@ func (a *longAnswer) put(p []byte) {
 	wake(a.wake)
 }
 
-// finish says that the text is complete or, with err, why it will not be.
+// finish says that the text is complete, by io.EOF, or why it will not be.
 func (a *longAnswer) finish(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err == nil {
-		err = io.EOF
-	}
 	a.end(err)
 }
 
 func (a *longAnswer) end(err error) {
-	if !a.ended {
-		a.ended, a.err = true, err
+	if a.err == nil {
+		a.err = err
 	}
-	if a.err != nil && !errors.Is(a.err, io.EOF) {
+	if !errors.Is(a.err, io.EOF) {
 		a.text.Drop()
 	}
 	wake(a.wake)
 }
 
-// close says that nobody reads the answer any more.
+// close says that nobody reads the answer any more. There may be none.
 func (a *longAnswer) close() {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
+	a.err = errClosed
 	a.text.Drop()
 	wake(a.wake)
 }
@@ -125,10 +123,7 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 func (a *longAnswer) poll(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case a.closed:
-		return 0, errClosed
-	case a.ended && !errors.Is(a.err, io.EOF):
+	if a.err != nil && !errors.Is(a.err, io.EOF) {
 		return 0, a.err
 	}
 	n, err := a.text.Read(p)

@@ -25,7 +25,7 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 		for range n {
 			a.put(make([]byte, 1<<20))
 		}
-		a.finish(nil)
+		a.finish(io.EOF)
 		return a
 	}
 	read := func(a *longAnswer) (int64, error) {
@@ -73,7 +73,7 @@ func TestLongAnswerInPieces(t *testing.T) {
 					a.put(piece)
 					synctest.Wait() // the reader has it all, and waits for more
 				}
-				a.finish(nil)
+				a.finish(io.EOF)
 				if got, want := <-read, strings.Replace(text, "17", `"the client's"`, 1)+fmt.Sprint(error(nil)); got != want {
 					t.Errorf("in pieces of %d: %s, want %s", size, got, want)
 				}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -24,9 +23,6 @@ type message struct {
 	long *longAnswer // in place of text
 	last bool        // it is the answer
 }
-
-// member returns an answer's result or error, or nil if it has none or is too long.
-func (m message) member(name json.Pointer) json.Value { return json.Lookup(m.text, name) }
 
 // A Mailbox holds messages waiting for a single reader. Put never blocks. The zero Mailbox is empty. It is
 // safe for concurrent use.
@@ -188,9 +184,7 @@ func (b *eventBody) Read(p []byte) (int, error) {
 func (b *eventBody) Close() error {
 	b.once.Do(func() {
 		b.cancel(errClosed)
-		if long := b.long.Load(); long != nil {
-			long.close()
-		}
+		b.long.Load().close()
 		b.onClose()
 	})
 	return nil

@@ -20,11 +20,8 @@ func (c *child) discovers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	if said.long != nil {
-		said.long.close()
-		return false
-	}
-	modern := wire.SpeaksModern(said.member("/result"))
+	said.long.close() // no introduction is that long
+	modern := wire.SpeaksModern(json.Lookup(said.text, "/result"))
 	c.modern.Store(modern)
 	return modern
 }
@@ -95,23 +92,23 @@ func refuseDiscover(m *wire.Message) *http.Response {
 // basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
-		r.complain(notMessage, text)
+		r.odd.quote(notMessage, text)
 		return
 	}
 	m := &r.message
 	switch {
 	case kind == wire.Request:
-		r.complain("a server of the modern era makes no requests", text)
+		r.odd.quote("a server of the modern era makes no requests", text)
 	case m.Method == wire.MethodCancelled:
 		if id, ok := number(m.RequestID); !ok || !r.child.endSubscription(id) {
-			r.complain("a cancellation is of no subscription", text)
+			r.odd.quote("a cancellation is of no subscription", text)
 		}
 	case !m.Subscription.IsZero():
 		r.publish(m)
 	case m.Method == wire.MethodLog:
 		r.child.tellLog(text, wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
 	default:
-		r.complain("a notification does not belong to any request", text)
+		r.odd.quote("a notification does not belong to any request", text)
 	}
 }
 
@@ -120,7 +117,7 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 func (r *receiver) publish(m *wire.Message) {
 	id, ok := number(m.Subscription)
 	if !ok {
-		r.complain("a notification has a subscription that was never made", m.Raw)
+		r.odd.quote("a notification has a subscription that was never made", m.Raw)
 		return
 	}
 	call := r.child.byID(id)

@@ -105,11 +105,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 		if m.Method == wire.MethodDiscover && c.era() == wire.Legacy {
 			return refuseDiscover(m), nil // even if the client knows it: answers go to a session
 		}
-		session := ""
-		if to.session != nil {
-			session = to.session.id
-		}
-		call, err := c.accept(ctx.Done(), m, session, to.stamp)
+		call, err := c.accept(ctx.Done(), m, to.session, to.stamp)
 		if err != nil {
 			return nil, err
 		}
@@ -212,6 +208,6 @@ func (s *Stdio) cancel(m *wire.Message, x *session) {
 		s.mu.Unlock()
 	}
 	if c != nil {
-		c.cancel(m, x.id)
+		c.cancel(m, x)
 	}
 }

@@ -24,7 +24,7 @@ type receiver struct {
 	child   *child
 	scan    wire.Scanner
 	message wire.Message
-	quota   quota
+	odd     quoter // for what is dropped
 
 	// For a line that is longer than the window:
 	long bool
@@ -34,8 +34,7 @@ type receiver struct {
 }
 
 func (r *receiver) read(stdout io.Reader) {
-	const perSecond = 20
-	r.quota.perSecond = perSecond
+	r.odd = quoter{log: r.child.log.Warn, mask: r.child.mask, perSecond: 20}
 	lines := wire.NewLineReader(stdout, messageWindow)
 	for {
 		piece, last, err := lines.Piece()
@@ -43,7 +42,7 @@ func (r *receiver) read(stdout io.Reader) {
 		r.child.said.Add(1)
 		switch {
 		case err != nil:
-			r.quota.close(r.child.log.Warn, "skipped lines of stdout")
+			r.odd.close("skipped lines of stdout")
 			return
 		case r.long || !last:
 			r.piece(piece, last)
@@ -53,16 +52,12 @@ func (r *receiver) read(stdout io.Reader) {
 	}
 }
 
-func (r *receiver) complain(what string, text []byte) {
-	r.child.quote(r.child.log.Warn, what, text, &r.quota)
-}
-
 const notMessage = "stdout holds a line that is not a message"
 
 func (r *receiver) line(text []byte) {
 	r.scan.Reset()
 	if _, err := r.scan.Write(text); err != nil || r.scan.Close() != nil {
-		r.complain(notMessage, text)
+		r.odd.quote(notMessage, text)
 		return
 	}
 	signs := r.scan.Signs()
@@ -72,7 +67,7 @@ func (r *receiver) line(text []byte) {
 			call.give(message{text: r.answer(call, text)})
 		}
 	case kind == wire.Invalid:
-		r.complain(notMessage, text)
+		r.odd.quote(notMessage, text)
 	case kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		r.progress(text)
 	case r.child.modern.Load():
@@ -97,12 +92,12 @@ func (r *receiver) answer(call *call, text []byte) []byte {
 func (r *receiver) callOf(id wire.ID, text []byte) *call {
 	n, ok := number(id)
 	if !ok {
-		r.complain("an answer has an id that was never given", text)
+		r.odd.quote("an answer has an id that was never given", text)
 		return nil
 	}
 	call, known := r.child.answered(n)
 	if !known {
-		r.complain("an answer does not belong to any request under way", text)
+		r.odd.quote("an answer does not belong to any request under way", text)
 	}
 	return call
 }
@@ -119,12 +114,12 @@ func number(id []byte) (int64, bool) {
 // progress passes a progress notification to its call, with the client's token.
 func (r *receiver) progress(text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
-		r.complain(notMessage, text)
+		r.odd.quote(notMessage, text)
 		return
 	}
 	token, ok := number(r.message.ProgressToken)
 	if !ok {
-		r.complain("progress has a token that was never given", text)
+		r.odd.quote("progress has a token that was never given", text)
 		return
 	}
 	if call := r.child.byID(token); call != nil && call.token != nil {
@@ -143,12 +138,12 @@ func (r *receiver) piece(text []byte, last bool) {
 	signs := r.scan.Signs()
 	switch {
 	case err != nil && first:
-		r.complain(notMessage, text)
+		r.odd.quote(notMessage, text)
 		r.lose(err)
 	case err != nil:
 		r.lose(err)
 	case first && !signs.MethodAt.IsZero():
-		r.complain("a message of more than 1 MiB that is not an answer is dropped", text)
+		r.odd.quote("a message of more than 1 MiB that is not an answer is dropped", text)
 		r.lose(errNoAnswer)
 	default:
 		r.pass(text, signs)
@@ -179,7 +174,7 @@ func (r *receiver) pass(text []byte, signs *wire.Signs) {
 func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 	n, ok := number(signs.ID)
 	if r.call != nil && (!ok || n != r.call.id) {
-		r.complain("an answer has another id than the only request under way", text)
+		r.odd.quote("an answer has another id than the only request under way", text)
 		r.lose(errWrongID)
 		return false
 	}
@@ -214,7 +209,7 @@ func (r *receiver) end() {
 	case signs.Duplicate == "/id":
 		r.lose(errWrongID)
 	case r.text != nil:
-		r.text.finish(nil)
+		r.text.finish(io.EOF)
 	}
 	if err == nil && signs.Message() == wire.Request {
 		r.child.reply(wire.AppendError(nil, signs.ID, wire.CodeInvalidRequest, "a request may take at most 1 MiB", nil))

@@ -43,7 +43,9 @@ func (s *Stdio) add(x *session) {
 func (s *Stdio) remove(x *session) {
 	s.sessions.Remove(x.id)
 	x.box.End(io.EOF)
-	s.dropInterests(x)
+	for _, uri := range s.wanted.Drop(x) {
+		s.forget(uri)
+	}
 }
 
 // noSession is the answer to a message that belongs to a session but names none.
@@ -134,12 +136,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 // era becomes the child of the client with the key.
 func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
-	call, err := c.accept(ctx.Done(), m, x.id, "")
-	var said message
-	if err == nil {
-		defer call.discard()
-		said, err = call.last(ctx)
-	}
+	said, err := c.exchange(ctx, m, x)
 	switch {
 	case err != nil && ctx.Err() != nil: // nothing of it is left, so nothing happened
 		c.stop(errStopped)
@@ -181,16 +178,13 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 // makeRoom ends the child that has been idle longest if the maximum is reached.
 func (s *Stdio) makeRoom(ctx context.Context) error {
 	s.mu.Lock()
-	full := len(s.children) >= s.most
-	var oldest *child
-	if full {
-		oldest = s.retireOldest()
-	}
-	s.mu.Unlock()
-	switch {
-	case !full:
+	if len(s.children) < s.most {
+		s.mu.Unlock()
 		return nil
-	case oldest == nil:
+	}
+	oldest := s.retireOldest()
+	s.mu.Unlock()
+	if oldest == nil {
 		return s.unavailable(fmt.Sprintf("All %d processes of %s are in use.", s.most, s.name), nil)
 	}
 	oldest.stop(errStopped)

@@ -33,8 +33,6 @@ import (
 // reads nothing for 30 s, or leaves a call unanswered and stays silent for a minute, even when pinged, is
 // ended and restarted. Nothing that a child has started outlives it.
 type Stdio struct {
-	interests // in a child shared by all
-
 	name     string
 	command  Command
 	log      *slog.Logger
@@ -56,6 +54,10 @@ type Stdio struct {
 	spools   spool.Room // of their long answers
 	sessions *recent.Map[string, *session]
 	streams  map[*Mailbox]*session // on which a shared child is heard; nil: for a client without a session
+
+	// What the sessions that share a child have subscribed to:
+	wanted Subscriptions[*session] // guarded by mu
+	turn   chan struct{}           // holds a token while the child is told of a change, so that changes reach it in order
 }
 
 // Processes counts the processes of a program.
@@ -102,7 +104,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	secrets := func() []string { return redact.Environ(command.Env) }
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
-		interests: interests{turn: make(chan struct{}, 1)}, patience: command.Patience.withDefaults(), most: maxChildren,
+		patience: command.Patience.withDefaults(), most: maxChildren, turn: make(chan struct{}, 1),
 		ready: map[string]*child{}, attempts: map[string]*attempt{},
 		children: map[*child]struct{}{}, streams: map[*Mailbox]*session{},
 		sessions: recent.New[string, *session](recent.Bounds{Most: maxSessions}),
@@ -300,7 +302,9 @@ func (s *Stdio) try(key string, a *attempt) {
 	case !taken:
 		c.stop(errStopped)
 	case s.era == wire.Legacy:
-		s.resumeInterests(c)
+		for _, uri := range s.wanted.All() {
+			c.orderAbout(wire.MethodSubscribe, uri)
+		}
 	}
 }
 
@@ -334,9 +338,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, e
 	if err := s.makeRoom(ctx); err != nil {
 		return nil, err
 	}
-	c := newChild(s.name, s.log)
-	c.spools, c.shared = &s.spools, s.isShared(key)
-	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded
+	c := s.newChild(home, key)
 	if err := c.start(&s.command); err != nil {
 		s.complain("process could not be started", err)
 		return nil, s.unstartable(err)

@@ -82,31 +82,36 @@ func printable(line []byte, mask *redact.Masker) string {
 	return strings.ToValidUTF8(text[:min(len(text), lineShown)], "")
 }
 
-// A quota lets a few things pass each second and counts the others.
-type quota struct {
+// A quoter logs lines from a child: a few each second, and how many it has left out.
+type quoter struct {
+	log       func(message string, attrs ...any)
+	mask      *redact.Masker
 	perSecond int
-	since     time.Time
-	passed    int
-	left      int
+
+	since  time.Time
+	logged int // since then
+	left   int // out, since the last line that was logged
 }
 
-// take reports whether one more may pass, and how many were dropped since the last one.
-func (q *quota) take(now time.Time) (ok bool, left int) {
-	if now.Sub(q.since) >= time.Second {
-		q.since, q.passed = now, 0
+func (q *quoter) quote(message string, line []byte) {
+	if now := time.Now(); now.Sub(q.since) >= time.Second {
+		q.since, q.logged = now, 0
 	}
-	if q.passed >= q.perSecond {
+	if q.logged >= q.perSecond {
 		q.left++
-		return false, 0
+		return
 	}
-	q.passed++
-	left, q.left = q.left, 0
-	return true, left
+	attrs := []any{slog.String("line", printable(line, q.mask))}
+	if q.left > 0 {
+		attrs = append(attrs, slog.Int("left_out", q.left))
+	}
+	q.log(message, attrs...)
+	q.logged, q.left = q.logged+1, 0
 }
 
-// close logs how many lines were dropped after the last one that was logged.
-func (q *quota) close(log func(message string, attrs ...any), message string) {
+// close logs how many lines were left out at the end.
+func (q *quoter) close(message string) {
 	if q.left > 0 {
-		log(message, slog.Int("left_out", q.left))
+		q.log(message, slog.Int("left_out", q.left))
 	}
 }
