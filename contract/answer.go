@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -85,8 +86,8 @@ func textBlock(block json.Value) (string, bool) {
 // peeled returns a, then a without the prefixes of runtimes, one layer at a time.
 func (r *Reader) peeled(a answer) []answer {
 	list := []answer{a}
-	for range maxWraps {
-		rest, code, ok := r.unwrapped(a.text)
+	for range wild.MaxWraps {
+		rest, code, ok := wild.Unwrap(r.families(), a.text)
 		if !ok {
 			break
 		}

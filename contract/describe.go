@@ -14,7 +14,7 @@ var _ = contractform.Provide(func(contract any) *contractform.Form {
 	return c.form()
 }, func(family any) *contractform.FamilyFile {
 	f, _ := family.(*Family)
-	return f.file
+	return f.family.File
 }, vocabulary)
 
 // form returns the contract as data.

@@ -39,18 +39,15 @@ package contract
 // For whoever works on this package, its files:
 //
 //	a contract    set.go holds them, contract.go is one. compile.go makes it from its file, and lint.go reports
-//	              what is wrong with that; describe.go gives it back as data, compact.go is how the built-in
-//	              ones are embedded. codes.go has the entries.
+//	              what is wrong with that; describe.go gives it back as data. codes.go has the entries.
 //	the language  internal/language has texts with placeholders, and the paths by which these name members of the
 //	              record; subject.go is the record that is looked at, with what follows from it. selector.go says
 //	              which records an entry is for. shape.go is an object, forms.go an HTTP answer or a JSON-RPC
 //	              error, layout.go the place of a failure in a result, codec.go the syntax of a failure in a text.
 //	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
 //	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
-//	              to send (internal/clean). question.go writes questions; landed.go judges the answer of a verify call.
+//	              to send (internal/clean). question.go writes questions; landed.go judges the answer of a verify
+//	              call.
 //	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, draft.go
-//	              the record so far, and trust.go what a server is believed about.
-//	in the wild   detect.go knows the texts of SDKs, arguments.go those about arguments; spelledwait.go and
-//	              spelledtime.go read waits and times. familyread.go reads what is in no contract's form by the
-//	              families: family.go is one, familytext.go and familyobject.go its forms, and familyindex.go
-//	              and familysearch.go find those that fit.
+//	              the record so far, and trust.go what a server is believed about. What is in no contract's form
+//	              is handed by wild.go to internal/wild.

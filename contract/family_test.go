@@ -17,7 +17,7 @@ import (
 // Every built-in family is without mistakes, and reads its examples as it says.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("wild", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("internal", "wild", "families", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

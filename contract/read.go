@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -148,7 +149,7 @@ func (r *Reader) failed(a answer) Reading {
 		if ok {
 			break
 		}
-		e, ok = readForeign(object)
+		e, ok = wild.ReadObject(object)
 		sign = "error object"
 	}
 	switch {
@@ -172,7 +173,7 @@ func last[T any](list []T) T { return list[len(list)-1] }
 
 // recognized reads an answer in the forms of SDKs and of the families. The caller may change its record.
 func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) {
-	if e, sign, ok = detect(a.text); ok {
+	if e, sign, ok = wild.Detect(a.text); ok {
 		return e, sign, true
 	}
 	return r.wild(a)
@@ -237,7 +238,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	r.believe(d.e)
 	c.complete(d, d.e)
 	if d.foreign {
-		placeFirst(d.e)
+		wild.PlaceFirst(d.e)
 	}
 	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
 		d.e.Origin = recourse.OriginServer

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -35,7 +36,7 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if said == nil {
 		return r.plain(recourse.BadResponse(r.Provider), sign)
 	}
-	if e, sign, ok := detectHTTP(status, body); ok {
+	if e, sign, ok := wild.DetectHTTP(status, body); ok {
 		return r.plain(withHTTP(e, said), sign)
 	}
 	if e, sign, ok := r.inBody(said, body); ok {
@@ -49,11 +50,8 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if inner, ok := rpcError(body); ok {
 		return r.rpcInHTTP(inner, said, sign)
 	}
-	if f, ok := parseForeign(json.NodeOf(body)); ok {
-		f.apply(said)
-		if message := f.sentence(); message != "" {
-			said.Message = message
-		}
+	if message := wild.AddObject(said, json.NodeOf(body)); message != "" {
+		said.Message = message
 	}
 	return r.plain(said, sign)
 }

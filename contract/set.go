@@ -2,6 +2,7 @@ package contract
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,22 @@ type Set struct {
 	names    []string
 	families []*Family // loaded ones only
 }
+
+// The built-in contracts, and families, are read from a compact form of their YAML files, because the first
+// failure waits for them to load. `go generate` and `make golden` write it, and TestCompactIsFresh compares
+// the two.
+//
+//go:generate go test -run ^TestCompactIsFresh$ . -update
+//go:embed contracts.compact
+var compactContracts string
+
+var builtinContracts = sync.OnceValue(func() map[string]*strictyaml.Document {
+	documents, err := strictyaml.ParseCompact(compactContracts)
+	if err != nil {
+		panic("contract: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+	}
+	return documents
+})
 
 // builtin holds the built-in contracts. Each is read on first use, since a program usually needs only one of
 // them, and fast.
@@ -106,7 +123,7 @@ func (s *Set) LoadFamily(name string, src []byte) (*Family, error) {
 		return nil, err
 	}
 	if _, taken := s.Family(f.Name); taken || slices.Contains(s.names, f.Name) {
-		return nil, f.file.Node.Get("family").Errorf("choose another name", "there is already a contract or family named %s", f.Name)
+		return nil, f.family.File.Node.Get("family").Errorf("choose another name", "there is already a contract or family named %s", f.Name)
 	}
 	s.families = append(s.families, f)
 	return f, nil

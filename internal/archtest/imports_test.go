@@ -57,6 +57,10 @@ var layers = []layer{
 		up:       "it knows how files address the record, and not what they make of it",
 	},
 	{
+		packages: []string{"contract/internal/wild"},
+		up:       "it recognises failures that are in no contract's form, and knows no contract",
+	},
+	{
 		packages: []string{"contract", "retry", "internal/args", "internal/openapi", "internal/redact", "internal/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",

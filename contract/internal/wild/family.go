@@ -1,8 +1,9 @@
-package contract
+package wild
 
 import (
 	"cmp"
 	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,14 +17,11 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A Family describes how the failures of one system, such as AWS or PostgreSQL, look in the answers of
-// servers that call it: its texts, objects and codes. A [Reader] knows the built-in ones, which [Families]
-// lists. It is safe for concurrent use.
+// A Family describes how the failures of one system look. It is safe for concurrent use.
 type Family struct {
-	// Name identifies the family in configurations.
-	Name string
+	// File is what it was compiled from.
+	File *contractform.FamilyFile
 
-	file    *contractform.FamilyFile
 	source  [sha256.Size]byte // of its text
 	builtin bool
 	wraps   []*phrase
@@ -79,16 +77,14 @@ type ruleForm struct {
 	sentence *language.Template
 }
 
-// Families returns the built-in families, by name.
-func Families() []*Family {
-	builtinIndex()
-	return slices.Clone(builtinFamilies())
-}
-
-// builtinFamilies are read on first use, since a program without failures needs none.
-var builtinFamilies = sync.OnceValue(func() []*Family {
+// builtin are read on first use, since a program without failures needs none.
+var builtin = sync.OnceValue(func() []*Family {
+	documents, err := strictyaml.ParseCompact(compactFamilies)
+	if err != nil {
+		panic("contract: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+	}
 	var list []*Family
-	for name, doc := range parseCompact(compactFamilies) {
+	for name, doc := range documents {
 		f, err := newFamily(doc, []byte(name), false)
 		if err != nil {
 			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
@@ -96,45 +92,48 @@ var builtinFamilies = sync.OnceValue(func() []*Family {
 		f.builtin = true
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name(), b.Name()) })
 	return list
 })
 
+// compactFamilies is what the files of the built-in families say, in a form that loads faster.
+//
+//go:embed families.compact
+var compactFamilies string
+
+// Builtin returns the built-in families, by name. The list is shared.
+func Builtin() []*Family { return builtin() }
+
+// Prepare indexes the built-in families, so that no failure has to wait for it.
+func Prepare() { builtinIndex() }
+
 // builtinFamily returns one of the built-in families.
 func builtinFamily(name string) *Family {
-	list := builtinFamilies()
-	return list[slices.IndexFunc(list, func(f *Family) bool { return f.Name == name })]
+	list := builtin()
+	return list[slices.IndexFunc(list, func(f *Family) bool { return f.Name() == name })]
 }
 
 // builtinIndex is the index of all built-in families.
-var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilies()) })
+var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtin()) })
+
+// Name identifies the family in configurations.
+func (f *Family) Name() string { return f.File.Family }
 
 // Same reports whether both families were loaded from the same text.
 func (f *Family) Same(other *Family) bool { return f.source == other.source }
 
-// IsFamily reports whether a file describes a family rather than a contract.
-func IsFamily(src []byte) bool {
-	doc, err := strictyaml.Parse("", src)
-	return err == nil && doc.Root().Get("family") != nil
-}
-
-// LoadFamily reads a family file. The error lists every mistake in it, including examples that are not read
-// as stated, each with its line, an excerpt and a hint; name stands for the file in it.
-func LoadFamily(name string, src []byte) (*Family, error) {
-	doc, err := strictyaml.Parse(name, src)
-	if err != nil {
-		return nil, err
-	}
-	return newFamily(doc, src, true)
+// Load compiles a family file, whose text is source. The error lists every mistake in it, including examples that are
+// not read as stated.
+func Load(doc *strictyaml.Document, source []byte) (*Family, error) {
+	return newFamily(doc, source, true)
 }
 
 // newFamily compiles a document; source tells families apart.
 func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family, error) {
-	f := &Family{file: &contractform.FamilyFile{}, source: sha256.Sum256(source), byCode: map[string]*familyCode{}}
-	doc.Decode(f.file)
-	f.Name = f.file.Family
+	f := &Family{File: &contractform.FamilyFile{}, source: sha256.Sum256(source), byCode: map[string]*familyCode{}}
+	doc.Decode(f.File)
 	f.index = sync.OnceValue(func() *index { return newIndex([]*Family{f}) })
-	k := &compiler{Compiler: language.NewCompiler(doc), file: &contractform.File{}, c: &Contract{}}
+	k := &compiler{language.NewCompiler(doc)}
 	k.family(f)
 	if k.Mistakes == 0 && doc.Err() == nil && examples {
 		k.familyExamples(f)
@@ -145,9 +144,12 @@ func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family,
 	return f, nil
 }
 
+// A compiler makes a family from a file.
+type compiler struct{ *language.Compiler }
+
 // family compiles a file.
 func (k *compiler) family(f *Family) {
-	file := f.file
+	file := f.File
 	k.Head(file.Node, file.Form, "family", file.Family, "family")
 	for i := range file.Wraps {
 		n := file.Node.Get("wraps").Item(i)
@@ -284,8 +286,8 @@ func (*compiler) codeIs(code string) language.Constant {
 
 // familyExamples reports the examples that are not read as stated.
 func (k *compiler) familyExamples(f *Family) {
-	for i := range f.file.Examples {
-		example := &f.file.Examples[i]
+	for i := range f.File.Examples {
+		example := &f.File.Examples[i]
 		e, ok := f.reads(example.Text)
 		if !ok {
 			k.Mistakef(example.Node.Get("text"), "correct the example, or a form", "no form of this family fits the example")
@@ -338,7 +340,7 @@ func (f *Family) rule(v *recourse.Violation) (names []string) {
 				continue
 			}
 			v.Rule = r.rule
-			prefer(&v.Want, said.Want)
+			v.Want = cmp.Or(said.Want, v.Want)
 			return found.names[0]
 		}
 	}

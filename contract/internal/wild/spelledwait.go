@@ -1,4 +1,4 @@
-package contract
+package wild
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package contract
+package wild
 
 import (
 	"cmp"
@@ -272,9 +272,9 @@ func (f *finding) judge() {
 		f.rank /= 10
 	case f.rank == rankStatus && e.Kind == recourse.KindClientError:
 		f.rank = rankUnsure
-	case listed != nil && (family.file.Last || listed.vague):
+	case listed != nil && (family.File.Last || listed.vague):
 		f.rank = rankWord
-	case family.file.Last && f.rank == rankKind:
+	case family.File.Last && f.rank == rankKind:
 		f.rank = rankLast
 	}
 	if !family.builtin {
@@ -339,12 +339,12 @@ func (s *search) result() *finding {
 	family := best.form.family
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAuth, recourse.ClassPermission, recourse.ClassAllowance:
-		prefer(&e.Provider, s.provider())
+		e.Provider = cmp.Or(s.provider(), e.Provider)
 	case recourse.ClassInput:
 		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
 	default:
 	}
-	if family.file.Last { // a guess from a sentence says nothing about who failed or what was done before
+	if family.File.Last { // a guess from a sentence says nothing about who failed or what was done before
 		e.Origin, e.Effect = "", ""
 	}
 	switch e.Kind.Class() {
@@ -359,7 +359,7 @@ func (s *search) result() *finding {
 // code that two providers share.
 func (s *search) provider() (name string) {
 	for _, f := range s.findings {
-		switch claimed := f.form.family.file.Provider; {
+		switch claimed := f.form.family.File.Provider; {
 		case f.rank < rankObject || claimed == "" || claimed == name:
 		case name != "":
 			return ""
@@ -396,7 +396,7 @@ var exampleNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 // reads returns what f alone makes of an example.
 func (f *Family) reads(text string) (*recourse.Error, bool) {
 	s := &search{now: exampleNow}
-	for range maxWraps {
+	for range MaxWraps {
 		rest, _, ok := f.unwrapped(text)
 		if !ok {
 			break
@@ -435,7 +435,7 @@ func (s *search) parts(indexes []*index, text string, objects []*json.Node) {
 	}
 }
 
-// unwrapped does what [Reader.unwrapped] does, with f alone.
+// unwrapped does what [Unwrap] does, with f alone.
 func (f *Family) unwrapped(text string) (rest, code string, ok bool) {
 	var captures [8]capture
 	for _, p := range f.wraps {

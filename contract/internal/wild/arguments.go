@@ -1,6 +1,7 @@
-package contract
+package wild
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -203,9 +204,9 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-// placeFirst corrects the place of the first violation if the server wrote it as Ajv does: as a JSON Pointer,
+// PlaceFirst corrects the place of the first violation if the server wrote it as Ajv does: as a JSON Pointer,
 // as "data", or only in its sentence.
-func placeFirst(e *recourse.Error) {
+func PlaceFirst(e *recourse.Error) {
 	if e.Kind.Class() != recourse.ClassInput {
 		return
 	}
@@ -230,8 +231,7 @@ func placeFirst(e *recourse.Error) {
 			continue
 		}
 		v.Got = first.Got
-		prefer(&v.Want, first.Want)
-		prefer(&v.Rule, first.Rule)
+		v.Want, v.Rule = cmp.Or(first.Want, v.Want), cmp.Or(first.Rule, v.Rule)
 		e.Violations = append([]recourse.Violation{v}, e.Violations[min(1, len(e.Violations)):]...)
 		return
 	}
@@ -241,19 +241,19 @@ func placeFirst(e *recourse.Error) {
 	}
 }
 
-// unfolded handles a failure whose sentence is zod's list of issues in JSON: it returns the failure with the
-// violations from that list, wherever the server put it.
-func unfolded(reading Reading) Reading {
-	e := reading.Error()
-	if e == nil {
-		return reading
+// Unfold handles a failure whose sentence is zod's list of issues in JSON: it returns the failure with the
+// violations from that list, wherever the server put it; otherwise e itself.
+func Unfold(e *recourse.Error) *recourse.Error {
+	text := strings.TrimSpace(e.Message)
+	if !strings.HasPrefix(text, "[") {
+		return e
 	}
-	violations, _, _ := argumentText(strings.TrimSpace(e.Message))
-	if !strings.HasPrefix(strings.TrimSpace(e.Message), "[") || len(violations) == 0 {
-		return reading
+	violations, _, _ := argumentText(text)
+	if len(violations) == 0 {
+		return e
 	}
 	said := invalid(violations, sentenceOf(violations))
-	reading.Failure = e.With(func(c *recourse.Error) {
+	return e.With(func(c *recourse.Error) {
 		c.Message = said.Message
 		if len(c.Violations) == 0 {
 			c.Violations = said.Violations
@@ -262,7 +262,6 @@ func unfolded(reading Reading) Reading {
 			c.Kind, c.Origin = said.Kind, said.Origin
 		}
 	})
-	return reading
 }
 
 // sentenceOf joins the messages of violations.

@@ -1,0 +1,128 @@
+package wild
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Finding is what the families make of an answer.
+type Finding struct {
+	Error *recourse.Error // the caller may change it
+	Sign  string          // by which it was recognised
+	Last  bool            // its family has `last: true`
+}
+
+// Find reads an answer that is a failure: its text, and the objects in it. own are the families that a user has added
+// or named; the built-in ones are always known.
+func Find(own []*Family, now time.Time, text string, objects []*json.Node) (f Finding, ok bool) {
+	if best := find(own, now, text, objects); best != nil {
+		return best.public(), true
+	}
+	return Finding{}, false
+}
+
+func (f *finding) public() Finding {
+	return Finding{Error: &f.e, Sign: "family " + f.form.family.Name(), Last: f.form.family.File.Last}
+}
+
+// find returns what the families make of an answer, completed with the members that the objects of many systems share;
+// nil if nothing.
+func find(own []*Family, now time.Time, text string, objects []*json.Node) *finding {
+	s := &search{now: now}
+	objects = withInner(text, objects)
+	s.parts(indexes(own), text, objects)
+	best := s.result()
+	if best == nil {
+		return nil
+	}
+	e := &best.e
+	for _, object := range objects {
+		e.Message = cmp.Or(e.Message, AddObject(e, object))
+	}
+	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		e.Message = text
+	}
+	e.Message = clean.Message(e.Message)
+	return best
+}
+
+// indexes returns the indexes of a user's own families, then that of the built-in ones.
+func indexes(own []*Family) []*index {
+	var list []*index
+	for _, f := range own {
+		if !f.builtin {
+			list = append(list, f.index())
+		}
+	}
+	return append(list, builtinIndex())
+}
+
+// FindWeak reports whether an answer that reports success has a weak form of one of the families.
+func FindWeak(families []*Family, now time.Time, text string, objects []*json.Node) bool {
+	s := &search{now: now, weak: families}
+	var indexes []*index
+	for _, f := range families {
+		indexes = append(indexes, f.index())
+	}
+	s.parts(indexes, strings.TrimPrefix(strings.TrimSpace(text), "Error: "), objects)
+	return len(s.findings) > 0
+}
+
+// FindInBody reads the body of an HTTP error; said is what its status and headers say. The status takes precedence over
+// a phrase, unless the status says little.
+func FindInBody(own []*Family, now time.Time, said *recourse.Error, body []byte) (f Finding, ok bool) {
+	text := string(body[:min(len(body), maxSearchedObject)])
+	var objects []*json.Node
+	if object := strings.TrimSpace(text); strings.HasPrefix(object, "{") {
+		objects = []*json.Node{json.NodeOf(json.Value(object))}
+	}
+	best := find(own, now, text, objects)
+	if best == nil || best.rank < leastRank(said.Upstream.Status, objects != nil) {
+		return Finding{}, false
+	}
+	if objects == nil {
+		best.e.Message = said.Message // a page is not a sentence
+	}
+	return best.public(), true
+}
+
+// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status. Some
+// services use certain statuses for anything.
+func leastRank(status int, object bool) int {
+	switch status {
+	case http.StatusBadRequest:
+		if object {
+			return rankLast
+		}
+		return rankKind
+	case http.StatusForbidden, http.StatusInternalServerError:
+		return rankKind
+	default:
+		return rankObject
+	}
+}
+
+// MaxWraps limits how many layers of runtime prefixes are removed.
+const MaxWraps = 4
+
+// Unwrap returns a text without a runtime's prefix, and the code in that prefix.
+func Unwrap(own []*Family, text string) (rest, code string, ok bool) {
+	text = strings.TrimSpace(text)
+	for _, f := range own {
+		if rest, code, ok = f.unwrapped(text); ok {
+			return rest, code, true
+		}
+	}
+	for _, f := range builtin() {
+		if rest, code, ok = f.unwrapped(text); ok {
+			return rest, code, true
+		}
+	}
+	return text, "", false
+}

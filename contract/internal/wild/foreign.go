@@ -1,0 +1,154 @@
+package wild
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// foreign holds the members that the error objects of many systems share.
+type foreign struct {
+	message, detail, title, failure *json.Node // where the sentence may be; detail and title are from RFC 9457
+	code, errorCode                 *json.Node
+	retryable                       *bool
+	retryAfter                      time.Duration
+	status                          int
+	requestID                       string
+}
+
+// ReadObject reads an error object. Without a message, ok is false.
+func ReadObject(n *json.Node) (e *recourse.Error, ok bool) {
+	e = recourse.New(recourse.KindUnknown, "")
+	e.Message = AddObject(e, n)
+	return e, e.Message != ""
+}
+
+// AddObject adds to e what an error object says, and returns its sentence. If e has no kind, the status decides it.
+func AddObject(e *recourse.Error, n *json.Node) (sentence string) {
+	f, ok := parseForeign(n)
+	if !ok {
+		return ""
+	}
+	f.apply(e)
+	return f.sentence()
+}
+
+// sentence returns the sentence of an error object, shortened if need be; "" if there is none.
+func (f *foreign) sentence() string {
+	for _, member := range []*json.Node{f.message, f.detail, f.failure, f.title} {
+		if member == nil {
+			continue
+		}
+		if text, ok := member.Text(); ok && text != "" {
+			return clean.Message(text)
+		}
+	}
+	return ""
+}
+
+// parseForeign reads an error object, or the one inside {"error":{...}}.
+func parseForeign(n *json.Node) (foreign, bool) {
+	f, ok := parseObject(n)
+	if ok && f.failure != nil && f.failure.Raw.Kind() == '{' && f.message == nil {
+		status := f.status
+		f, ok = parseObject(f.failure)
+		f.status = cmp.Or(f.status, status)
+	}
+	return f, ok
+}
+
+// parseObject reads an object. A member of an unexpected type does not hide the others.
+func parseObject(n *json.Node) (foreign, bool) {
+	if n.Raw.Kind() != '{' {
+		return foreign{}, false
+	}
+	f := foreign{
+		message: n.Member("message"), detail: n.Member("detail"), title: n.Member("title"), failure: n.Member("error"),
+		code: n.Member("code"), errorCode: n.Member("errorCode"),
+		status: numberIn(n, "status"),
+	}
+	if raw := n.RawMember("retryable"); raw.Kind() == 't' || raw.Kind() == 'f' {
+		retryable := raw.Kind() == 't'
+		f.retryable = &retryable
+	}
+	f.retryAfter = statedWait(n)
+	if id := n.Member("requestId"); id != nil {
+		f.requestID, _ = id.Text()
+	}
+	f.status = cmp.Or(f.status, statusInDetails(n.Member("details")), numberIn(n, "statusCode"), numberIn(n, "httpStatus"))
+	return f, true
+}
+
+// statusInDetails returns the status in the details of an error object, unless they hold something of an
+// unexpected type.
+func statusInDetails(n *json.Node) int {
+	if n == nil || n.Member("status") == nil && n.Member("statusCode") == nil {
+		return 0
+	}
+	var details struct {
+		Retryable    *bool    `json:"retryable"`
+		RetryAfterMs *float64 `json:"retryAfterMs"`
+		RetryAfter   *float64 `json:"retryAfter"`
+		RetryAfterS  *float64 `json:"retry_after"`
+		Status       int      `json:"status"`
+		StatusCode   int      `json:"statusCode"`
+		HTTPStatus   int      `json:"httpStatus"`
+		RequestID    string   `json:"requestId"`
+	}
+	if json.UnmarshalLenient(n.Raw, &details) != nil {
+		return 0
+	}
+	return cmp.Or(details.Status, details.StatusCode)
+}
+
+// numberIn returns a member that is a whole number, or 0.
+func numberIn(n *json.Node, name string) int {
+	var number int
+	if raw := n.RawMember(name); raw.Kind() != '0' || json.UnmarshalLenient(raw, &number) != nil {
+		return 0
+	}
+	return number
+}
+
+// statedWait returns the wait that one of the members of an error object states.
+func statedWait(n *json.Node) time.Duration {
+	for _, member := range []struct {
+		name string
+		unit float64 // in seconds
+	}{{"retryAfterMs", 1000}, {"retryAfter", 1}, {"retry_after", 1}} {
+		var number float64
+		if raw := n.RawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
+			return clean.Wait(number / member.unit)
+		}
+	}
+	return 0
+}
+
+// apply adds to e what f says. If e has no kind, the status decides it.
+func (f *foreign) apply(e *recourse.Error) {
+	if isFailure(f.status) {
+		status := recourse.FromStatus(e.Provider, f.status)
+		if e.Kind == recourse.KindUnknown || e.Kind == recourse.KindInternal {
+			e.Kind, e.Effect = status.Kind, status.Effect
+		}
+		e.Upstream.Status = f.status
+	}
+	for _, code := range []*json.Node{f.errorCode, f.code} {
+		if e.Upstream.Code == "" && code != nil && len(code.Raw) <= clean.MaxCode {
+			e.Upstream.Code = code.Plain()
+		}
+	}
+	if f.retryable != nil {
+		language.SayRetryable(e, *f.retryable)
+	}
+	e.RetryAfter = max(e.RetryAfter, f.retryAfter) // a wait is a minimum
+	if e.RequestID == "" {
+		e.RequestID = f.requestID
+	}
+}
+
+func isFailure(status int) bool { return status >= 400 && status <= 599 }

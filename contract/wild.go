@@ -1,0 +1,176 @@
+package contract
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/wild"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Failures in no contract's form are read by package wild.
+
+// A Family describes how the failures of one system, such as AWS or PostgreSQL, look in the answers of
+// servers that call it: its texts, objects and codes. A [Reader] knows the built-in ones, which [Families]
+// lists. It is safe for concurrent use.
+type Family struct {
+	// Name identifies the family in configurations.
+	Name string
+
+	family *wild.Family
+}
+
+// Families returns the built-in families, by name.
+func Families() []*Family {
+	wild.Prepare()
+	return slices.Clone(builtinFamilies())
+}
+
+var builtinFamilies = sync.OnceValue(func() []*Family {
+	var list []*Family
+	for _, f := range wild.Builtin() {
+		list = append(list, &Family{f.Name(), f})
+	}
+	return list
+})
+
+// Same reports whether both families were loaded from the same text.
+func (f *Family) Same(other *Family) bool { return f.family.Same(other.family) }
+
+// IsFamily reports whether a file describes a family rather than a contract.
+func IsFamily(src []byte) bool {
+	doc, err := strictyaml.Parse("", src)
+	return err == nil && doc.Root().Get("family") != nil
+}
+
+// LoadFamily reads a family file. The error lists every mistake in it, including examples that are not read
+// as stated, each with its line, an excerpt and a hint; name stands for the file in it.
+func LoadFamily(name string, src []byte) (*Family, error) {
+	doc, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	f, err := wild.Load(doc, src)
+	if err != nil {
+		return nil, err
+	}
+	return &Family{f.Name(), f}, nil
+}
+
+// families returns those in the server's entry.
+func (r *Reader) families() []*wild.Family {
+	var list []*wild.Family
+	for _, f := range r.Families {
+		list = append(list, f.family)
+	}
+	return list
+}
+
+// wild reads an answer by the families.
+func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
+	found, ok := r.found(a)
+	if !ok {
+		return nil, "", false
+	}
+	if r.Trusted && a.sure && found.Last { // the server's own word would count
+		found.Error.Effect = recourse.EffectUnknown
+	}
+	return found.Error, found.Sign, true
+}
+
+func (r *Reader) found(a answer) (f wild.Finding, ok bool) {
+	if r.ContractsOnly {
+		return wild.Finding{}, false
+	}
+	return wild.Find(r.families(), r.now(), a.text, a.objects)
+}
+
+// inBody adds what the families make of the body of an HTTP answer.
+func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, sign string, ok bool) {
+	if r.ContractsOnly {
+		return nil, "", false
+	}
+	found, ok := wild.FindInBody(r.families(), r.now(), said, body)
+	if !ok {
+		return nil, "", false
+	}
+	return withHTTP(found.Error, said), found.Sign, true
+}
+
+func (r *Reader) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// weakly reads an answer that reports success, by the families in the server's entry.
+func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
+	if len(r.Families) == 0 || a.blocks > 1 || !wild.FindWeak(r.families(), r.now(), a.text, a.objects) {
+		return Reading{}, false
+	}
+	found, ok := r.found(a) // the other families add to it
+	if !ok {
+		return Reading{}, false
+	}
+	return r.plain(found.Error, "weak sign: "+found.Sign), true
+}
+
+// unfolded gives a failure whose sentence is a list of violations a sentence of its own.
+func unfolded(reading Reading) Reading {
+	if e := reading.Error(); e != nil {
+		reading.Failure = wild.Unfold(e)
+	}
+	return reading
+}
+
+// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells us the kind. The server's
+// own data is kept in the details.
+func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
+	e, plain = r.rpcKind(code, message, data)
+	wild.AddObject(e, data)
+	if e.Upstream.Code == "" {
+		e.Upstream.Code = code
+	}
+	if raw, ok := clean.Raw(data.Raw); ok && raw.Kind() != 'n' {
+		e = e.WithDetail("data", raw)
+	}
+	return e, plain
+}
+
+// rpcKind returns the kind of a JSON-RPC error: from its content if the code is one that SDKs use for
+// everything, otherwise from the code.
+func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
+	number, err := strconv.Atoi(code)
+	kind, ok := rpccode.Kinds[number]
+	if err != nil {
+		kind, ok = "", false
+	}
+	if !ok || rpccode.Vague(number) {
+		said := answer{text: message}
+		if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
+			said.objects = []*json.Node{data}
+		}
+		known, _, recognized := r.recognized(last(r.peeled(said)))
+		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {
+			known.Message = cmp.Or(known.Message, clean.Message(message))
+			return known, false
+		}
+	}
+	e = recourse.New(recourse.KindUnknown, clean.Message(message))
+	if !ok {
+		return e, true
+	}
+	e.Kind = kind
+	if kind.Class() == recourse.ClassProtocol || kind.Class() == recourse.ClassInput {
+		e.Effect = recourse.EffectNone // the server says that it did not run the call
+	}
+	return e, true
+}
