@@ -21,11 +21,13 @@ build: ## Build the program into ./bin
 demo: build ## Show calls without and with Recourse, then keep serving
 	bin/recourse demo
 
-# GO_TEST installs what the tests run against, and is then go test with the race detector where it can be had. The long
-# tests have none: it would make some of them ten times as long.
+# What the tests run against: npm packages, and servers in Debian's packages.
+INSTALL := tools/install-node.sh && tools/install-services.sh
+
+# GO_TEST is go test with the race detector where it can be had. The long tests have none: it would make some of them ten
+# times as long.
 define GO_TEST
-tools/install-node.sh && tools/install-services.sh || exit 1; \
-	race="$(RACE)"; \
+race="$(RACE)"; \
 	if [ -n "$$race" ] && { [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; }; then \
 		echo "make: WITHOUT THE RACE DETECTOR: it needs cgo and a C compiler" >&2; \
 		if [ "$$CI" = true ]; then exit 1; fi; \
@@ -56,18 +58,33 @@ ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestListApplies|TestEvery
 
 .PHONY: test
 test: ## Run the tests, under the race detector where anything runs at the same time
-	@$(GO_TEST) -skip '$(ALONE)' $$(go list ./... | grep -v -x -F -e "$$(go list ./internal/bench $(PLAIN))")
+	@$(INSTALL)
+	@$(MAKE) --no-print-directory -j3 test-race test-plain test-alone
+
+# One package more than there are processors: many tests wait for other processes.
+.PHONY: test-race
+test-race:
+	@$(GO_TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -skip '$(ALONE)' \
+		$$(go list ./... | grep -v -x -F -e "$$(go list ./internal/bench $(PLAIN))")
+
+.PHONY: test-plain
+test-plain:
 	@go test -timeout $(TIMEOUT) $(PLAIN)
+
+.PHONY: test-alone
+test-alone:
 	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate ./internal/mutants
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-long
 test-long: RACE :=
 test-long: ## Run the tests that take long, which test leaves out
+	@$(INSTALL)
 	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
 
 .PHONY: test-bench
 test-bench: ## Run the tests of the benchmarks, which start many processes
+	@$(INSTALL)
 	@$(GO_TEST) ./internal/bench
 
 .PHONY: test-dist
