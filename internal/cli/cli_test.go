@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 var update = flag.Bool("update", false, "rewrite the stories' expected output")
@@ -33,7 +33,7 @@ func (l leaks) Run() int {
 func TestMain(m *testing.M) {
 	testscript.Main(leaks{m}, map[string]func(){
 		"recourse": func() { os.Exit(cli.Main()) },
-		"farmd":    func() { os.Exit(testkit.Child(os.Args[1:])) },
+		"farmd":    func() { os.Exit(child.Main(os.Args[1:])) },
 	})
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // startWrapped starts a host, built with the Go SDK, whose server is p behind the
 // wrapper.
-func startWrapped(t *testing.T, p *testkit.Program, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+func startWrapped(t *testing.T, p *child.Program, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -62,7 +63,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, arguments map[s
 func TestWrapPassesQuestionsOn(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 1)
-	session := startWrapped(t, testkit.NewProgram(t), &mcp.ClientOptions{
+	session := startWrapped(t, child.NewProgram(t), &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			asked <- r.Params.Message
 			return &mcp.ElicitResult{Action: "decline"}, nil
@@ -89,7 +90,7 @@ func TestWrapSurvivesItsServer(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			p := testkit.NewProgram(t)
+			p := child.NewProgram(t)
 			session := startWrapped(t, p, nil)
 			p.Next(testkit.OrderCreate, fault)
 			got := call(t, session, testkit.OrderCreate, map[string]any{"reference": "A-17", "amount": 1})

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -24,8 +25,8 @@ const recourseVariable = "E2E_RECOURSE"
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(testkit.ChildVariable) != "":
-		os.Exit(testkit.Child(os.Args[1:]))
+	case os.Getenv(child.Variable) != "":
+		os.Exit(child.Main(os.Args[1:]))
 	case os.Getenv(sdk.ModernVariable) != "":
 		os.Exit(sdk.ModernProgram(os.Args[1:]))
 	case os.Getenv(recourseVariable) != "":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A misstep is a fault that befalls a step's call, whose server is a program behind the wrapper.
@@ -76,7 +77,7 @@ func testWrap(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				server := testkit.NewProgram(t)
+				server := child.NewProgram(t)
 				var args []string
 				if era == testkit.Modern {
 					args = append(args, "modern")

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/breaker"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
@@ -380,13 +381,13 @@ func TestBreakerOfAProgram(t *testing.T) {
 	for name, started := range map[string]func(t *testing.T) *front{
 		"it ends": func(t *testing.T) *front {
 			t.Helper()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			program.Always(testkit.OrderCreate, "exit")
 			return startChildren(t, program, entry)
 		},
 		"it dies at its start": func(t *testing.T) *front {
 			t.Helper()
-			return start(t, "", append(command(t, testkit.NewProgram(t), "die"), entry)...)
+			return start(t, "", append(command(t, child.NewProgram(t), "die"), entry)...)
 		},
 		"there is none": func(t *testing.T) *front {
 			t.Helper()

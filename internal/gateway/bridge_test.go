@@ -15,6 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // bridged returns a server of the legacy era, and a client of the modern one in front of it.
@@ -74,7 +75,7 @@ func TestBridgedQuestion(t *testing.T) {
 		},
 		"program": func(t *testing.T) (*front, func() int) {
 			t.Helper()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			return startChildren(t, program, "share: client", "timeout: 10s"), func() int { return program.Calls(testkit.Ask) }
 		},
 	} {
@@ -319,7 +320,7 @@ func TestBridgedLostSession(t *testing.T) {
 // A question without params gets them: the Go SDK reads none without.
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
-	f := startChildren(t, testkit.NewProgram(t), "share: client")
+	f := startChildren(t, child.NewProgram(t), "share: client")
 	client := modernClient(t, f, "a")
 	client.Capabilities = `{"roots":{}}`
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))

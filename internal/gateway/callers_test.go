@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // What one caller has named in its arguments is no secret to it, and still is one to the
@@ -65,7 +66,7 @@ func TestToolListsAreThoseOfTheSession(t *testing.T) {
 
 	for name, begin := range map[string]func() *front{
 		"a program for each client": func() *front {
-			return start(t, "", append(command(t, testkit.NewProgram(t), "own-tools"), "share: client")...)
+			return start(t, "", append(command(t, child.NewProgram(t), "own-tools"), "share: client")...)
 		},
 		"a server that lists by session": func() *front { return start(t, testkit.Serve(t, &listsBySession{})) },
 	} {

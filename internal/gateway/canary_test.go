@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // ledger keeps all that observers are told.
@@ -114,7 +115,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	t.Parallel()
 	key, _ := auth.NewKey()
-	program := testkit.NewProgram(t)
+	program := child.NewProgram(t)
 	lines := append(command(t, program), "access: [team]", longTimeout)
 	g, log := newReaching(t, impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	d := &door{&front{log: log, url: open(t, g, false) + "/farm/mcp"}, nil}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // modernClient returns a client of the modern era with credentials of its own.
@@ -40,7 +41,7 @@ func TestErasOfAProgram(t *testing.T) {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := start(t, "", append(childCommand(t, testkit.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				f := start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
 				for _, era := range eras {
 					client := f.client(t, era)
 					a := post(t, client, "1", "tools/list", `{}`)
@@ -64,7 +65,7 @@ func TestProcessesOfNewEraClients(t *testing.T) {
 	for _, era := range eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(childCommand(t, testkit.NewProgram(t), era), "share: client", "timeout: 10s")...)
+			f := start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "timeout: 10s")...)
 			var mu sync.Mutex
 			pids := map[string]string{} // by token
 			var calls sync.WaitGroup
@@ -101,7 +102,7 @@ func TestIdleProcessesOfNewEraClients(t *testing.T) {
 	for _, era := range eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(childCommand(t, testkit.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
+			f := start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
 			client := modernClient(t, f, "a")
 			first := pidOf(t, client)
 			eventually(t, "it is stopped", func() bool {
@@ -121,7 +122,7 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := start(t, "", append(childCommand(t, testkit.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				f := start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
 				client := f.client(t, testkit.Legacy)
 				for _, token := range []string{"a", "b", "b", "a"} {
 					client.Header = http.Header{"Authorization": {"Bearer " + token}}
@@ -140,7 +141,7 @@ func TestHostOfTheOldEraWithAProgramOfTheNew(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
 				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
 			h := startHost(t, g)

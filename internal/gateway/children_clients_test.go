@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // sameID is what Post takes for a call with the id and the progress token that every
@@ -39,7 +40,7 @@ func callersDuringACrash(t *testing.T, callers int) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 20s", orders)
 			clients := make([]*testkit.Client, callers)
 			var opening sync.WaitGroup
@@ -90,7 +91,7 @@ func readOnce(t *testing.T, client *testkit.Client, text string) {
 	}
 }
 
-func createOnce(t *testing.T, client *testkit.Client, program *testkit.Program, reference string) {
+func createOnce(t *testing.T, client *testkit.Client, program *child.Program, reference string) {
 	t.Helper()
 	a, err := client.Post(sameID(client, testkit.OrderCreate, fmt.Sprintf(`{"reference":%q,"amount":1}`, reference)))
 	if err != nil {
@@ -116,7 +117,7 @@ func TestProgressOfAChild(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
+			f := startChildren(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
 			var calls sync.WaitGroup
 			for count := 1; count <= 8; count++ {
 				client := f.client(t, testkit.Legacy)
@@ -152,7 +153,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
+			f := startChildren(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
 			clients := []*testkit.Client{f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)}
 			streams := make([]*testkit.Stream, len(clients))
 			for i, client := range clients {
@@ -195,7 +196,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 // that there is one.
 func TestQuestionsOfAChild(t *testing.T) {
 	t.Parallel()
-	f := startChildren(t, testkit.NewProgram(t), "share: client", "timeout: 10s")
+	f := startChildren(t, child.NewProgram(t), "share: client", "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 4 {
 		client := f.client(t, testkit.Legacy)
@@ -221,7 +222,7 @@ func TestQuestionsOfAChild(t *testing.T) {
 	}
 	calls.Wait()
 
-	f = startChildren(t, testkit.NewProgram(t), "share: all")
+	f = startChildren(t, child.NewProgram(t), "share: all")
 	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
 	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
 		t.Errorf("of a shared child: %v %+v", err, a)
@@ -233,14 +234,14 @@ func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "timeout: 10s")
 			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
 				t.Errorf("DELETE: %v %+v", err, a)
 			}
 			if share == "client" {
-				eventually(t, "its process ends", func() bool { return !testkit.GroupAlive(program.Processes()[0]) })
+				eventually(t, "its process ends", func() bool { return !child.GroupAlive(program.Processes()[0]) })
 			}
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
 				t.Errorf("after DELETE: %v %+v", err, a)
@@ -259,7 +260,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 	for _, share := range shares {
 		t.Run("idle, share "+share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
 			client := f.client(t, testkit.Legacy)
 			eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
@@ -270,7 +271,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 		})
 		t.Run("crash, share "+share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "timeout: 10s", orders)
 			client := f.client(t, testkit.Legacy)
 			program.Next(testkit.GetField, "answer-and-exit")
@@ -284,7 +285,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 }
 
 // checkUnnoticed makes a call that writes: with a new child it is done, once.
-func checkUnnoticed(t *testing.T, client *testkit.Client, program *testkit.Program) {
+func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program) {
 	t.Helper()
 	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 	if err != nil || !succeeded(a) {
@@ -306,7 +307,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 	for _, mode := range []string{"all", "secrets"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			entry := append(command(t, program), fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
 			f := start(t, "", append(entry, "redact: "+mode)...)
 			client := f.client(t, testkit.Legacy)
@@ -368,7 +369,7 @@ func testLargeAnswersOfPrograms(t *testing.T) {
 			t.Run(c.client.String()+" to "+c.child.String()+"/"+fault, func(t *testing.T) {
 				t.Parallel()
 				const size = 3 << 20
-				program := testkit.NewProgram(t)
+				program := child.NewProgram(t)
 				client := start(t, "", append(childCommand(t, program, c.child), "timeout: 10s")...).client(t, c.client)
 				client.Keep = 2 * size
 				program.Next("sleep", fault)

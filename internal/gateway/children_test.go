@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // shares are the values of share, for subtests.
@@ -125,7 +126,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		{testkit.GetField, readField, false, want.reads},
 		{testkit.OrderCreate, createOrder, true, want.writes},
 	} {
-		program := testkit.NewProgram(t)
+		program := child.NewProgram(t)
 		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", tools)...)
 		client, other := f.client(t, c.client), f.client(t, c.client)
@@ -176,7 +177,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 }
 
 // childCommand are the keys of an entry for a program that is a child of the era.
-func childCommand(tb testing.TB, program *testkit.Program, era testkit.Era) []string {
+func childCommand(tb testing.TB, program *child.Program, era testkit.Era) []string {
 	tb.Helper()
 	if era == testkit.Modern {
 		return command(tb, program, "modern")
@@ -206,7 +207,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 		})
 		t.Run("dies at its start, share "+share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			program.Die()
 			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 1m")
 			client := testkit.NewClient(t, f.url, testkit.Legacy)
@@ -227,7 +228,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 		})
 		t.Run("dies, and then at its start, share "+share, func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 1m", orders)
 			client := f.client(t, testkit.Legacy)
 			program.Next(testkit.OrderCreate, "exit")

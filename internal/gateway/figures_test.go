@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A gateway says what it holds: processes that were started and that died, sessions, and what is left of the budget.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	program := testkit.NewProgram(t)
+	program := child.NewProgram(t)
 	entry := append(childCommand(t, program, testkit.Legacy), longTimeout, "tools: {get_field: {read_only: true}}")
 	g, _ := newReaching(t, impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
 	client := testkit.NewClient(t, open(t, g, false)+"/farm/mcp", testkit.Legacy)

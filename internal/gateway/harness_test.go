@@ -22,15 +22,16 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // TestMain lets more tests run at once than there are processors: they wait more
 // than they work.
 func TestMain(m *testing.M) {
-	if os.Getenv(testkit.ChildVariable) != "" {
+	if os.Getenv(child.Variable) != "" {
 		serveAuthor(os.Args[1:])
-		os.Exit(testkit.Child(os.Args[1:]))
+		os.Exit(child.Main(os.Args[1:]))
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {
@@ -127,13 +128,13 @@ func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 }
 
 // startChildren is start for a server that is a program.
-func startChildren(tb testing.TB, program *testkit.Program, entry ...string) *front {
+func startChildren(tb testing.TB, program *child.Program, entry ...string) *front {
 	tb.Helper()
 	return start(tb, "", append(command(tb, program), entry...)...)
 }
 
 // command are the keys of an entry for a program.
-func command(tb testing.TB, program *testkit.Program, args ...string) []string {
+func command(tb testing.TB, program *child.Program, args ...string) []string {
 	tb.Helper()
 	line, err := json.Marshal(program.Command(args...))
 	if err != nil {

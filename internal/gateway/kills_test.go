@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // However often a server or a program is killed while writes run: none runs twice, none that
@@ -39,7 +40,7 @@ func writesUnderKills(t *testing.T, kills int) {
 		})
 		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
 			t.Parallel()
-			program := testkit.NewProgram(t)
+			program := child.NewProgram(t)
 			client := start(t, "", append(childCommand(t, program, e.server), longTimeout)...).client(t, e.client)
 			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each is started later than the one before
 				program.Next(testkit.OrderGet, "exit")

@@ -18,6 +18,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
@@ -111,7 +112,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 	var url string
 	switch {
 	case c.transport == overStdio:
-		entry = append(entry, command(t, testkit.NewProgram(t), authorArgument+c.from)...)
+		entry = append(entry, command(t, child.NewProgram(t), authorArgument+c.from)...)
 	case c.server == byAuthor:
 		server := authored(c.from)
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A host of the legacy era on stdio finds what a client over HTTP does: calls, questions,
@@ -60,7 +61,7 @@ func TestProgramOfNewEra(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(command(t, testkit.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
+			f := start(t, "", append(command(t, child.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
 			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 			for range 2 {
 				for _, c := range []*testkit.Client{client, other} {

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A session goes on at the server that takes the place of its own: whichever way that is reached, and whatever the client does
 // first. Nothing that it writes runs twice.
 func TestSessionsMove(t *testing.T) {
 	t.Parallel()
-	first, second, program := testkit.NewServer(t), testkit.NewServer(t), testkit.NewProgram(t)
+	first, second, program := testkit.NewServer(t), testkit.NewServer(t), child.NewProgram(t)
 	entries := []string{
 		"url: '" + second.URL() + "'", strings.Join(command(t, program), "\n    "), "url: '" + first.URL() + "'",
 		strings.Join(append(command(t, program), "share: client"), "\n    "),

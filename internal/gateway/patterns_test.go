@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -250,7 +251,7 @@ func TestPatternsFormats(t *testing.T) {
 func TestPatternsOverNoise(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/stdout-noise")
-	program := testkit.NewProgram(t)
+	program := child.NewProgram(t)
 	client := startChildren(t, program, "contract: patterns").client(t, testkit.Legacy)
 	program.Next(testkit.GetField, "leak-environ") // tells stdout of it, line by line, and then answers
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)

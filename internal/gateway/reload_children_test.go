@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A program keeps running while its entry says the same of how it is started. Otherwise
@@ -26,7 +27,7 @@ func TestReloadOfAChild(t *testing.T) {
 		} {
 			t.Run(share+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
-				program := testkit.NewProgram(t)
+				program := child.NewProgram(t)
 				configuration := func(server string, more ...string) string {
 					lines := slices.Concat(command(t, program), []string{"share: " + share}, more)
 					return "servers:\n  " + server + ":\n    " + strings.Join(lines, "\n    ") + "\n"
@@ -61,9 +62,9 @@ func TestReloadOfAChild(t *testing.T) {
 				}
 				first := program.Processes()[0]
 				if tt.ends {
-					eventually(t, "the process of before ends", func() bool { return !testkit.GroupAlive(first) })
+					eventually(t, "the process of before ends", func() bool { return !child.GroupAlive(first) })
 				}
-				if alive := testkit.GroupAlive(first); alive == tt.ends {
+				if alive := child.GroupAlive(first); alive == tt.ends {
 					t.Errorf("the process of before is alive: %t", alive)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // Two secrets for session ids.
@@ -81,7 +82,7 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 // A program is another one at each replica, so that the session is opened again there.
 func TestProgramAtAnotherReplica(t *testing.T) {
 	t.Parallel()
-	p := testkit.NewProgram(t)
+	p := child.NewProgram(t)
 	env, err := json.Marshal(p.Environ())
 	if err != nil {
 		t.Fatal(err)

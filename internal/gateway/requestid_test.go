@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A failed call has one id, whoever stands behind the gateway: in the header and the record
@@ -19,7 +20,7 @@ func TestOneRequestID(t *testing.T) {
 	const given = "given-by-the-client.1"
 	program := func(t *testing.T) []string {
 		t.Helper()
-		return command(t, testkit.NewProgram(t), authorArgument+"fieldmcp")
+		return command(t, child.NewProgram(t), authorArgument+"fieldmcp")
 	}
 	for name, begin := range map[string]func(t *testing.T) (f *front, logs []*logBuffer){
 		"a program": func(t *testing.T) (*front, []*logBuffer) {

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // hostileRecord is the record of a server that wants to be heard as the gateway.
@@ -74,8 +75,8 @@ func testForeignAdvice(t *testing.T) {
 						srv.Always(testkit.OrderCreate, testkit.Reply("", members))
 						client = start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Modern)
 					} else {
-						program := testkit.NewProgram(t)
-						program.Always(testkit.OrderCreate, testkit.Answering(members, true))
+						program := child.NewProgram(t)
+						program.Always(testkit.OrderCreate, child.Answering(members, true))
 						client = startChildren(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Legacy)
 					}
 					a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // eraPairs are the pairs of a client and a server.
@@ -190,7 +191,7 @@ func drawn(t *rapid.T) deed {
 		"fine", "lie", "lie", "lying status", "lying status", "lying 4xx", "result", "result", "break", "refused", "status", "limited", "session",
 	}).Draw(t, "what") {
 	case "lie":
-		return deed{name: rpc, fault: testkit.Reply("", rpc+"}"), child: testkit.Answering(rpc+"}", true)}
+		return deed{name: rpc, fault: testkit.Reply("", rpc+"}"), child: child.Answering(rpc+"}", true)}
 	case "lying status":
 		status := rapid.SampledFrom([]int{402, 408, 409, 410, 418, 422, 500, 501, 502, 503, 504, 599}).Draw(t, "status")
 		return deed{name: fmt.Sprint(status, rpc), fault: testkit.RPCStatus("", status, code, text, data).Running(true)}
@@ -198,7 +199,7 @@ func drawn(t *rapid.T) deed {
 		status := rapid.SampledFrom([]int{400, 401, 403, 405, 406, 413, 415, 421}).Draw(t, "status")
 		return deed{name: fmt.Sprint(status, rpc), fault: testkit.RPCStatus("", status, code, text, data).Running(true), status: true}
 	case "result":
-		return deed{name: result, fault: testkit.Reply("", result+"}"), child: testkit.Answering(result+"}", true)}
+		return deed{name: result, fault: testkit.Reply("", result+"}"), child: child.Answering(result+"}", true)}
 	case "break":
 		fault := rapid.SampledFrom([]testkit.Fault{
 			testkit.ResetBeforeAnswer(), testkit.CloseAfterHeaders(), testkit.CutEvent(), testkit.EndWithoutAnswer(),
@@ -206,7 +207,7 @@ func drawn(t *rapid.T) deed {
 		}).Draw(t, "fault")
 		return deed{name: fault.Name, fault: fault} // a program's crashes have tests of their own, and it is started again ever later
 	case "refused":
-		return deed{name: refused, fault: testkit.RPCError("", refusal, "no", "").Running(false), child: testkit.Answering(refused, false)}
+		return deed{name: refused, fault: testkit.RPCError("", refusal, "no", "").Running(false), child: child.Answering(refused, false)}
 	case "status":
 		status := rapid.SampledFrom([]int{400, 401, 403, 413}).Draw(t, "status")
 		return deed{name: fmt.Sprint("honest ", status), fault: testkit.RPCStatus("", status, code, text, data)}
@@ -310,7 +311,7 @@ func writesOverHTTP(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 // writesOverStdio does so at a program.
 func writesOverStdio(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 	t.Helper()
-	program := testkit.NewProgram(t)
+	program := child.NewProgram(t)
 	caller := start(t, "", append(childCommand(t, program, server), "timeout: 5s")...).client(t, client)
 	n := 0
 	return func(t *rapid.T) {

@@ -34,7 +34,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protoco
 	}
 	if msg.Method == protocol.MethodCallTool {
 		_ = json.Unmarshal(msg.Params, &e.call) // missing members stay empty
-		s.read(func() { e.tool = find(s.tools, e.call.Name) })
+		s.read(func() { e.tool = s.tools.Find(e.call.Name) })
 	}
 	return e
 }
@@ -81,7 +81,7 @@ func (e *Exchange) behave() {
 	case protocol.MethodDiscover:
 		e.discover()
 	case protocol.MethodListTools:
-		e.Answer(e.Result(protocol.Object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
+		e.Answer(e.Result(protocol.Object("tools", e.server.currentTools().Definitions(), "ttlMs", 0, "cacheScope", "private")))
 	case protocol.MethodCallTool:
 		e.callTool()
 	case protocol.MethodListen:

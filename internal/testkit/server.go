@@ -48,7 +48,7 @@ type Server struct {
 	restarted error         // the error when a fault restarted the server
 	ledger    ledger
 	script    script
-	tools     []Tool
+	tools     Tools
 	orders    map[string]int // how many times an order was created, by reference
 	sessions  map[string]*session
 	streams   map[*stream]struct{} // open subscriptions/listen streams
@@ -95,7 +95,7 @@ func StartServer(opts ...Option) (*Server, error) {
 		addr:      "127.0.0.1:0",
 		changed:   make(chan struct{}),
 		ledger:    newLedger(),
-		tools:     builtinTools(),
+		tools:     BuiltinTools(),
 		orders:    make(map[string]int),
 		sessions:  make(map[string]*session),
 		streams:   make(map[*stream]struct{}),

@@ -95,7 +95,7 @@ func (s *Server) Notify(message string) {
 func (s *Server) SetTools(tools ...Tool) {
 	plain := `{"jsonrpc":"2.0","method":"` + protocol.NotifyToolsChanged + `"}`
 	s.update(func() {
-		s.tools = append(builtinTools(), tools...)
+		s.tools = append(BuiltinTools(), tools...)
 		for _, sess := range s.sessions {
 			sess.messages = append(sess.messages, plain)
 		}

@@ -34,33 +34,39 @@ type Tool struct {
 	serve  func(e *Exchange)                          // answers if Result cannot
 }
 
-func find(tools []Tool, name string) *Tool {
-	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name })
+// Tools are the tools of a server, in the order of tools/list.
+type Tools []Tool
+
+// Find returns the tool with this name; nil if there is none.
+func (t Tools) Find(name string) *Tool {
+	i := slices.IndexFunc(t, func(tool Tool) bool { return tool.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &tools[i]
+	return &t[i]
 }
 
-func (s *Server) currentTools() []Tool {
-	var tools []Tool
-	s.read(func() { tools = slices.Clone(s.tools) })
-	return tools
-}
-
-func definitions(tools []Tool) json.RawMessage {
-	list := make([]string, len(tools))
-	for i, t := range tools {
-		list[i] = t.Definition
+// Definitions returns the JSON array in tools/list.
+func (t Tools) Definitions() json.RawMessage {
+	list := make([]string, len(t))
+	for i, tool := range t {
+		list[i] = tool.Definition
 		if list[i] == "" {
-			list[i] = protocol.Object("name", t.Name, "inputSchema", json.RawMessage(`{"type":"object"}`))
+			list[i] = protocol.Object("name", tool.Name, "inputSchema", json.RawMessage(`{"type":"object"}`))
 		}
 	}
 	return json.RawMessage("[" + strings.Join(list, ",") + "]")
 }
 
-func builtinTools() []Tool {
-	return []Tool{
+func (s *Server) currentTools() Tools {
+	var tools Tools
+	s.read(func() { tools = slices.Clone(s.tools) })
+	return tools
+}
+
+// BuiltinTools returns the tools that every [Server] has.
+func BuiltinTools() Tools {
+	return Tools{
 		{
 			Name: GetField,
 			Definition: `{"name":"get_field","title":"Get a field","description":"Returns a field.",` +

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // Whatever a process does not want, it is told in good order, and nothing of it is left.
@@ -49,7 +49,7 @@ func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		s.mustCall("echo", 0)
-		if first := pids(s.log)[0]; testkit.GroupAlive(first) {
+		if first := pids(s.log)[0]; child.GroupAlive(first) {
 			t.Error("the new child was started while the old one's were alive")
 		}
 	})

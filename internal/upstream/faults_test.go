@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -428,7 +429,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 // The calls of a shared child are with it all at once: none waits for the answer to another.
 func TestCallsOfASharedChildDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	program := testkit.NewProgram(t)
+	program := child.NewProgram(t)
 	s := serve(t, command(program.Command()[1:]...))
 	s.mustCall("echo", 0)
 	const callers = 16

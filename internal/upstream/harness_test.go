@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -55,7 +55,7 @@ const noLinger = "GORACE=atexit_sleep_ms=0"
 
 // command is the program of this package with those arguments.
 func command(args ...string) upstream.Command {
-	return upstream.Command{Path: os.Args[0], Args: args, Env: []string{testkit.ChildVariable + "=1", noLinger}}
+	return upstream.Command{Path: os.Args[0], Args: args, Env: []string{child.Variable + "=1", noLinger}}
 }
 
 // serve returns the server that c starts. When the test ends, nothing of it may be left.
@@ -69,7 +69,7 @@ func serve(tb testing.TB, c upstream.Command) *server {
 	tb.Cleanup(func() {
 		s.Close()
 		for _, pid := range pids(log) {
-			if testkit.GroupAlive(pid) {
+			if child.GroupAlive(pid) {
 				tb.Errorf("process group %d is left over", pid)
 			}
 		}

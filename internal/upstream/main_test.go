@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // TestMain lets more tests run at once than there are processors: they wait more
 // than they work.
 func TestMain(m *testing.M) {
-	if os.Getenv(testkit.ChildVariable) != "" {
-		os.Exit(testkit.Child(os.Args[1:]))
+	if os.Getenv(child.Variable) != "" {
+		os.Exit(child.Main(os.Args[1:]))
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {

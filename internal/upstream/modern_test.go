@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -298,7 +298,7 @@ func TestClientsOfTheNewEraAreBounded(t *testing.T) {
 	nextA()
 	b.say(modernCall("echo", ""))
 	d.say(modernCall("echo", "")) // in place of b's, which is idle
-	eventually(t, "it is ended", func() bool { return !testkit.GroupAlive(pids(c.log)[1]) })
+	eventually(t, "it is ended", func() bool { return !child.GroupAlive(pids(c.log)[1]) })
 	_, nextD := d.subscribe(t.Context(), `"s"`)
 	nextD()
 	_, err := b.send(t.Context(), modernCall("echo", ""))

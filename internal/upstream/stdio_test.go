@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -315,9 +315,9 @@ func TestEnvironmentOfTheChild(t *testing.T) {
 		value, ok := map[string]string{"PATH": "/bin", "HOME": "/home/ada", "SECRET": "x"}[name]
 		return value, ok
 	}
-	c.Env = upstream.Environ(lookup, map[string]string{testkit.ChildVariable: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
+	c.Env = upstream.Environ(lookup, map[string]string{child.Variable: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
 	s := serve(t, c)
-	want := noLinger + "\nHOME=/srv\nPATH=/bin\n" + testkit.ChildVariable + "=1\nTOKEN=t"
+	want := noLinger + "\nHOME=/srv\nPATH=/bin\n" + child.Variable + "=1\nTOKEN=t"
 	got, _, _ := strings.Cut(s.mustCall("environ", 0), "\nRECOURSE_PROCESS=") // by which it is found when it is to end
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [testkit.ChildVariable].
+// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [child.Variable].
 const ModernVariable = "TESTKIT_MODERN"
 
 // ModernProgram starts a server on stdio of both eras with this command line and relays its messages, but

@@ -1,4 +1,4 @@
-package testkit
+package child
 
 import (
 	"encoding/json"
@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// A childCall is a call of a tool of a [Child].
-type childCall struct {
+// A toolCall is a call of a tool.
+type toolCall struct {
 	*child
 
 	id     json.RawMessage
@@ -28,11 +29,11 @@ type childCall struct {
 	}
 }
 
-// childTool are the tools that a [Child] has instead of the tools of [Server] that need HTTP, and those that
+// extraTools are the tools that a child has instead of the tools of [testkit.Server] that need HTTP, and those that
 // report to a test.
-var childTool = map[string]func(c *childCall){
-	OrderGet: (*childCall).getOrder,
-	Ask: func(c *childCall) {
+var extraTools = map[string]func(c *toolCall){
+	testkit.OrderGet: (*toolCall).getOrder,
+	testkit.Ask: func(c *toolCall) {
 		if c.is(modern) {
 			c.write(protocol.Answer(c.id, c.params.Asks()))
 			return
@@ -40,9 +41,9 @@ var childTool = map[string]func(c *childCall){
 		answer := c.ask(protocol.MethodElicit, protocol.Question)
 		go func() { c.text(c.id, string(<-answer)) }()
 	},
-	Progress: func(c *childCall) { go c.report() },
+	testkit.Progress: func(c *toolCall) { go c.report() },
 
-	"announce": func(c *childCall) {
+	"announce": func(c *toolCall) {
 		if c.is(modern) {
 			c.announce()
 			return
@@ -50,15 +51,15 @@ var childTool = map[string]func(c *childCall){
 		c.write(`{"jsonrpc":"2.0","method":"` + protocol.NotifyToolsChanged + `"}`)
 		c.say("announced")
 	},
-	"cancelled": (*childCall).showCancelled, // the ids of the calls that were cancelled
-	"count":     (*childCall).count,         // progress from 0 up to n, and once more after its answer
-	"environ":   func(c *childCall) { c.say(strings.Join(os.Environ(), "\n")) },
-	"unlisten": func(c *childCall) { // ends the subscriptions
+	"cancelled": (*toolCall).showCancelled, // the ids of the calls that were cancelled
+	"count":     (*toolCall).count,         // progress from 0 up to n, and once more after its answer
+	"environ":   func(c *toolCall) { c.say(strings.Join(os.Environ(), "\n")) },
+	"unlisten": func(c *toolCall) { // ends the subscriptions
 		c.unlisten()
 		c.say("ended")
 	},
-	"id": func(c *childCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
-	"log": func(c *childCall) { // text is the level; info without one
+	"id": func(c *toolCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
+	"log": func(c *toolCall) { // text is the level; info without one
 		level := c.args.Text
 		if level == "" {
 			level = "info"
@@ -66,21 +67,21 @@ var childTool = map[string]func(c *childCall){
 		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":` + protocol.Object("level", level, "data", "hello") + `}`)
 		c.say("logged")
 	},
-	"told": func(c *childCall) { // what its clients have subscribed to, in order
+	"told": func(c *toolCall) { // what its clients have subscribed to, in order
 		c.mu.Lock()
 		text := strings.Join(c.told, "\n")
 		c.mu.Unlock()
 		c.say(text)
 	},
-	"update": func(c *childCall) { // text is the URI of a resource that has changed
+	"update": func(c *toolCall) { // text is the URI of a resource that has changed
 		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + protocol.Object("uri", c.args.Text) + `}`)
 		c.say("updated")
 	},
-	"answer": func(c *childCall) { // text is the id of another call, which it answers with n bytes, id last, before its own
+	"answer": func(c *toolCall) { // text is the id of another call, which it answers with n bytes, id last, before its own
 		c.write(`{"result":` + protocol.TextResult("for "+c.args.Text+strings.Repeat(".", c.args.N)) + `,"jsonrpc":"2.0","id":` + c.args.Text + `}`)
 		c.say("mine")
 	},
-	"hold": func(c *childCall) { // returns text once its Program is released
+	"hold": func(c *toolCall) { // returns text once its Program is released
 		go func() {
 			for c.noted(releasedFile) == "" {
 				time.Sleep(time.Millisecond)
@@ -88,18 +89,18 @@ var childTool = map[string]func(c *childCall){
 			c.say(c.args.Text)
 		}()
 	},
-	"hang": func(c *childCall) { c.progressed("progress", 0) }, // and no answer
-	"raw": func(c *childCall) { // text is lines that it writes before it answers
+	"hang": func(c *toolCall) { c.progressed("progress", 0) }, // and no answer
+	"raw": func(c *toolCall) { // text is lines that it writes before it answers
 		c.write(c.args.Text)
 		c.say("said")
 	},
-	"params": func(c *childCall) { c.say(string(c.raw)) },
-	"pid":    func(c *childCall) { c.say(strconv.Itoa(os.Getpid())) },
-	"question": func(c *childCall) { // text is its method
+	"params": func(c *toolCall) { c.say(string(c.raw)) },
+	"pid":    func(c *toolCall) { c.say(strconv.Itoa(os.Getpid())) },
+	"question": func(c *toolCall) { // text is its method
 		answer := c.ask(c.args.Text, "")
 		go func() { c.text(c.id, string(<-answer)) }()
 	},
-	"sleep": func(c *childCall) { // n milliseconds; returns text
+	"sleep": func(c *toolCall) { // n milliseconds; returns text
 		go func() {
 			time.Sleep(time.Duration(c.args.N) * time.Millisecond)
 			c.say(c.args.Text)
@@ -110,15 +111,15 @@ var childTool = map[string]func(c *childCall){
 // ownTool is a tool that no other process has.
 func ownTool() string { return "own-" + strconv.Itoa(os.Getpid()) }
 
-// tools are the tools that a [Child] lists.
-func (c *child) tools() []Tool {
-	tools := builtinTools()
+// tools are the tools that a child lists.
+func (c *child) tools() testkit.Tools {
+	tools := testkit.BuiltinTools()
 	if c.is("own-tools") {
-		tools = append(tools, Tool{Name: ownTool()})
+		tools = append(tools, testkit.Tool{Name: ownTool()})
 	}
-	for _, name := range slices.Sorted(maps.Keys(childTool)) {
-		if find(tools, name) == nil {
-			tools = append(tools, Tool{Name: name})
+	for _, name := range slices.Sorted(maps.Keys(extraTools)) {
+		if tools.Find(name) == nil {
+			tools = append(tools, testkit.Tool{Name: name})
 		}
 	}
 	return tools
@@ -126,7 +127,7 @@ func (c *child) tools() []Tool {
 
 // call runs the called tool. It returns false when the process ends.
 func (c *child) call(m protocol.Message) bool {
-	call := &childCall{child: c, id: m.ID, raw: m.Params}
+	call := &toolCall{child: c, id: m.ID, raw: m.Params}
 	_ = json.Unmarshal(m.Params, &call.params)            // missing members stay empty
 	_ = json.Unmarshal(call.params.Arguments, &call.args) // missing members stay empty
 	name := call.params.Name
@@ -144,12 +145,12 @@ func (c *child) call(m protocol.Message) bool {
 		if fault != exitBefore {
 			call.run()
 		}
-		return childFault[fault](call)
+		return faults[fault](call)
 	}
-	if fault := childFault[name]; fault != nil {
+	if fault := faults[name]; fault != nil {
 		return fault(call)
 	}
-	if tool := childTool[name]; tool != nil {
+	if tool := extraTools[name]; tool != nil {
 		tool(call)
 		return true
 	}
@@ -157,7 +158,7 @@ func (c *child) call(m protocol.Message) bool {
 		call.say("mine")
 		return true
 	}
-	tool := find(builtinTools(), name)
+	tool := testkit.BuiltinTools().Find(name)
 	if tool == nil {
 		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "Unknown tool: "+name, ""))
 		return true
@@ -168,16 +169,16 @@ func (c *child) call(m protocol.Message) bool {
 }
 
 // say answers with a text.
-func (c *childCall) say(text string) { c.text(c.id, text) }
+func (c *toolCall) say(text string) { c.text(c.id, text) }
 
 // run makes the tool's change.
-func (c *childCall) run() {
-	if c.params.Name == OrderCreate {
+func (c *toolCall) run() {
+	if c.params.Name == testkit.OrderCreate {
 		c.note(ordersFile, c.args.Reference)
 	}
 }
 
-func (c *childCall) getOrder() {
+func (c *toolCall) getOrder() {
 	times := strings.Count(c.noted(ordersFile), c.args.Reference+"\n")
 	if times == 0 {
 		c.result(c.id, protocol.ErrorResult("order "+c.args.Reference+" not found"))
@@ -187,15 +188,15 @@ func (c *childCall) getOrder() {
 }
 
 // progressed reports progress, if the client has asked for it.
-func (c *childCall) progressed(members ...any) {
+func (c *toolCall) progressed(members ...any) {
 	if token := c.params.Meta.ProgressToken; token != nil {
 		members = append([]any{"progressToken", token}, members...)
 		c.write(`{"jsonrpc":"2.0","method":"` + protocol.NotifyProgress + `","params":` + protocol.Object(members...) + `}`)
 	}
 }
 
-// report does what the tool [Progress] does.
-func (c *childCall) report() {
+// report does what the tool [testkit.Progress] does.
+func (c *toolCall) report() {
 	count := 3
 	if c.args.Count != nil {
 		count = *c.args.Count
@@ -207,7 +208,7 @@ func (c *childCall) report() {
 	c.say("done")
 }
 
-func (c *childCall) count() {
+func (c *toolCall) count() {
 	for i := range c.args.N {
 		c.progressed("progress", i)
 	}
@@ -215,7 +216,7 @@ func (c *childCall) count() {
 	c.progressed("progress", 99)
 }
 
-func (c *childCall) showCancelled() {
+func (c *toolCall) showCancelled() {
 	c.mu.Lock()
 	text := strings.Join(c.cancelled, " ")
 	c.mu.Unlock()

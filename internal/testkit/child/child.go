@@ -1,4 +1,6 @@
-package testkit
+// Package child is an MCP server on stdio that fails on request, as [testkit.Server] does over HTTP: a child of the process
+// under test. A test controls it with a [Program].
+package child
 
 import (
 	"bufio"
@@ -18,18 +20,18 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// ChildVariable is the environment variable that makes a test binary a [Child]: its TestMain begins with
+// Variable is the environment variable that makes a test binary such a server: its TestMain begins with
 //
-//	if os.Getenv(testkit.ChildVariable) != "" {
-//		os.Exit(testkit.Child(os.Args[1:]))
+//	if os.Getenv(child.Variable) != "" {
+//		os.Exit(child.Main(os.Args[1:]))
 //	}
-const ChildVariable = "TESTKIT_CHILD"
+const Variable = "TESTKIT_CHILD"
 
 // lifetime is how long a process that refuses to end lives. It is longer than any test waits.
 const lifetime = time.Minute
 
-// Child is an MCP server on stdin and stdout that fails on request, of the legacy era by default; it returns
-// the exit code. It has the tools of [Server], others that tell a test what the child sees, and faults, which
+// Main is an MCP server on stdin and stdout that fails on request, of the legacy era by default; it returns
+// the exit code. It has the tools of [testkit.Server], others that tell a test what the child sees, and faults, which
 // apply to a call that names one as its tool, or to a call of a tool for which its [Program] has one. Its
 // arguments set what it does at its start:
 //
@@ -46,7 +48,7 @@ const lifetime = time.Minute
 //	last-words      it writes something when its stdin ends, without a line feed
 //	stubborn        it ends neither with its stdin nor by SIGTERM, and says so on stderr
 //	grandchild      it starts a process like that, which has its stdout
-func Child(args []string) int {
+func Main(args []string) int {
 	c := &child{args: args, out: os.Stdout, waiting: map[string]chan json.RawMessage{}}
 	c.dir = c.value("dir=")
 	first := c.note(startsFile, strconv.Itoa(os.Getpid()))
@@ -91,7 +93,7 @@ func Child(args []string) int {
 	}
 }
 
-// A child is the process of [Child].
+// A child is the server that Main is.
 type child struct {
 	args []string
 	dir  string // of its Program; empty: none
@@ -167,7 +169,7 @@ func (c *child) handle(m protocol.Message) bool {
 		c.cancelled = append(c.cancelled, string(protocol.Member(m.Params, "requestId")))
 		c.mu.Unlock()
 	case protocol.MethodListTools:
-		c.result(m.ID, protocol.Object("tools", definitions(c.tools())))
+		c.result(m.ID, protocol.Object("tools", c.tools().Definitions()))
 	case protocol.MethodCallTool:
 		return c.call(m)
 	case protocol.MethodPing:

@@ -1,4 +1,4 @@
-package testkit
+package child
 
 import (
 	"bufio"
@@ -10,90 +10,91 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // exitBefore is the fault that happens before the tool has run.
 const exitBefore = "exit-before"
 
-// childFault are the faults of a [Child]. They return false when the process ends.
-var childFault = map[string]func(c *childCall) bool{
-	exitBefore: func(*childCall) bool { return false },
-	"exit": func(*childCall) bool {
+// faults are what a call may meet. They return false when the process ends.
+var faults = map[string]func(c *toolCall) bool{
+	exitBefore: func(*toolCall) bool { return false },
+	"exit": func(*toolCall) bool {
 		fmt.Fprintln(os.Stderr, "out of luck")
 		return false
 	},
-	"answer-and-exit": func(c *childCall) bool {
+	"answer-and-exit": func(c *toolCall) bool {
 		c.say("last words")
 		return false
 	},
-	"half": func(c *childCall) bool {
+	"half": func(c *toolCall) bool {
 		_, _ = io.WriteString(c.out, `{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"te`)
 		return false
 	},
-	"never": stay(func(*childCall) {}),
-	"progress-forever": stay(func(c *childCall) {
+	"never": stay(func(*toolCall) {}),
+	"progress-forever": stay(func(c *toolCall) {
 		c.progressed("progress", 1)
 	}),
-	"garbage": stay(func(c *childCall) {
+	"garbage": stay(func(c *toolCall) {
 		c.write("listening on stdio\n\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{broken\n\xff\xfe")
 		c.say("clean")
 	}),
-	"twice": stay(func(c *childCall) {
+	"twice": stay(func(c *toolCall) {
 		c.say("first")
 		c.say("second")
 	}),
-	"wrong-id": stay(func(c *childCall) { // followed by the right one
+	"wrong-id": stay(func(c *toolCall) { // followed by the right one
 		c.misaddress()
 		c.say("mine")
 	}),
-	"wrong-id-only": stay((*childCall).misaddress),
-	"float-id": stay(func(c *childCall) {
+	"wrong-id-only": stay((*toolCall).misaddress),
+	"float-id": stay(func(c *toolCall) {
 		c.text(json.RawMessage(string(c.id)+".0"), "mine")
 	}),
-	"leak": stay(func(c *childCall) {
-		c.result(c.id, protocol.ErrorResult(LeakText))
+	"leak": stay(func(c *toolCall) {
+		c.result(c.id, protocol.ErrorResult(testkit.LeakText))
 	}),
-	"leak-environ": stay(func(c *childCall) {
+	"leak-environ": stay(func(c *toolCall) {
 		c.babble()
 		c.result(c.id, protocol.ErrorResult("cannot log in: "+strings.Join(os.Environ(), ", ")+"; "+valuesOf(os.Environ())))
 	}),
-	"leak-environ-and-exit": func(c *childCall) bool {
+	"leak-environ-and-exit": func(c *toolCall) bool {
 		c.babble()
 		return false
 	},
-	"flood-stderr": stay(func(c *childCall) {
+	"flood-stderr": stay(func(c *toolCall) {
 		for range c.args.N {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 20))
 		}
 		c.say("flooded")
 	}),
-	"large": stay(func(c *childCall) { // in the order that Go writes
+	"large": stay(func(c *toolCall) { // in the order that Go writes
 		c.large(`{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"text","text":"`, `"}]}}`)
 	}),
-	"large-id-last": stay(func(c *childCall) { // in the order that TypeScript writes
+	"large-id-last": stay(func(c *toolCall) { // in the order that TypeScript writes
 		c.large(`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":`+string(c.id)+`}`)
 	}),
-	"large-wrong-id": stay(func(c *childCall) {
+	"large-wrong-id": stay(func(c *toolCall) {
 		c.large(`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":777777}`)
 	}),
-	"large-broken": stay(func(c *childCall) {
+	"large-broken": stay(func(c *toolCall) {
 		c.large(`{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"text","text":"`, `"]}}`)
 	}),
-	"large-garbage": stay(func(c *childCall) {
+	"large-garbage": stay(func(c *toolCall) {
 		c.large("level=info ", "")
 		c.say("clean")
 	}),
-	"large-question": stay(func(c *childCall) {
+	"large-question": stay(func(c *toolCall) {
 		answer := c.ask("roots/list", `{"pad":"`+strings.Repeat("a", c.args.N)+`"}`)
 		go func() { c.say(string(<-answer)) }()
 	}),
-	"stop-reading": stay(func(c *childCall) {
+	"stop-reading": stay(func(c *toolCall) {
 		c.say("goodbye")
 		time.Sleep(lifetime)
 	}),
-	"deaf": stay(func(*childCall) { time.Sleep(lifetime) }),
-	"close-stdout": stay(func(*childCall) {
+	"deaf": stay(func(*toolCall) { time.Sleep(lifetime) }),
+	"close-stdout": stay(func(*toolCall) {
 		_ = os.Stdout.Close()
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		time.Sleep(lifetime)
@@ -101,21 +102,21 @@ var childFault = map[string]func(c *childCall) bool{
 }
 
 // stay is a fault that the process survives.
-func stay(fault func(c *childCall)) func(c *childCall) bool {
-	return func(c *childCall) bool {
+func stay(fault func(c *toolCall)) func(c *toolCall) bool {
+	return func(c *toolCall) bool {
 		fault(c)
 		return true
 	}
 }
 
 // misaddress answers calls that do not exist.
-func (c *childCall) misaddress() {
+func (c *toolCall) misaddress() {
 	c.text(json.RawMessage(`"`+string(c.id)+`"`), "not mine")
 	c.text(json.RawMessage(`777777`), "not mine")
 }
 
 // large writes a line with n bytes between before and after.
-func (c *childCall) large(before, after string) {
+func (c *toolCall) large(before, after string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := bufio.NewWriterSize(c.out, 1<<20)
@@ -129,7 +130,7 @@ func (c *childCall) large(before, after string) {
 }
 
 // babble writes its environment to stderr and stdout, with and without names.
-func (c *childCall) babble() {
+func (c *toolCall) babble() {
 	for _, variable := range os.Environ() {
 		_, value, _ := strings.Cut(variable, "=")
 		fmt.Fprintf(os.Stderr, "%s\nlogged in as %s\n", variable, value)

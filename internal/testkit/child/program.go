@@ -1,4 +1,4 @@
-package testkit
+package child
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A Program is the [Child] as a server's command: the faults of its processes, and what they have done. Both
+// A Program is a child as a server's command: the faults of its processes, and what they have done. Both
 // are kept in files of one folder, since they must survive the processes. The test binary's TestMain has to
-// run Child.
+// run [Main].
 type Program struct {
 	tb  testing.TB
 	dir string
@@ -45,7 +45,7 @@ func NewProgram(tb testing.TB) *Program {
 	return p
 }
 
-// Command returns the command line of a [Child] with these arguments.
+// Command returns the command line of a child with these arguments.
 func (p *Program) Command(args ...string) []string {
 	return append([]string{os.Args[0], "dir=" + p.dir}, args...)
 }
@@ -53,8 +53,8 @@ func (p *Program) Command(args ...string) []string {
 // Environ returns the environment for the command.
 func (p *Program) Environ() map[string]string {
 	return map[string]string{
-		ChildVariable: "1",
-		"GORACE":      "atexit_sleep_ms=0", // saves a second at the exit of a program with the race detector
+		Variable: "1",
+		"GORACE": "atexit_sleep_ms=0", // saves a second at the exit of a program with the race detector
 	}
 }
 

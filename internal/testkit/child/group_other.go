@@ -1,6 +1,6 @@
 //go:build !unix
 
-package testkit
+package child
 
 // GroupAlive always returns false: there are no process groups.
 func GroupAlive(int) bool { return false }

@@ -1,4 +1,4 @@
-package testkit
+package child
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// modern is the argument that makes a [Child] one of the modern era.
+// modern is the argument that makes a child one of the modern era.
 const modern = "modern"
 
 // handleModern handles what only a server of the modern era does, or does differently. It reports whether it
@@ -41,7 +41,7 @@ func (c *child) handleModern(m protocol.Message) bool {
 			"ttlMs", 0, "cacheScope", "private",
 		))
 	case m.Method == protocol.MethodListTools:
-		c.result(m.ID, protocol.Object("tools", definitions(c.tools()), "ttlMs", 0, "cacheScope", "private"))
+		c.result(m.ID, protocol.Object("tools", c.tools().Definitions(), "ttlMs", 0, "cacheScope", "private"))
 	case m.Method == protocol.MethodListen:
 		c.mu.Lock()
 		c.listening = append(c.listening, m.ID)
@@ -54,7 +54,7 @@ func (c *child) handleModern(m protocol.Message) bool {
 }
 
 // announce tells every subscription that the tools have changed.
-func (c *childCall) announce() {
+func (c *toolCall) announce() {
 	c.mu.Lock()
 	listening := slices.Clone(c.listening)
 	c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *childCall) announce() {
 }
 
 // unlisten ends every subscription: the first by a result, the others by a notification.
-func (c *childCall) unlisten() {
+func (c *toolCall) unlisten() {
 	c.mu.Lock()
 	listening := c.listening
 	c.listening = nil
