@@ -114,8 +114,8 @@ func TestPatternsQuestions(t *testing.T) {
 	}
 	none := contracttest.ToolCall()
 	none.Arguments = []byte(`{"format":"json"}`) // of a tool that has no such argument
-	newEra := asking("markdown")
-	newEra.ResultType, newEra.OutputSchema = true, true
+	modern := asking("markdown")
+	modern.ResultType, modern.OutputSchema = true, true
 	tests := map[string]struct {
 		call contract.Call
 		want string
@@ -125,7 +125,7 @@ func TestPatternsQuestions(t *testing.T) {
 		"both":                  {asking("both"), `{"content":[` + questionHuman + `,` + questionJSON + `],"structuredContent":` + questionObject + `}`},
 		"another":               {asking("html"), `{"content":[` + questionHuman + `],"structuredContent":` + questionObject + `}`},
 		"no such argument":      {none, `{"content":[` + questionHuman + `],"structuredContent":` + questionObject + `}`},
-		"with an output schema": {newEra, `{"content":[` + questionHuman + `],"resultType":"complete"}`},
+		"with an output schema": {modern, `{"content":[` + questionHuman + `],"resultType":"complete"}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

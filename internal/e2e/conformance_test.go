@@ -62,11 +62,11 @@ func legacyWays() []way {
 		{name: "a program for all clients", front: asProgram("all"), differs: together(streams, because(noQuestions, questions...),
 			because(noLogs, "logging-set-level: logging-set-level", "tools-call-with-logging: tools-call-with-logging"))},
 		{
-			name: "a server of the modern era", front: servedInNewEra,
+			name: "a server of the modern era", front: servedInModernEra,
 			differs: together(because(legacyQuestion, questions...), because(noResuming, "server-sse-polling: server-sse-retry-field")),
 		},
 		{
-			name: "a program of the modern era", front: asNewEraProgram("all"),
+			name: "a program of the modern era", front: asModernProgram("all"),
 			differs: together(streams, because(legacyQuestion, questions...),
 				because(noLogs, "tools-call-with-logging: tools-call-with-logging")),
 		},
@@ -89,8 +89,8 @@ func modernWays() []way {
 		"server-stateless: sep-2575-server-sends-prompts-list-changed-on-subscription sep-2575-server-sends-tools-list-changed-on-subscription")
 	return []way{
 		{name: "a server of the same era", front: served(testkit.Modern)},
-		{name: "a program for all clients", front: asNewEraProgram("all"), differs: streams, varies: news},
-		{name: "a program for each client", front: asNewEraProgram("client"), differs: streams, varies: news},
+		{name: "a program for all clients", front: asModernProgram("all"), differs: streams, varies: news},
+		{name: "a program for each client", front: asModernProgram("client"), differs: streams, varies: news},
 		{name: "a server of the legacy era", front: served(testkit.Legacy), differs: bridged},
 		{name: "a program of the legacy era", front: withCredentials(asProgram("client")), differs: together(bridged, streams)},
 	}
@@ -104,8 +104,8 @@ func served(era testkit.Era) func(*testing.T, *sdk.Conformance) *front {
 	}
 }
 
-// servedInNewEra starts a gateway in front of the server over HTTP, which speaks the modern era alone.
-func servedInNewEra(t *testing.T, suite *sdk.Conformance) *front {
+// servedInModernEra starts a gateway in front of the server over HTTP, which speaks the modern era alone.
+func servedInModernEra(t *testing.T, suite *sdk.Conformance) *front {
 	t.Helper()
 	return start(t, testkit.Serve(t, sdk.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
 }
@@ -131,8 +131,8 @@ func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*test
 	}
 }
 
-// asNewEraProgram does the same with a program that speaks the modern era alone.
-func asNewEraProgram(share string) func(*testing.T, *sdk.Conformance) *front {
+// asModernProgram does the same with a program that speaks the modern era alone.
+func asModernProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
 		exe, err := os.Executable()

@@ -280,8 +280,8 @@ func use(t *testing.T, p program, l local, connect func(context.Context, local) 
 	take(ctx, t, p, l.works[0])
 }
 
-// ofNewEra is what the modern era adds to a result.
-var ofNewEra = regexp.MustCompile(`(,"(resultType|ttlMs|cacheScope)":("complete"|"private"|0))+}$`)
+// ofModernEra is what the modern era adds to a result.
+var ofModernEra = regexp.MustCompile(`(,"(resultType|ttlMs|cacheScope)":("complete"|"private"|0))+}$`)
 
 // What such a server answers comes through byte for byte. This is a sample: each server in one of the ways.
 func TestLocalServersByteForByte(t *testing.T) {
@@ -315,7 +315,7 @@ func testByteForByte(t *testing.T) {
 			t.Helper()
 			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Modern, server.works)
 			for i := range got { // what the modern era wants stands at the end
-				got[i] = ofNewEra.ReplaceAllString(got[i], "}")
+				got[i] = ofModernEra.ReplaceAllString(got[i], "}")
 			}
 			return got
 		}},

@@ -32,7 +32,7 @@ func (ada) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.Create
 
 // A client that is built with mcp-go and speaks the legacy era reaches a server of the modern one, and is asked what that
 // wants to know.
-func TestMCPGoClientOfNewServer(t *testing.T) {
+func TestMCPGoClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -50,21 +50,21 @@ func (c client) open(tb testing.TB) program {
 
 // The names of the clients.
 const (
-	goOld = "Go SDK 1.8, 2025-11-25"
-	goNew = "Go SDK 1.8, 2026-07-28"
-	tsOne = "TypeScript SDK 1.32, 2025-11-25"
-	tsOld = "TypeScript client 2.4, 2025-11-25"
-	tsNew = "TypeScript client 2.4, 2026-07-28"
+	goLegacy = "Go SDK 1.8, 2025-11-25"
+	goModern = "Go SDK 1.8, 2026-07-28"
+	tsOne    = "TypeScript SDK 1.32, 2025-11-25"
+	tsLegacy = "TypeScript client 2.4, 2025-11-25"
+	tsModern = "TypeScript client 2.4, 2026-07-28"
 )
 
 // clients are all clients that are tested.
 func clients() []client {
 	return []client{
-		{goOld, testkit.Legacy, ""},
-		{goNew, testkit.Modern, ""},
+		{goLegacy, testkit.Legacy, ""},
+		{goModern, testkit.Modern, ""},
 		{tsOne, testkit.Legacy, sdk.TSv1},
-		{tsOld, testkit.Legacy, sdk.TSv2},
-		{tsNew, testkit.Modern, sdk.TSv2},
+		{tsLegacy, testkit.Legacy, sdk.TSv2},
+		{tsModern, testkit.Modern, sdk.TSv2},
 	}
 }
 

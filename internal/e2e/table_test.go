@@ -96,7 +96,7 @@ func failures() []failure {
 		{
 			name: "a method that does not exist", method: "prompts/list",
 			// Its own word, as every server says it: there is no record in it.
-			thrown: with(byRPC(-32601, ""), tsNew, byHTTP(http.StatusNotFound)[tsNew]),
+			thrown: with(byRPC(-32601, ""), tsModern, byHTTP(http.StatusNotFound)[tsModern]),
 		},
 		{
 			name:  "the tool answers with an error of its own",
@@ -161,7 +161,7 @@ func failures() []failure {
 		{
 			name: "the server is down, while the client connects", begin: stop, connects: true, lost: everybody(),
 			thrown: with(byRPC(-32603, recourse.KindUnreachable),
-				tsNew, thrown{Class: "SdkHttpError", Code: "ERA_NEGOTIATION_FAILED", Status: http.StatusServiceUnavailable}),
+				tsModern, thrown{Class: "SdkHttpError", Code: "ERA_NEGOTIATION_FAILED", Status: http.StatusServiceUnavailable}),
 		},
 		{
 			name:  "503 once, for a call that reads",
@@ -221,10 +221,10 @@ func failures() []failure {
 			name:  "an answer over decide_within that turns out to be broken",
 			begin: once(testkit.GetField, testkit.Large(testkit.JSON, 1<<20, testkit.Broken)),
 			thrown: map[string]thrown{
-				goOld: {Class: "error"}, goNew: {Class: "error"},
-				tsOne: {Class: "TypeError"}, tsOld: {Class: "TypeError"}, tsNew: {Class: "TypeError"},
+				goLegacy: {Class: "error"}, goModern: {Class: "error"},
+				tsOne: {Class: "TypeError"}, tsLegacy: {Class: "TypeError"}, tsModern: {Class: "TypeError"},
 			},
-			lost: []string{goOld, goNew},
+			lost: []string{goLegacy, goModern},
 		},
 		{
 			name: "400 with a JSON-RPC error that has no id",
@@ -254,7 +254,7 @@ func failures() []failure {
 		{
 			name: "401 to the client's credentials", forward: true,
 			begin:  once(testkit.GetField, testkit.Unauthorized()),
-			thrown: passed(http.StatusUnauthorized), lost: []string{goOld, goNew},
+			thrown: passed(http.StatusUnauthorized), lost: []string{goLegacy, goModern},
 		},
 		{
 			name: "the same, while the client connects", forward: true, connects: true, lost: everybody(),
@@ -264,14 +264,14 @@ func failures() []failure {
 				return nil
 			},
 			thrown: with(passed(http.StatusUnauthorized),
-				tsNew, thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_AUTHENTICATION", Status: http.StatusUnauthorized}),
+				tsModern, thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_AUTHENTICATION", Status: http.StatusUnauthorized}),
 		},
 		{
 			name: "403 to the client's credentials, for want of a scope", forward: true,
 			begin: once(testkit.GetField, testkit.InsufficientScope()),
 			thrown: with(with(passed(http.StatusForbidden),
-				tsOld, thrown{Class: "InsufficientScopeError"}), tsNew, thrown{Class: "InsufficientScopeError"}),
-			lost: []string{goOld, goNew},
+				tsLegacy, thrown{Class: "InsufficientScopeError"}), tsModern, thrown{Class: "InsufficientScopeError"}),
+			lost: []string{goLegacy, goModern},
 		},
 		{
 			name: "a message that is larger than max_request",
@@ -285,22 +285,22 @@ func failures() []failure {
 		{
 			name:  "the gateway was restarted, and has lost the session",
 			begin: func(s *scene) error { return s.front.Restart() },
-			lost:  []string{goOld, tsOne, tsOld},
+			lost:  []string{goLegacy, tsOne, tsLegacy},
 			thrown: map[string]thrown{
-				goOld: {Class: "mcp.ErrSessionMissing"},
-				tsOne: byHTTP(http.StatusNotFound)[tsOne],
-				tsOld: byHTTP(http.StatusNotFound)[tsOld],
+				goLegacy: {Class: "mcp.ErrSessionMissing"},
+				tsOne:    byHTTP(http.StatusNotFound)[tsOne],
+				tsLegacy: byHTTP(http.StatusNotFound)[tsLegacy],
 			},
 		},
 		{
 			name: "the client itself gives up waiting", patience: brief,
 			begin: once(testkit.GetField, testkit.Hang()),
 			thrown: map[string]thrown{
-				goOld: {Class: "context.DeadlineExceeded"},
-				goNew: {Class: "context.DeadlineExceeded"},
-				tsOne: {Class: "McpError", Code: "-32001"},
-				tsOld: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
-				tsNew: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
+				goLegacy: {Class: "context.DeadlineExceeded"},
+				goModern: {Class: "context.DeadlineExceeded"},
+				tsOne:    {Class: "McpError", Code: "-32001"},
+				tsLegacy: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
+				tsModern: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
 			},
 		},
 	}
@@ -316,15 +316,15 @@ func nonsense() *told {
 }
 
 // everybody is every client.
-func everybody() []string { return []string{goOld, goNew, tsOne, tsOld, tsNew} }
+func everybody() []string { return []string{goLegacy, goModern, tsOne, tsLegacy, tsModern} }
 
 // byRPC is what the SDKs make of a JSON-RPC error in an answer with status 200.
 func byRPC(code int, kind recourse.Kind) map[string]thrown {
 	text := strconv.Itoa(code)
 	rpc := func(class string) thrown { return thrown{Class: class, Code: text, Kind: kind} }
 	return map[string]thrown{
-		goOld: rpc("*jsonrpc.Error"), goNew: rpc("*jsonrpc.Error"),
-		tsOne: rpc("McpError"), tsOld: rpc("ProtocolError"), tsNew: rpc("ProtocolError"),
+		goLegacy: rpc("*jsonrpc.Error"), goModern: rpc("*jsonrpc.Error"),
+		tsOne: rpc("McpError"), tsLegacy: rpc("ProtocolError"), tsModern: rpc("ProtocolError"),
 	}
 }
 
@@ -332,7 +332,7 @@ func byRPC(code int, kind recourse.Kind) map[string]thrown {
 // 4xx whose body is not a JSON-RPC error, as it does in front of the server itself.
 func passed(status int) map[string]thrown {
 	all := byHTTP(status)
-	all[goOld], all[goNew] = thrown{Class: "error"}, thrown{Class: "error"}
+	all[goLegacy], all[goModern] = thrown{Class: "error"}, thrown{Class: "error"}
 	return all
 }
 
@@ -340,14 +340,14 @@ func passed(status int) map[string]thrown {
 func byHTTP(status int) map[string]thrown {
 	v2 := thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_NOT_IMPLEMENTED", Status: status}
 	return map[string]thrown{
-		tsOne: {Class: "StreamableHTTPError", Code: strconv.Itoa(status)}, tsOld: v2, tsNew: v2,
+		tsOne: {Class: "StreamableHTTPError", Code: strconv.Itoa(status)}, tsLegacy: v2, tsModern: v2,
 	}
 }
 
 // byHTTPWithRPC is what the SDKs make of an HTTP status with a JSON-RPC error as its body.
 func byHTTPWithRPC(status, code int, kind recourse.Kind) map[string]thrown {
 	rpc := byRPC(code, kind)
-	return with(with(byHTTP(status), goOld, rpc[goOld]), goNew, rpc[goNew])
+	return with(with(byHTTP(status), goLegacy, rpc[goLegacy]), goModern, rpc[goModern])
 }
 
 // with changes what one client gets.

@@ -60,7 +60,7 @@ func TestErasOfAProgram(t *testing.T) {
 }
 
 // With share: client each credential has a process, whichever era the program is of.
-func TestProcessesOfNewEraClients(t *testing.T) {
+func TestProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestProcessesOfNewEraClients(t *testing.T) {
 }
 
 // A process that nobody has used for a while ends, and its client gets another.
-func TestIdleProcessesOfNewEraClients(t *testing.T) {
+func TestIdleProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 }
 
 // A host of the legacy era does not notice that its program is of the modern one.
-func TestHostOfTheOldEraWithAProgramOfTheNew(t *testing.T) {
+func TestLegacyHostOfModernProgram(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {

@@ -140,7 +140,7 @@ func respond(tb testing.TB, client *testkit.Client, id json.RawMessage, result s
 
 // What a modern server asks reaches the client as requests on the stream of its call,
 // round for round, and the client's answers reach the server.
-func TestQuestionsOfNewServer(t *testing.T) {
+func TestQuestionsOfModernServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
 		t.Run(form.String(), func(t *testing.T) {

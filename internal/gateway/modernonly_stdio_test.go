@@ -10,7 +10,7 @@ import (
 
 // A host of the legacy era on stdio finds what a client over HTTP does: calls, questions,
 // announcements.
-func TestHostOfNewServer(t *testing.T) {
+func TestHostOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	g, _ := farmGateway(t, srv)
@@ -56,7 +56,7 @@ func TestHostOfNewServer(t *testing.T) {
 }
 
 // A program that speaks the modern era only is found out as a server over HTTP is.
-func TestProgramOfNewEra(t *testing.T) {
+func TestModernProgram(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {

@@ -161,7 +161,7 @@ func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testk
 
 // What a modern server announces reaches the client on its GET stream, and what the client
 // subscribes to is asked for.
-func TestAnnouncementsOfNewServer(t *testing.T) {
+func TestAnnouncementsOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	f := start(t, url, "timeout: 5s")
@@ -236,7 +236,7 @@ func TestAnnouncementsOfNewServer(t *testing.T) {
 }
 
 // Without a stream there are none, and neither is what is too much.
-func TestStreamsThatNewServersDoNotHave(t *testing.T) {
+func TestStreamsThatModernServersLack(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	server.refuse = true
@@ -263,7 +263,7 @@ func TestStreamsThatNewServersDoNotHave(t *testing.T) {
 }
 
 // A client's log level goes with each of its requests.
-func TestLogLevelOfNewServer(t *testing.T) {
+func TestLogLevelOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	f := start(t, url)
@@ -287,7 +287,7 @@ func TestLogLevelOfNewServer(t *testing.T) {
 }
 
 // What a server offers is offered, but for what cannot be bridged.
-func TestCapabilitiesOfNewServer(t *testing.T) {
+func TestCapabilitiesOfModernServer(t *testing.T) {
 	t.Parallel()
 	_, url := startAnnouncer(t)
 	a, err := testkit.NewClient(t, start(t, url, "title: The farm").url, testkit.Legacy).Initialize(t.Context())
@@ -304,7 +304,7 @@ func TestCapabilitiesOfNewServer(t *testing.T) {
 
 // Progress comes with the client's own token, and cancelling a call reaches the
 // server; closing its stream does not, since in the legacy era that cancels nothing.
-func TestCallsOfNewServerThatEnd(t *testing.T) {
+func TestCallsOfModernServerThatEnd(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T, count, gap int) (*testkit.Server, *testkit.Client, *testkit.Stream) {
 		t.Helper()
@@ -370,19 +370,19 @@ func TestCallsOfNewServerThatEnd(t *testing.T) {
 
 // An answer that is larger than the window streams, in either form, and so does one
 // that comes after a question.
-func TestLargeAnswersOfNewServer(t *testing.T) {
+func TestLargeAnswersOfModernServer(t *testing.T) {
 	t.Parallel()
-	testLargeAnswersOfNewServer(t, 100<<10, 300<<10)
+	testLargeAnswersOfModernServer(t, 100<<10, 300<<10)
 }
 
 // So does one that is larger than a line held in memory.
-func TestLongLargeAnswersOfNewServer(t *testing.T) {
+func TestLongLargeAnswersOfModernServer(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	testLargeAnswersOfNewServer(t, 3<<20)
+	testLargeAnswersOfModernServer(t, 3<<20)
 }
 
-func testLargeAnswersOfNewServer(t *testing.T, sizes ...int64) {
+func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 	t.Helper()
 	for _, form := range answerForms {
 		for _, size := range sizes {
@@ -417,7 +417,7 @@ func testLargeAnswersOfNewServer(t *testing.T, sizes ...int64) {
 }
 
 // However many subscriptions are made at once, all of them are asked for.
-func TestManySubscriptionsAtNewServer(t *testing.T) {
+func TestManySubscriptionsAtModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	client := start(t, url, "timeout: 10s").client(t, testkit.Legacy)

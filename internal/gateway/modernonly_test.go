@@ -25,7 +25,7 @@ var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
 
 // A client of the legacy era finds a server of its own era, of the version that it asks
 // for, whose answers are those of the modern one behind it.
-func TestOldClientOfNewServer(t *testing.T) {
+func TestLegacyClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
 		for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26"} {
@@ -75,7 +75,7 @@ func TestOldClientOfNewServer(t *testing.T) {
 
 // What reaches the modern server is of the modern era: with its headers, its _meta and no
 // session; whatever the client sends beside that passes.
-func TestRequestToNewServer(t *testing.T) {
+func TestRequestToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := testkit.NewClient(t, f.url, testkit.Legacy)
@@ -117,7 +117,7 @@ func TestRequestToNewServer(t *testing.T) {
 }
 
 // The bridge answers for itself what the modern era does not have.
-func TestWhatNewServersDoNotHave(t *testing.T) {
+func TestWhatModernServersLack(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
@@ -151,7 +151,7 @@ func TestWhatNewServersDoNotHave(t *testing.T) {
 
 // A session ends when its client says so, belongs to its opener, and is opened again by
 // itself where the bridge does not know it any more.
-func TestSessionsOfNewServer(t *testing.T) {
+func TestSessionsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	f := start(t, srv.URL(), "forward: [Authorization]")
@@ -213,7 +213,7 @@ func TestServerChangesItsEra(t *testing.T) {
 }
 
 // Messages that break the protocol are answered as ever.
-func TestBadInputToNewServer(t *testing.T) {
+func TestBadInputToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
@@ -243,7 +243,7 @@ func TestBadInputToNewServer(t *testing.T) {
 
 // Arguments that a schema mirrors into headers are mirrored, also when the schema
 // begins to do so.
-func TestMirroredArgumentsToNewServer(t *testing.T) {
+func TestMirroredArgumentsToModernServer(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"region":{"type":"string"%s},"count":{"type":"integer"%s},"in":{"type":"object",` +
 		`"properties":{"on":{"type":"boolean"%s}}}}}`
@@ -294,7 +294,7 @@ func TestMirroredArgumentsToNewServer(t *testing.T) {
 }
 
 // A failure of the protocol keeps its code and data, in an answer of the legacy era.
-func TestRefusalsOfNewServer(t *testing.T) {
+func TestRefusalsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
@@ -308,7 +308,7 @@ func TestRefusalsOfNewServer(t *testing.T) {
 }
 
 // A session outlives a reload that reaches the server in another way.
-func TestReloadInFrontOfNewServer(t *testing.T) {
+func TestReloadInFrontOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	yaml := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', timeout: 10s}}\n"

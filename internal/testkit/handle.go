@@ -108,7 +108,7 @@ func (e *Exchange) admit() bool {
 		return false
 	}
 	if e.era == Modern {
-		return e.admitNew()
+		return e.admitModern()
 	}
 	switch version := e.r.Header.Get(protocol.HeaderVersion); version {
 	case "", protocol.Version20250326, protocol.Version20250618, protocol.Version20251125:
@@ -128,8 +128,8 @@ func (e *Exchange) admit() bool {
 	return true
 }
 
-// admitNew checks that headers and `_meta` of a request are present and agree.
-func (e *Exchange) admitNew() bool {
+// admitModern checks that headers and `_meta` of a request are present and agree.
+func (e *Exchange) admitModern() bool {
 	var params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}

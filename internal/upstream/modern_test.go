@@ -83,7 +83,7 @@ func serveModern(tb testing.TB, share upstream.Share) *client {
 
 // A child that refuses initialize and answers server/discover is a server of the modern
 // era over Streamable HTTP.
-func TestChildOfTheNewEra(t *testing.T) {
+func TestModernChild(t *testing.T) {
 	t.Parallel()
 	type answer struct {
 		Status int
@@ -148,7 +148,7 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 
 // The first one that is asked for is a session of the legacy era. A child may refuse it, or
 // answer with its own version.
-func TestInitializeOfANewEraChild(t *testing.T) {
+func TestInitializeOfModernChild(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]upstream.Command{
 		"refused": command("modern"), "refused, share client": own("modern"),
@@ -226,7 +226,7 @@ func TestSubscriptionsOfAChild(t *testing.T) {
 }
 
 // What a child logs goes to those who have asked for it.
-func TestLogOfANewEraChild(t *testing.T) {
+func TestLogOfModernChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
 	for level, want := range map[string]int{`"io.modelcontextprotocol/logLevel":"info",`: 1, `"io.modelcontextprotocol/logLevel":"error",`: 0, "": 0} {
@@ -239,7 +239,7 @@ func TestLogOfANewEraChild(t *testing.T) {
 
 // A child that makes requests in the modern era gets no answer, which would be no message
 // for it.
-func TestNewEraChildThatAsks(t *testing.T) {
+func TestModernChildThatAsks(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareAll)
 	c.say(modernCall("echo", "")) // it is started
@@ -289,7 +289,7 @@ func TestEachClientHasItsChild(t *testing.T) {
 	}
 }
 
-func TestClientsOfTheNewEraAreBounded(t *testing.T) {
+func TestModernClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
 	c.SetMost(2)
@@ -307,7 +307,7 @@ func TestClientsOfTheNewEraAreBounded(t *testing.T) {
 	}
 }
 
-func TestIdleClientOfTheNewEra(t *testing.T) {
+func TestIdleModernClient(t *testing.T) {
 	t.Parallel()
 	command := command("modern")
 	command.Share, command.Idle = upstream.ShareClient, 100*time.Millisecond
@@ -327,7 +327,7 @@ func TestIdleClientOfTheNewEra(t *testing.T) {
 }
 
 // Requests of the modern era to a child of the legacy one, without anybody who translates.
-func TestNewEraRequestsToAnOldChild(t *testing.T) {
+func TestModernRequestsToLegacyChild(t *testing.T) {
 	t.Parallel()
 	c := serve(t, own()).as("a")
 	for range 2 {
@@ -371,7 +371,7 @@ func TestDiscoverOfAChildOfBothEras(t *testing.T) {
 }
 
 // A child of the modern era that has hung is ended as any other.
-func TestHungChildOfTheNewEra(t *testing.T) {
+func TestHungModernChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareAll)
 	c.SetSilence(50 * time.Millisecond)

@@ -24,13 +24,13 @@ func headers(pairs ...string) http.Header {
 func TestCheckHeaders(t *testing.T) {
 	t.Parallel()
 	const (
-		meta   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-		call   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get",` + meta + `}}`
-		unicod = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Hello, 世界",` + meta + `}}`
-		list   = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`
-		read   = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a",` + meta + `}}`
-		note   = `{"jsonrpc":"2.0","method":"notifications/x"}`
-		old    = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get"}}`
+		meta    = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+		call    = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get",` + meta + `}}`
+		chinese = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Hello, 世界",` + meta + `}}`
+		list    = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`
+		read    = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a",` + meta + `}}`
+		note    = `{"jsonrpc":"2.0","method":"notifications/x"}`
+		legacy  = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get"}}`
 	)
 	modern := func(pairs ...string) http.Header {
 		return headers(append([]string{"MCP-Protocol-Version", "2026-07-28"}, pairs...)...)
@@ -45,18 +45,18 @@ func TestCheckHeaders(t *testing.T) {
 		{"a call", call, modern("mcp-method", "tools/call", "MCP-NAME", "get"), wire.Modern, 0, ""},
 		{"a list", list, modern("Mcp-Method", "tools/list"), wire.Modern, 0, ""},
 		{"a resource", read, modern("Mcp-Method", "resources/read", "Mcp-Name", "file:///a"), wire.Modern, 0, ""},
-		{"an encoded name", unicod, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?SGVsbG8sIOS4lueVjA==?="), wire.Modern, 0, ""},
+		{"an encoded name", chinese, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?SGVsbG8sIOS4lueVjA==?="), wire.Modern, 0, ""},
 		{"a plain name, encoded all the same", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?Z2V0?="), wire.Modern, 0, ""},
 		{"a notification without headers", note, modern(), wire.Modern, 0, ""},
-		{"nothing at all", old, headers(), wire.Legacy, 0, ""},
-		{"an old version", old, headers("MCP-Protocol-Version", "2025-06-18", "Mcp-Method", "ignored"), wire.Legacy, 0, ""},
+		{"nothing at all", legacy, headers(), wire.Legacy, 0, ""},
+		{"an old version", legacy, headers("MCP-Protocol-Version", "2025-06-18", "Mcp-Method", "ignored"), wire.Legacy, 0, ""},
 
-		{"an unknown version", old, headers("MCP-Protocol-Version", "2099-01-01"), 0, wire.CodeUnsupportedVersion, `protocol version "2099-01-01" is not supported`},
-		{"a version that is only for stdio", old, headers("MCP-Protocol-Version", "2024-11-05"), 0, wire.CodeUnsupportedVersion, `protocol version "2024-11-05" is not supported`},
+		{"an unknown version", legacy, headers("MCP-Protocol-Version", "2099-01-01"), 0, wire.CodeUnsupportedVersion, `protocol version "2099-01-01" is not supported`},
+		{"a version that is only for stdio", legacy, headers("MCP-Protocol-Version", "2024-11-05"), 0, wire.CodeUnsupportedVersion, `protocol version "2024-11-05" is not supported`},
 		{"no version header", call, headers("Mcp-Method", "tools/call", "Mcp-Name", "get"), 0, wire.CodeHeaderMismatch, `the MCP-Protocol-Version header is missing, and _meta states version "2026-07-28"`},
 		{"another version", call, headers("MCP-Protocol-Version", "2025-11-25"), 0, wire.CodeHeaderMismatch, `the MCP-Protocol-Version header says "2025-11-25", and _meta says "2026-07-28"`},
 		{"two version headers", call, modern("MCP-Protocol-Version", "2026-07-28"), 0, wire.CodeHeaderMismatch, "the header Mcp-Protocol-Version is sent 2 times"},
-		{"no _meta", old, modern("Mcp-Method", "tools/call", "Mcp-Name", "get"), 0, wire.CodeInvalidParams, "_meta needs the string io.modelcontextprotocol/protocolVersion"},
+		{"no _meta", legacy, modern("Mcp-Method", "tools/call", "Mcp-Name", "get"), 0, wire.CodeInvalidParams, "_meta needs the string io.modelcontextprotocol/protocolVersion"},
 		{"no capabilities", strings.Replace(call, `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":true`, 1), modern("Mcp-Method", "tools/call", "Mcp-Name", "get"), 0, wire.CodeInvalidParams, "_meta needs the object io.modelcontextprotocol/clientCapabilities"},
 		{"no method", call, modern("Mcp-Name", "get"), 0, wire.CodeHeaderMismatch, "the Mcp-Method header is missing"},
 		{"another method", call, modern("Mcp-Method", "Tools/call", "Mcp-Name", "get"), 0, wire.CodeHeaderMismatch, `the Mcp-Method header says "Tools/call", and the body says "tools/call"`},
@@ -64,10 +64,10 @@ func TestCheckHeaders(t *testing.T) {
 		{"no name", call, modern("Mcp-Method", "tools/call"), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is missing, which tools/call needs"},
 		{"another name", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "set"), 0, wire.CodeHeaderMismatch, `the Mcp-Name header says "set", and the body says "get"`},
 		{"two names", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "get", "Mcp-Name", "set"), 0, wire.CodeHeaderMismatch, "the header Mcp-Name is sent 2 times"},
-		{"a name in UTF-8", unicod, modern("Mcp-Method", "tools/call", "Mcp-Name", "Hello, 世界"), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is not encoded as it must be"},
+		{"a name in UTF-8", chinese, modern("Mcp-Method", "tools/call", "Mcp-Name", "Hello, 世界"), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is not encoded as it must be"},
 		{"a name in broken Base64", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?Z2V?="), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is not encoded as it must be"},
 		{"marks in capitals are no marks", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?BASE64?Z2V0?="), 0, wire.CodeHeaderMismatch, `the Mcp-Name header says "=?BASE64?Z2V0?=", and the body says "get"`},
-		{"a huge version", old, headers("MCP-Protocol-Version", strings.Repeat("é", 1000)), 0, wire.CodeUnsupportedVersion, `protocol version "` + strings.Repeat("é", 32) + `..." is not supported`},
+		{"a huge version", legacy, headers("MCP-Protocol-Version", strings.Repeat("é", 1000)), 0, wire.CodeUnsupportedVersion, `protocol version "` + strings.Repeat("é", 32) + `..." is not supported`},
 	}
 	for _, tt := range tests {
 		var m wire.Message
