@@ -174,6 +174,11 @@ var layers = []layer{
 		up:       "it reads what a command names, whatever that does with it",
 	},
 	{
+		packages: []string{"internal/cli/client", "internal/cli/serve", "internal/cli/storage"},
+		up:       "a command runs without knowing the others",
+		beside:   "one is in front of servers, one calls them, one looks up what has happened",
+	},
+	{
 		packages: []string{"internal/cli"},
 		up:       "main starts the commands; they are tested without it",
 	},

@@ -1,4 +1,12 @@
-// Package cli holds the commands of the program recourse.
+// Package cli is the program recourse: its command line, and its commands. Those that have something in common are in
+// packages of their own:
+//
+//	serve     runs a gateway: serve, wrap, demo
+//	client    talks to an MCP server: call, tools
+//	storage   looks into the store of a gateway: failures, explain, key, connections
+//
+// The others are here. All of them use package load, which reads the files that they are given, and package term, which shows
+// what they say.
 //
 // Each command is a struct in its own file, with its flags and arguments as fields and a Run method.
 // Run starts a command, so tests can start the real program without a process.
@@ -16,6 +24,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/serve"
+	"github.com/recoursehq/recourse/internal/cli/storage"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/demo"
 	"github.com/recoursehq/recourse/internal/hosts"
@@ -26,24 +37,24 @@ type Environment = term.Environment
 
 // commands is the command line.
 type commands struct {
-	Init     initCommand     `cmd:"" help:"Write a first, commented configuration."`
-	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
-	Wrap     wrapCommand     `cmd:"" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
-	Install  installCommand  `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
-	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
-	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
-	Failures failuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
-	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
-	Import   importCommand   `cmd:"" help:"Draft a configuration from the description of an HTTP API."`
-	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
-	Key      keyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
-	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
-	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
-	Simulate simulateCommand `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`
-	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Init     initCommand             `cmd:"" help:"Write a first, commented configuration."`
+	Serve    serve.Command           `cmd:"" help:"Run the gateway in front of MCP servers."`
+	Wrap     serve.WrapCommand       `cmd:"" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
+	Install  installCommand          `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
+	Call     client.CallCommand      `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
+	Tools    client.ToolsCommand     `cmd:"" help:"List the tools of an MCP server."`
+	Failures storage.FailuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
+	Explain  storage.ExplainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
+	Import   importCommand           `cmd:"" help:"Draft a configuration from the description of an HTTP API."`
+	Contract contractCommand         `cmd:"" help:"List, show and check contracts."`
+	Key      storage.KeyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
+	Inject   injectCommand           `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
+	Demo     serve.DemoCommand       `cmd:"" help:"Show a failing server with and without the gateway."`
+	Simulate simulateCommand         `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`
+	Schema   schemaCommand           `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
+	Version  versionCommand          `cmd:"" help:"Print the version."`
 
-	Connections connectionsCommand `cmd:"" help:"List the accounts that callers have connected, and remove them."`
+	Connections storage.ConnectionsCommand `cmd:"" help:"List the accounts that callers have connected, and remove them."`
 
 	Completion completionCommand `cmd:"" help:"Print a shell script that completes commands, flags and names."`
 	Complete   completeCommand   `cmd:"" hidden:""`

@@ -190,7 +190,7 @@ func valuesOf(v *kong.Value) []candidate {
 	case name == "host":
 		words = hosts.Names()
 	case name == "name" && strings.Contains(v.Help, "reference system"):
-		words = append(demo.Systems(), all)
+		words = append(demo.Systems(), demo.All)
 	}
 	var found []candidate
 	for _, word := range words {

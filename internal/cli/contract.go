@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractdoc"
@@ -41,7 +42,7 @@ func (*contractLs) Run(env *term.Environment) error {
 }
 
 type contractShow struct {
-	liveServer `embed:""`
+	client.ServerFlags `embed:""`
 
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file. After --, a server's command."`
 }
@@ -64,7 +65,7 @@ func (c *contractShow) Run(ctx context.Context, env *term.Environment, command t
 		return err
 	}
 	if c.Server != "" || len(command) > 0 {
-		tools, err := c.tools(ctx, env, command)
+		tools, err := c.Tools(ctx, env, command)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -14,7 +15,7 @@ import (
 
 // contractLint checks contract files, and their advice against a server.
 type contractLint struct {
-	liveServer `embed:""`
+	client.ServerFlags `embed:""`
 
 	Files []string `arg:"" help:"Contract or family files, which may extend earlier ones, or built-in names. After --, a server's command."`
 }
@@ -38,7 +39,7 @@ func (c *contractLint) Run(ctx context.Context, env *term.Environment, command t
 	var tools []contract.Tool
 	if live {
 		var err error
-		if tools, err = c.tools(ctx, env, command); err != nil {
+		if tools, err = c.Tools(ctx, env, command); err != nil {
 			return err
 		}
 	}

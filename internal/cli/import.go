@@ -18,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/openapi"
 )
@@ -123,7 +124,7 @@ func unread(err error, source *url.URL) error {
 	case source == nil, e.Kind == recourse.KindInternal:
 		return term.Usage(term.Hint(fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"))
 	case e.Kind == recourse.KindUnreachable:
-		e = unreachable(e, source.Host)
+		e = client.Unreachable(e, source.Host)
 	}
 	return &term.CallError{Failure: e}
 }

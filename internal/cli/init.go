@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
@@ -150,7 +151,7 @@ func (c *initCommand) suggestName(command term.ServerCommand) string {
 	if len(command) > 0 {
 		return load.ServerName(programOf(command))
 	}
-	host, _, _ := strings.Cut(hostOf(c.URL), ":")
+	host, _, _ := strings.Cut(client.HostOf(c.URL), ":")
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return "server"
 	}
@@ -187,7 +188,7 @@ func (c *initCommand) write(command term.ServerCommand) ([]byte, error) {
 	}
 	_, known := contract.Builtin().Get(c.Contract)
 	switch {
-	case len(command) == 0 && hostOf(c.URL) == "":
+	case len(command) == 0 && client.HostOf(c.URL) == "":
 		return nil, term.Usage(term.Hint(errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"))
 	case strings.Contains(c.URL, "@"):
 		return nil, term.Usage(term.Hint(

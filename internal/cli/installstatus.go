@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/hosts"
@@ -102,7 +103,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	if _, err := exec.LookPath(s.Command); err != nil {
 		return "", fmt.Errorf("there is no program %s", s.Command)
 	}
-	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.ToolsTimeout)
 	defer cancel()
 	last := &lastLine{}
 	stderr := visible.Lines(last, func(line string) string { return redact.Log(visible.Escape(line)) })
@@ -118,7 +119,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 		return "", noStart(s.Command, err, last.String())
 	}
 	defer session.Close()
-	tools, _, err := listTools(ctx, session)
+	tools, _, err := client.ListTools(ctx, session)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +131,7 @@ func noStart(program string, err error, last string) error {
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // from the wrapper, in front of a server that does not start
 		return errors.New(redact.Log(visible.Escape(strings.TrimSuffix(refused.Message, "."))))
 	}
-	err = startFailure(program, err)
+	err = client.StartFailure(program, err)
 	if last == "" {
 		return err
 	}

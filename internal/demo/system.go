@@ -126,6 +126,9 @@ func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
 	return fieldmcp.New(o)
 }
 
+// All is the name that stands for every reference system.
+const All = "all"
+
 // Systems returns the names of the reference systems.
 func Systems() []string {
 	names := make([]string, len(references))

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// StoreFlags says where a command finds a gateway's store.
+// StoreFlags say where a command finds a gateway's store.
 type StoreFlags struct {
 	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"File that names the store (default: recourse.yaml)."`
 	Store  string `placeholder:"ADDRESS" help:"The store itself, instead of a configuration file: sqlite:FILE or postgres://..."`

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// toolsCommand lists the tools of a server.
-type toolsCommand struct {
-	liveServer `embed:""`
+// ToolsCommand lists the tools of a server.
+type ToolsCommand struct {
+	ServerFlags `embed:""`
 
 	JSON bool `help:"Print each tool as the server describes it, one line of JSON."`
 }
 
 // Help shows examples.
-func (*toolsCommand) Help() string {
+func (*ToolsCommand) Help() string {
 	return `Prints each tool of an MCP server with its parameters, the optional ones in brackets, and the first sentence of its ` +
 		`description. A tool is marked "reads" if the server says that it changes nothing.
 
@@ -30,7 +30,7 @@ Example:
 }
 
 // Run prints the tools.
-func (c *toolsCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
+func (c *ToolsCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	tools, about, err := c.list(ctx, env, command)
 	if err != nil {
 		return err

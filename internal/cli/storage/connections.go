@@ -1,4 +1,4 @@
-package cli
+package storage
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// connectionsCommand manages the accounts that callers have connected.
-type connectionsCommand struct {
+// ConnectionsCommand manages the accounts that callers have connected.
+type ConnectionsCommand struct {
 	LS         connectionsLSCommand         `cmd:"" name:"ls" help:"List the connections."`
 	Show       connectionsShowCommand       `cmd:"" help:"Show one connection."`
 	Disconnect connectionsDisconnectCommand `cmd:"" help:"Remove a connection. Its owner has to connect the account again."`

@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// wrapCommand runs between a host and a server on stdio.
-type wrapCommand struct {
+// WrapCommand runs between a host and a server on stdio.
+type WrapCommand struct {
 	Name      string           `placeholder:"NAME" help:"Display name of the server (default: its command without the folder)."`
 	Contract  string           `placeholder:"NAME" help:"Contract in which failures reach the host (default: recourse)."`
 	Config    string           `short:"c" placeholder:"FILE" help:"Configuration file with an entry for the server."`
@@ -35,7 +35,7 @@ type wrapCommand struct {
 }
 
 // Help shows an example.
-func (*wrapCommand) Help() string {
+func (*WrapCommand) Help() string {
 	return `Speaks MCP on standard input and output, as the server itself would, so that a desktop host can start it instead of the ` +
 		`server. The server is started with the first message and again after a crash, and gets the environment of this program. ` +
 		`The log goes to standard error. It ends when standard input does, with up to 30 seconds for calls under way, and at once ` +
@@ -47,7 +47,7 @@ Example:
 }
 
 // Run serves the host until it is gone.
-func (c *wrapCommand) Run(ctx context.Context, env *term.Environment) error {
+func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
 	set := contract.Builtin()
 	cfg, err := c.configuration(set, env)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *wrapCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // configuration returns the configuration with the single server.
-func (c *wrapCommand) configuration(set *contract.Set, env *term.Environment) (*config.Config, error) {
+func (c *WrapCommand) configuration(set *contract.Set, env *term.Environment) (*config.Config, error) {
 	switch {
 	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
@@ -119,7 +119,7 @@ func (c *wrapCommand) configuration(set *contract.Set, env *term.Environment) (*
 }
 
 // read returns the configuration that the flags select.
-func (c *wrapCommand) read(set *contract.Set, env *term.Environment) (*config.Config, error) {
+func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Config, error) {
 	switch {
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
 		return nil, term.Usage(errors.New("--hosts-file names the server's command: leave out -c and COMMAND"))
@@ -149,7 +149,7 @@ func (c *wrapCommand) read(set *contract.Set, env *term.Environment) (*config.Co
 
 // readHosts returns the configuration with the selected server of the hosts file. Mistakes in other
 // entries are ignored here: they are reported when those servers are started.
-func (c *wrapCommand) readHosts(env *term.Environment) (*config.Config, error) {
+func (c *WrapCommand) readHosts(env *term.Environment) (*config.Config, error) {
 	file, err := load.Hosts(c.HostsFile, hosts.Load)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (c *wrapCommand) readHosts(env *term.Environment) (*config.Config, error) {
 }
 
 // choose returns the selected server, with the command from the command line.
-func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
+func (c *WrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	var names []string
 	var chosen *config.Server
 	for _, s := range servers {

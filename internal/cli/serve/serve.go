@@ -1,31 +1,27 @@
-package cli
+// Package serve holds the commands that run a gateway: serve, wrap and demo.
+package serve
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"math"
 	"net"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// serveCommand runs the gateway.
-type serveCommand struct {
+// Command is the command serve, which runs the gateway.
+type Command struct {
 	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
 	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, without a configuration."`
 	Listen    string           `placeholder:"ADDR" help:"Address to listen on; overrides the file's."`
@@ -35,7 +31,7 @@ type serveCommand struct {
 }
 
 // Help shows an example.
-func (*serveCommand) Help() string {
+func (*Command) Help() string {
 	return `The gateway serves each MCP server of the configuration at its path, by default /NAME/mcp, until SIGTERM ` +
 		`or Ctrl-C; calls under way are answered first. When its files change, or on SIGHUP, it ` +
 		`reloads them.
@@ -66,7 +62,7 @@ func limitMemory(env *term.Environment, cfg *config.Config) {
 }
 
 // Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, env *term.Environment) error {
+func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 	if err := checkListen(c.Listen); err != nil {
 		return err
 	}
@@ -129,85 +125,6 @@ func (c *serveCommand) Run(ctx context.Context, env *term.Environment) error {
 	return nil
 }
 
-// announce logs what is served, and what an operator should know about it.
-func announce(ctx context.Context, r *load.Reading, at net.Addr, log *slog.Logger) {
-	cfg := r.Config
-	for _, name := range slices.Sorted(maps.Keys(r.Left)) {
-		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
-			slog.String("server", name), slog.String("reference", r.Left[name]))
-	}
-	logServing(ctx, log, cfg, scheme(cfg)+at.String())
-	warnOfExpiry(ctx, cfg, log)
-	warnOfReach(ctx, at, cfg, log)
-}
-
-// warnOfReach logs that other machines can call servers that let everybody in.
-func warnOfReach(ctx context.Context, addr net.Addr, cfg *config.Config, log *slog.Logger) {
-	if open := cfg.Open(); !isLoopback(addr) && len(open) > 0 {
-		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
-			"add `access`, listen on 127.0.0.1, or put a proxy that authenticates callers in front",
-			slog.String("address", addr.String()), slog.Any("servers", open))
-	}
-}
-
-// tell sends traces and serves the admin endpoints until stop is called.
-func tell(
-	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, log *slog.Logger,
-) (stop func(), err error) {
-	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections, Limits: g.Limits}
-	stopTraces := serveTraces(cfg, g, log, &parts)
-	kept.count(&parts)
-	stopAdmin, err := serveAdmin(ctx, cfg, g, kept, parts, log)
-	if err != nil {
-		stopTraces()
-		return nil, err
-	}
-	return func() { stopTraces(); stopAdmin() }, nil
-}
-
-// serveAdmin serves the admin endpoints, if they are configured, until stop is called.
-func serveAdmin(
-	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, parts admin.Sources, log *slog.Logger,
-) (stop func(), err error) {
-	if cfg.Admin == "" {
-		return func() {}, nil
-	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Admin)
-	if err != nil {
-		return nil, term.Hint(err, "choose another address with `admin` in the file; port 0 takes a free one")
-	}
-	a := admin.New(term.Version(), parts)
-	g.Observe(a)
-	if kept.store != nil {
-		a.Watch("store", kept.check)
-	}
-	a.Watch("redis", func(ctx context.Context) error {
-		err := g.CheckRedis(ctx)
-		if errors.Is(err, limit.ErrUncounted) {
-			return fmt.Errorf("%w: %w", admin.ErrNotReady, err)
-		}
-		return err
-	})
-	if cfg.Profiles {
-		a.Profile()
-	}
-	what := "serving health and metrics"
-	asked := newOperators(g, kept)
-	if cfg.Console {
-		a.Show(newConsole(g, kept, asked, log))
-		what = "serving health, metrics and the console"
-	}
-	if cfg.JournalTools {
-		a.Offer(newJournalTools(g, kept, asked, log))
-	}
-	context.AfterFunc(ctx, a.Drain)
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it reports the drain, too
-	var serving sync.WaitGroup
-	serving.Go(func() { a.Serve(life, ln, log) })
-	log.LogAttrs(ctx, slog.LevelInfo, what, slog.String("address", "http://"+ln.Addr().String()))
-	return func() { end(); serving.Wait() }, nil
-}
-
 // checkListen reports a --listen that is not an address.
 func checkListen(address string) error {
 	if address != "" && !config.IsListenAddress(address) {
@@ -216,8 +133,25 @@ func checkListen(address string) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach an address.
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+// read reads the configuration file and the contract files in it, or the hosts file. Even with an
+// error, the reading says which files those are.
+func (c *Command) read(env *term.Environment) (*load.Reading, error) {
+	read, path := load.Config, c.Config
+	if c.HostsFile != "" {
+		read, path = load.HostsConfig, c.HostsFile
+	}
+	r, err := read(path, env.LookupEnv)
+	if err != nil {
+		return r, err
+	}
+	if c.Listen != "" {
+		r.Config.Listen = c.Listen
+	}
+	if c.Log != "" {
+		r.Config.Log = c.Log
+	}
+	if c.LogLevel != "" {
+		r.Config.LogLevel = c.LogLevel
+	}
+	return r, nil
 }

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// callCommand calls a tool from the command line.
-type callCommand struct {
-	liveServer `embed:""`
+// CallCommand calls a tool from the command line.
+type CallCommand struct {
+	ServerFlags `embed:""`
 
 	Tool      string        `arg:"" help:"Name of the tool."`
 	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE where the value is JSON or plain text."`
@@ -32,7 +32,7 @@ type callCommand struct {
 }
 
 // Help shows an example.
-func (*callCommand) Help() string {
+func (*CallCommand) Help() string {
 	return `Prints the tool's answer, or on standard error how it failed and what to do. The exit code says which sort of failure ` +
 		`it was: 2 input, 3 credentials or permission, 4 not found, 5 one that may go away by itself, 1 any other.
 
@@ -42,7 +42,7 @@ Example:
 }
 
 // Run makes the call.
-func (c *callCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
+func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	arguments, err := c.arguments()
 	if err != nil {
 		return term.Usage(err)
@@ -96,7 +96,7 @@ func (c *callCommand) Run(ctx context.Context, env *term.Environment, command te
 }
 
 // failed returns the failure of a call. Whatever succeeded is printed.
-func (c *callCommand) failed(env *term.Environment, reader *contract.Reader, err error) error {
+func (c *CallCommand) failed(env *term.Environment, reader *contract.Reader, err error) error {
 	if e, ok := errors.AsType[*recourse.Error](err); ok && !c.JSON {
 		if err := printSucceeded(env.Stdout, e.Succeeded); err != nil {
 			return err
@@ -119,7 +119,7 @@ func recordIn(result *mcp.CallToolResult) *recourse.Error {
 }
 
 // arguments returns the call's arguments.
-func (c *callCommand) arguments() (map[string]any, error) {
+func (c *CallCommand) arguments() (map[string]any, error) {
 	arguments := map[string]any{}
 	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
 		if err := json.Unmarshal([]byte(c.Arguments[0]), &arguments); err != nil {

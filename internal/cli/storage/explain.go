@@ -1,4 +1,4 @@
-package cli
+package storage
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// explainCommand reads any answer of any MCP server.
-type explainCommand struct {
+// ExplainCommand reads any answer of any MCP server.
+type ExplainCommand struct {
 	load.StoreFlags `embed:""`
 
 	File     string   `arg:"" help:"File with the answer, - for standard input, or the id of a request that is in a gateway's journal."`
@@ -32,7 +32,7 @@ type explainCommand struct {
 }
 
 // Help shows an example.
-func (*explainCommand) Help() string {
+func (*ExplainCommand) Help() string {
 	return `Paste any MCP server's answer: a JSON-RPC message, a result, an event stream, an HTTP response with its ` +
 		`headers, or the bare text of a tool's error. It shows how the answer is read and, with --contract or --all, how contracts ` +
 		`would write it.
@@ -47,7 +47,7 @@ Example:
 }
 
 // Run explains the answer.
-func (c *explainCommand) Run(ctx context.Context, env *term.Environment) error {
+func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 	if c.isRequest(env) {
 		return c.explainRequest(ctx, env)
 	}
@@ -91,7 +91,7 @@ func (c *explainCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // explainRequest explains the calls with a request id.
-func (c *explainCommand) explainRequest(ctx context.Context, env *term.Environment) error {
+func (c *ExplainCommand) explainRequest(ctx context.Context, env *term.Environment) error {
 	s, err := c.Open(ctx, env)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (c *explainCommand) explainRequest(ctx context.Context, env *term.Environme
 
 // isRequest reports whether the argument is a request id: no file has that name, and there is a journal
 // to search.
-func (c *explainCommand) isRequest(env *term.Environment) bool {
+func (c *ExplainCommand) isRequest(env *term.Environment) bool {
 	if c.File == "-" || strings.ContainsAny(c.File, `/\`) {
 		return false
 	}
@@ -142,7 +142,7 @@ func (c *explainCommand) isRequest(env *term.Environment) bool {
 const requestPrefix = "req-"
 
 // contracts returns the contracts in which the failure is shown.
-func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
+func (c *ExplainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
 	switch {
 	case c.JSON && (c.All || c.Contract != ""):
 		return nil, term.Usage(errors.New("--json prints no contracts: leave out --all and --contract"))
@@ -155,7 +155,7 @@ func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, err
 	return []*contract.Contract{as}, err
 }
 
-func (c *explainCommand) read(env *term.Environment) ([]byte, error) {
+func (c *ExplainCommand) read(env *term.Environment) ([]byte, error) {
 	from := env.Stdin
 	if c.File != "-" {
 		f, err := os.Open(c.File)

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // recover calls the tool with package recovery, and reports each wait.
-func (c *callCommand) recover(
+func (c *CallCommand) recover(
 	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
 ) (*mcp.CallToolResult, error) {
 	if rules == nil {

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"bytes"
@@ -110,7 +110,7 @@ func (t *liveTransport) unanswered(err error) *recourse.Error {
 	if e.Kind != recourse.KindInternal && e.Kind != recourse.KindUnreachable {
 		return e
 	}
-	e = unreachable(e, t.host)
+	e = Unreachable(e, t.host)
 	if e.Effect != recourse.EffectNone {
 		e = e.WithHint("check the log of the server: a call may have been carried out")
 	}
@@ -129,9 +129,9 @@ func tlsHint(err error) string {
 	return ""
 }
 
-// unreachable returns the failure of a connection to host; it depends on whether the connection was
+// Unreachable returns the failure of a connection to host; it depends on whether the connection was
 // ever made.
-func unreachable(e *recourse.Error, host string) *recourse.Error {
+func Unreachable(e *recourse.Error, host string) *recourse.Error {
 	said := recourse.Unreachable("The server").WithEffect(e.Effect).CausedBy(e)
 	if e.Effect == recourse.EffectNone {
 		return said.WithHint("check that a server runs at " + host)

@@ -1,4 +1,4 @@
-package cli
+package storage
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func (f *follower) note(calls []*journal.Call) {
 
 // follow lists calls as they are written, until ctx ends. If the store cannot be read, follow
 // reports that and tries again.
-func (c *failuresCommand) follow(ctx context.Context, env *term.Environment, next *follower) error {
+func (c *FailuresCommand) follow(ctx context.Context, env *term.Environment, next *follower) error {
 	var fault error
 	for pause.For(ctx, followEvery) {
 		calls, err := next.find(ctx)

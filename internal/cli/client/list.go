@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/term"
 )
 
-// toolsTimeout limits how long a server may take to list its tools.
-const toolsTimeout = 30 * time.Second
+// ToolsTimeout limits how long a server may take to list its tools.
+const ToolsTimeout = 30 * time.Second
 
-// tools returns the server's tools.
-func (l *liveServer) tools(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]contract.Tool, error) {
+// Tools returns the server's tools.
+func (l *ServerFlags) Tools(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]contract.Tool, error) {
 	listed, _, err := l.list(ctx, env, command)
 	if err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (l *liveServer) tools(ctx context.Context, env *term.Environment, command t
 }
 
 // list returns the server's tools, as it describes them, and the _meta of the list.
-func (l *liveServer) list(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]*mcp.Tool, mcp.Meta, error) {
-	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+func (l *ServerFlags) list(ctx context.Context, env *term.Environment, command term.ServerCommand) ([]*mcp.Tool, mcp.Meta, error) {
+	ctx, cancel := context.WithTimeout(ctx, ToolsTimeout)
 	defer cancel()
 	reader := liveReader()
 	session, err := l.connect(ctx, env, command)
@@ -34,15 +34,15 @@ func (l *liveServer) list(ctx context.Context, env *term.Environment, command te
 		return nil, nil, failedCall(reader, err)
 	}
 	defer session.Close()
-	listed, about, err := listTools(ctx, session.ClientSession)
+	listed, about, err := ListTools(ctx, session.ClientSession)
 	if err != nil {
 		return nil, nil, failedCall(reader, err)
 	}
 	return listed, about, nil
 }
 
-// listTools returns all pages of a server's list, and the _meta of the last one.
-func listTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
+// ListTools returns all pages of a server's list, and the _meta of the last one.
+func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
 	for params := (&mcp.ListToolsParams{}); ; {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {
@@ -57,7 +57,7 @@ func listTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.To
 
 // toolsOf returns the tools of a session's server.
 func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
-	listed, _, err := listTools(ctx, session)
+	listed, _, err := ListTools(ctx, session)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package storage holds the commands that look into the store of a gateway, or change what is there: failures, explain, key
+// and connections.
+package storage
 
 import (
 	"cmp"
@@ -23,8 +25,8 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// failuresCommand lists failed calls.
-type failuresCommand struct {
+// FailuresCommand lists failed calls.
+type FailuresCommand struct {
 	load.StoreFlags `embed:""`
 
 	Server string `placeholder:"NAME" help:"Only calls of this server."`
@@ -40,7 +42,7 @@ type failuresCommand struct {
 }
 
 // Help shows an example.
-func (*failuresCommand) Help() string {
+func (*FailuresCommand) Help() string {
 	return `Lists calls that failed, the latest last, from the journal that a gateway keeps in its store. The gateway may be running. ` +
 		"`recourse explain REQUEST_ID` tells what happened to one of them." + `
 
@@ -50,7 +52,7 @@ Example:
 }
 
 // Run lists the calls.
-func (c *failuresCommand) Run(ctx context.Context, env *term.Environment) error {
+func (c *FailuresCommand) Run(ctx context.Context, env *term.Environment) error {
 	filter, err := c.filter()
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func (c *failuresCommand) Run(ctx context.Context, env *term.Environment) error 
 }
 
 // filter returns the filter that the flags describe.
-func (c *failuresCommand) filter() (*store.Filter, error) {
+func (c *FailuresCommand) filter() (*store.Filter, error) {
 	since, err := sinceWhen(c.Since, time.Now())
 	if err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 }
 
 // print prints one line per call.
-func (c *failuresCommand) print(env *term.Environment, calls []*journal.Call, heading bool) error {
+func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Call, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
 			if err := printJSONLine(env.Stdout, call); err != nil {

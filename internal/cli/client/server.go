@@ -1,4 +1,5 @@
-package cli
+// Package client holds the commands that talk to an MCP server, call and tools, and what other commands need to talk to one.
+package client
 
 import (
 	"context"
@@ -20,8 +21,8 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// liveServer identifies the MCP server that a command connects to.
-type liveServer struct {
+// ServerFlags name the MCP server that a command connects to.
+type ServerFlags struct {
 	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. For a stdio server, give its command after -- instead."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
@@ -33,7 +34,7 @@ func liveReader() *contract.Reader {
 }
 
 // connect opens a session with the server.
-func (l *liveServer) connect(ctx context.Context, env *term.Environment, command term.ServerCommand) (*liveSession, error) {
+func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, command term.ServerCommand) (*liveSession, error) {
 	if err := l.check(command); err != nil {
 		return nil, term.Usage(err)
 	}
@@ -46,7 +47,7 @@ func (l *liveServer) connect(ctx context.Context, env *term.Environment, command
 		session, err := client.Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
 		if err != nil {
 			_ = stderr.Close() // the failure has been reported
-			return nil, startFailure(command[0], err)
+			return nil, StartFailure(command[0], err)
 		}
 		return &liveSession{session, stderr}, nil
 	}
@@ -54,7 +55,7 @@ func (l *liveServer) connect(ctx context.Context, env *term.Environment, command
 	if err != nil {
 		return nil, term.Usage(err)
 	}
-	way := &liveTransport{host: hostOf(l.Server), headers: headers}
+	way := &liveTransport{host: HostOf(l.Server), headers: headers}
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}, nil)
@@ -65,7 +66,7 @@ func (l *liveServer) connect(ctx context.Context, env *term.Environment, command
 }
 
 // check reports a command line that names no server, or an impossible one.
-func (l *liveServer) check(command term.ServerCommand) error {
+func (l *ServerFlags) check(command term.ServerCommand) error {
 	switch {
 	case l.Server != "" && len(command) > 0:
 		return errors.New("--server and a command name two servers: give only one")
@@ -79,7 +80,7 @@ func (l *liveServer) check(command term.ServerCommand) error {
 		return nil
 	case l.Server == "":
 		return errors.New("no server given: give --server URL, or a command after --")
-	case hostOf(l.Server) == "":
+	case HostOf(l.Server) == "":
 		return term.Hint(
 			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
 		)
@@ -87,9 +88,9 @@ func (l *liveServer) check(command term.ServerCommand) error {
 	return nil
 }
 
-// hostOf returns the host and port of an absolute HTTP URL, and "" for anything else. The rest of the
+// HostOf returns the host and port of an absolute HTTP URL, and "" for anything else. The rest of the
 // URL may contain a secret.
-func hostOf(address string) string {
+func HostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
@@ -97,8 +98,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// startFailure returns the error for a program that did not open a session.
-func startFailure(program string, err error) error {
+// StartFailure returns the error for a program that did not open a session.
+func StartFailure(program string, err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -138,7 +139,7 @@ func (s *liveSession) Close() error {
 }
 
 // headers returns the headers from the command line.
-func (l *liveServer) headers() (http.Header, error) {
+func (l *ServerFlags) headers() (http.Header, error) {
 	headers := http.Header{}
 	for _, line := range l.Header {
 		name, value, ok := strings.Cut(line, ":")

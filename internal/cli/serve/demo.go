@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/demo"
 )
 
-// demoCommand shows what Recourse does.
-type demoCommand struct {
+// DemoCommand shows what Recourse does.
+type DemoCommand struct {
 	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), api, or all."`
 	Listen string   `placeholder:"ADDR" help:"Address to serve at (default: 127.0.0.1:8787, or a free port if that one is taken)."`
 	Once   bool     `help:"Exit after the calls instead of continuing to serve."`
@@ -22,11 +22,8 @@ type demoCommand struct {
 	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`
 }
 
-// all is the name that selects everything.
-const all = "all"
-
 // Help shows an example.
-func (*demoCommand) Help() string {
+func (*DemoCommand) Help() string {
 	return `Without a name: starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
 		`that makes each call to both; prints what an agent sees, shows the failures in the console, and keeps serving. With the ` +
 		`name of a reference system: starts it, a server that follows the contract of that name, and shows how it fails. fieldmcp ` +
@@ -43,14 +40,14 @@ Settings for --with:
 }
 
 // Run shows the demo until ctx ends.
-func (c *demoCommand) Run(ctx context.Context, env *term.Environment) error {
+func (c *DemoCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err := checkListen(c.Listen); err != nil {
 		return err
 	}
 	names := demo.Systems()
 	isSystem := slices.Contains(names, c.Name)
 	switch {
-	case c.Name != "" && c.Name != all && c.Name != demo.API && !isSystem:
+	case c.Name != "" && c.Name != demo.All && c.Name != demo.API && !isSystem:
 		return term.Usage(fmt.Errorf("there is no reference system %q: there are %s, api and all", c.Name, strings.Join(names, ", ")))
 	case c.Stdio && !isSystem:
 		return term.Usage(errors.New("--stdio runs one reference system: name it"))
@@ -78,7 +75,7 @@ func (c *demoCommand) Run(ctx context.Context, env *term.Environment) error {
 		return show.API(ctx)
 	case isSystem:
 		return show.System(ctx, c.Name)
-	case c.Name == all:
+	case c.Name == demo.All:
 		return show.All(ctx)
 	default:
 		return show.Gateway(ctx)

@@ -1,4 +1,4 @@
-package cli
+package storage
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// keyCommand manages API keys.
-type keyCommand struct {
+// KeyCommand manages API keys.
+type KeyCommand struct {
 	New    keyNewCommand    `cmd:"" help:"Make an API key. It is shown once."`
 	Ls     keyLsCommand     `cmd:"" help:"List the API keys in the store."`
 	Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key in the store."`

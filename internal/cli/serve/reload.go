@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -26,33 +26,10 @@ const (
 	settleTime = 200 * time.Millisecond
 )
 
-// read reads the configuration file and the contract files in it, or the hosts file. Even with an
-// error, the reading says which files those are.
-func (c *serveCommand) read(env *term.Environment) (*load.Reading, error) {
-	read, path := load.Config, c.Config
-	if c.HostsFile != "" {
-		read, path = load.HostsConfig, c.HostsFile
-	}
-	r, err := read(path, env.LookupEnv)
-	if err != nil {
-		return r, err
-	}
-	if c.Listen != "" {
-		r.Config.Listen = c.Listen
-	}
-	if c.Log != "" {
-		r.Config.Log = c.Log
-	}
-	if c.LogLevel != "" {
-		r.Config.LogLevel = c.LogLevel
-	}
-	return r, nil
-}
-
 // A watcher applies the configuration again when its files change, and after SIGHUP on systems that
 // have it.
 type watcher struct {
-	command *serveCommand
+	command *Command
 	env     *term.Environment
 	gateway *gateway.Gateway
 	kept    *storage
@@ -66,7 +43,7 @@ type watcher struct {
 // newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does not end the
 // program; run must be called.
 func newWatcher(
-	c *serveCommand, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Reading,
+	c *Command, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Reading,
 ) *watcher {
 	w := &watcher{
 		command: c, env: env, gateway: g, kept: kept, log: log, level: level,
@@ -174,6 +151,14 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	c.Profiles = w.running.Profiles
 	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
+}
+
+// sameCollector reports whether traces go to the same place in the same way.
+func sameCollector(a, b *config.Tracing) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Endpoint == b.Endpoint && maps.Equal(a.Headers, b.Headers)
 }
 
 // mistakesOf returns the mistakes in a configuration, one per line.

@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -82,7 +82,7 @@ func checkStore(ctx context.Context, env *term.Environment, cfg *config.Config) 
 }
 
 // check reports that the configuration can be served, and where each server would be.
-func (c *serveCommand) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
+func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
 	cfg := r.Config
 	file := c.Config
 	if c.HostsFile != "" {
