@@ -48,8 +48,9 @@ type call struct {
 	outer  *outer  // at an endpoint with several servers, for nested calls
 	member *member // for a nested call, its server
 
-	mask *redact.Masker // created for the first failure, see [call.masker]
-	held bool           // the target is held
+	mask   *redact.Masker // created for the first failure, see [call.masker]
+	held   bool           // the target is held
+	spoilt bool           // a stage has panicked: the memory is not used again
 }
 
 // A request is what a client sent. It does not change after receive.
@@ -202,7 +203,7 @@ func (c *call) release() {
 	}
 	c.leave()
 	c.g.inFlight.bytes.Add(-c.req.bytes)
-	if cap(c.req.body) > maxKept {
+	if c.spoilt || cap(c.req.body) > maxKept {
 		return
 	}
 	g := c.g

@@ -54,6 +54,8 @@
 // a request. There the request becomes a call of its own, which takes that server's own stages from route on;
 // its answer comes back over a [many.Hop] and is passed on unchanged.
 //
+// A panic in a stage is the failure of its call, and ends no other (panic.go).
+//
 // A success is forwarded byte for byte and never decoded; only its id is written as the client wrote it.
 // Notifications, a server's questions to its client, and unknown methods and members pass unchanged in both
 // directions.

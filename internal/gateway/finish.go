@@ -40,20 +40,14 @@ type attempt struct {
 	outlived verdict // about the other of two attempts, which failed first
 }
 
-// finish tells every observer the outcome, once.
+// finish ends the call, and tells every observer the outcome, once. It never panics.
 func finish(c *call, next next) error {
-	c.out.End = observe.Failed // about the gateway itself, if a stage panics
-	defer func() {
-		c.out.Took = time.Since(c.out.Began)
-		if !c.relayed() && (c.g.observed || c.table.config.AccessLog || len(c.out.Failures) > 0) { // else the log has nothing to say
-			o := c.outcome()
-			for _, each := range c.g.observers {
-				each.Ended(o)
-			}
-		}
-		c.closeAnswer()
-	}()
-	err := next(c)
+	if err := c.caught(next); err != nil { // translate has panicked: nothing more can be written
+		e := recourse.From(err)
+		c.record(e, "answer broken off")
+		c.reply.broken = true
+	}
+	c.out.End = observe.Failed
 	switch {
 	case c.reply.broken:
 		c.out.End = observe.BrokenOff
@@ -62,7 +56,22 @@ func finish(c *call, next next) error {
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded
 	}
-	return err
+	c.out.Took = time.Since(c.out.Began)
+	_ = c.caught(tell) // the client has its answer, whatever observers do
+	return nil
+}
+
+// tell tells every observer how the call has ended.
+func tell(c *call) error {
+	defer c.closeAnswer()
+	if c.relayed() || !c.g.observed && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
+		return nil
+	}
+	o := c.outcome()
+	for _, each := range c.g.observers {
+		each.Ended(o)
+	}
+	return nil
 }
 
 func (o *outcome) attempt() {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -296,15 +295,7 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 }
 
 func (c *call) serveNested() (broken bool) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			broken = true
-			c.g.log.Error("panic",
-				slog.String("request_id", c.req.id), slog.Any("cause", fault), slog.String("stack", string(debug.Stack())))
-		} else {
-			c.release()
-		}
-	}()
+	defer c.release()
 	_ = c.table.nested(c) // the client has its answer
 	return c.reply.broken
 }

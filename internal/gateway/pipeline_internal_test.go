@@ -106,7 +106,7 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		{name: "a notification", notify: true, want: seen{End: observe.Succeeded, Attempts: []int{202}, Status: 202}},
 		{name: "no such path", path: "/nowhere", want: seen{End: observe.Failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
 		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
-		{name: "a panic", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: observe.Failed}},
+		{name: "a panic that aborts", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: observe.BrokenOff}},
 		{name: "arguments", args: `{}`, want: seen{End: observe.Failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
 		{name: "a failure of the tool", faults: []testkit.Fault{testkit.ToolError("no", "no")}, want: seen{End: observe.Failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
 		{name: "healed", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Succeeded, Attempts: []int{503, 200}, Status: 200}},

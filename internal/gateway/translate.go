@@ -75,7 +75,7 @@ func (c *call) breakOff(cause error) error {
 
 // translate writes a call's failure in the contract's form. By then, a success has been sent, byte for byte.
 func translate(c *call, next next) error {
-	err := next(c)
+	err := c.caught(next)
 	if err == nil {
 		return nil
 	}

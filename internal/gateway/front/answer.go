@@ -3,12 +3,10 @@ package front
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -82,20 +80,19 @@ func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line,
 	r.Header = header
 	a.header, a.status, a.stream = http.Header{}, 0, false
 	defer a.end(ctx)
-	defer h.recovered(ctx, a)
+	defer a.recovered()
 	h.Handler.ServeHTTP(a, r)
 }
 
-// recovered does what net/http does after a panic: the answer is aborted, and the next message is served all
-// the same.
-func (h *host) recovered(ctx context.Context, a *answer) {
-	v := recover()
-	if v == nil {
-		return
-	}
-	a.aborted = true
-	if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-		h.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("cause", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+// recovered ends the answer of a handler that has aborted it, in net/http's way. The gateway handles any other panic
+// itself.
+func (a *answer) recovered() {
+	switch fault := recover(); fault {
+	case nil:
+	case http.ErrAbortHandler:
+		a.aborted = true
+	default:
+		panic(fault) //nolint:forbidigo // it goes on
 	}
 }
 

@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// panicLog holds what is logged at the default level.
+type panicLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *panicLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// A panicLine is what matters of a line about a panic.
+type panicLine struct {
+	Level, Cause string
+	RequestID    string `json:"request_id"`
+	Stack        string
+}
+
+// take returns the lines about panics.
+func (l *panicLog) take(tb testing.TB) (lines []panicLine) {
+	tb.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for text := range strings.Lines(l.text.String()) {
+		var line struct {
+			Msg string
+			panicLine
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			tb.Fatal(err)
+		}
+		if line.Msg == "panic" {
+			lines = append(lines, line.panicLine)
+		}
+	}
+	l.text.Reset()
+	return lines
+}
+
+// panicking returns a stage that panics with fault: before the rest of the stages, or after it.
+func panicking(fault any, after bool) stage {
+	return func(c *call, next next) error {
+		if after {
+			_ = next(c)
+		}
+		panic(fault)
+	}
+}
+
+// A panic in a stage is the failure of its call, and of nothing else: it is logged, observers are told, and the client is
+// answered as far as it can be.
+func TestPanicInAStage(t *testing.T) {
+	t.Parallel()
+
+	arguments := map[string]string{ // by tool
+		testkit.OrderCreate: `{"reference":"A","amount":1}`, testkit.GetField: `{"field_id":"F-1"}`,
+	}
+	unavailable := []testkit.Fault{testkit.Status(http.StatusServiceUnavailable, testkit.Plain)}
+	tests := []struct {
+		name    string
+		before  int // the stage, counted from the end; it is put before it
+		after   bool
+		fault   any
+		path    string
+		tool    string
+		answers []testkit.Fault
+		want    seen
+		form    string // the answer contains it; "": it is broken off, or too late for that
+	}{
+		{
+			name: "before the message is read", before: len(stages) - 4, fault: "a bug",
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 500, Told: 1}, form: `"kind":"internal"`,
+		},
+		{
+			name: "before it is sent", before: 1, fault: "a bug",
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
+		},
+		{
+			name: "after it was sent", before: 1, after: true, fault: "a bug", answers: unavailable,
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"unknown"`,
+		},
+		{
+			name: "after a tool was called that only reads", before: 1, after: true, fault: "a bug", tool: testkit.GetField, answers: unavailable,
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"none"`,
+		},
+		{
+			name: "after the answer", before: 1, after: true, fault: "a bug",
+			want: seen{End: observe.BrokenOff, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{200}, Status: 200, Told: 1},
+		},
+		{
+			name: "where failures are written", before: len(stages) - 1, after: true, fault: "a bug",
+			want: seen{End: observe.BrokenOff, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{200}, Status: 200, Told: 1},
+		},
+		{
+			name: "one server of several", path: "/all", before: 1, fault: "a bug",
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
+		},
+		{
+			name: "net/http's way to abort", before: 1, fault: http.ErrAbortHandler,
+			want: seen{End: observe.BrokenOff},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			srv := testkit.NewServer(t)
+			set := contract.Builtin()
+			cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm: {url: '"+srv.URL()+"', trust_annotations: true}\n"+
+				"endpoints:\n  all: {path: /all, servers: [farm]}\n"), config.Options{KnownContracts: set.Names()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			log, w := new(panicLog), &watcher{more: make(chan struct{}, 10)}
+			g, err := New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(g.Close)
+			g.Observe(w)
+			faulty := panicking(tt.fault, tt.after)
+			if tt.path == "" {
+				g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(stages)-tt.before, faulty))
+			} else {
+				g.table.Load().nested = chain(slices.Insert(slices.Clone(nested), len(nested)-tt.before, faulty))
+			}
+			path, tool := cmp.Or(tt.path, "/farm/mcp"), cmp.Or(tt.tool, testkit.OrderCreate)
+			client := testkit.NewClient(t, testkit.Serve(t, g)+path, testkit.Modern)
+			srv.Next(tool, tt.answers...)
+			answer, err := client.Call(t.Context(), tool, arguments[tool])
+			<-w.more
+			if tt.form != "" && (err != nil || !bytes.Contains(answer.Body, []byte(tt.form))) {
+				t.Errorf("got %v, %v; want an answer with %s", answer, err, tt.form)
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if diff := gocmp.Diff([]seen{tt.want}, w.calls); diff != "" {
+				t.Errorf("observers were told (-want +got)\n%s", diff)
+			}
+			lines := log.take(t)
+			if tt.fault == http.ErrAbortHandler { //nolint:errorlint // the very value
+				if lines != nil {
+					t.Errorf("got %v, want silence", lines)
+				}
+				return
+			}
+			if len(lines) != 1 || lines[0].Level != "ERROR" || lines[0].Cause != "panic: a bug" || lines[0].RequestID == "" ||
+				!strings.Contains(lines[0].Stack, "panic_internal_test.go") {
+				t.Errorf("logged %+v, want one line about the panic", lines)
+			}
+		})
+	}
+}
+
+// Over stdio it is the same, and the next call is served.
+func TestPanicOverStdio(t *testing.T) {
+	t.Parallel()
+
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n"), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(panicLog)
+	g, err := New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	var once sync.Once
+	faulty := func(c *call, next next) error {
+		once.Do(func() { panic("a bug") })
+		return next(c)
+	}
+	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(stages)-1, faulty))
+	const call = `{"jsonrpc":"2.0","id":%,"method":"tools/call","params":{"name":"get_field","arguments":{"field_id":"F-1"},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
+	in, host := io.Pipe()
+	var out bytes.Buffer
+	ended := make(chan error)
+	go func() { ended <- g.ServeStdio(context.Background(), "/farm/mcp", in, &out) }()
+	for _, id := range []string{"1", "2"} {
+		if _, err := io.WriteString(host, strings.Replace(call, "%", id, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"kind":"internal"`) || !strings.Contains(got, `"hectares":16.2`) {
+		t.Errorf("the host was told %s; want one failure and one success", got)
+	}
+	if lines := log.take(t); len(lines) != 1 || lines[0].Level != "ERROR" {
+		t.Errorf("logged %+v, want one line", lines)
+	}
+}
