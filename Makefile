@@ -24,7 +24,7 @@ demo: build ## Show calls without and with Recourse, then keep serving
 # What the tests run against: npm packages, and servers in Debian's packages.
 INSTALL := tools/install-node.sh && tools/install-services.sh
 
-# GO_TEST is go test with the race detector where it can be had. The long tests have none: it would make some of them ten
+# GO_TEST is go test with the race detector if it is available. The long tests run without it: it would make some of them ten
 # times as long.
 define GO_TEST
 race="$(RACE)"; \
@@ -36,24 +36,24 @@ race="$(RACE)"; \
 	go test $$race -timeout $(TIMEOUT)
 endef
 
-# SQLite is C that was made into Go: to watch each access to its own memory would take most of the time of whoever stores anything.
+# SQLite is C translated to Go: watching its memory accesses would take most of the time of tests that use a store.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# What is built with the race detector would sleep for a second at its end, and would give back what it keeps about a large buffer
-# whenever one is made, to ask the system for it again page by page.
+# By default, a program with the race detector sleeps for a second before it exits, and whenever it allocates a large buffer,
+# it releases the detector's memory for it, only to request it again page by page.
 export GORACE := atexit_sleep_ms=0 clear_shadow_mmap_threshold=10000000
 
-# Under the race detector to collect garbage is dear, and there is memory enough to do so less often.
-test: export GOGC := 400
+# Collecting garbage is expensive under the race detector, and there is enough memory to do so less often.
+test test-one: export GOGC := 400
 
-# Packages that start no goroutine of their own, nor do their tests (internal/archtest sees to it): there the race detector would find
-# nothing, and take most of the time. The tests of the packages that use them from many goroutines run under it.
+# Packages that start no goroutines, nor do their tests (internal/archtest checks it): the race detector would find nothing there, and
+# take most of the time. The packages that use them from many goroutines are tested under it.
 PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./internal/config ./internal/console/templates \
 	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/json ./internal/kinddoc ./internal/nearest ./internal/promises \
 	./internal/recent ./internal/redact ./internal/seal ./internal/strictyaml ./internal/tracecontext ./internal/wildtest
 
-# Tests elsewhere that do one thing after the other, and much of it: the stories, each of whose commands is a process, the
-# commands in the docs, a simulation, a long list, and properties of records.
+# Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, a
+# simulation, a long list, and properties of records. They run without the race detector, too.
 ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestListApplies|TestEveryRecordFits|TestCopiesAreIndependent)$$
 
 .PHONY: test
@@ -75,6 +75,11 @@ test-plain:
 test-alone:
 	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate ./internal/mutants
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
+
+.PHONY: test-one
+test-one: ## Run the tests of PKG, such as ./internal/gateway, or those of them that RUN matches
+	@$(INSTALL)
+	@$(GO_TEST) -run '$(RUN)' $(or $(PKG),$(error say which package: PKG=./internal/gateway))
 
 .PHONY: test-long
 test-long: RACE :=

@@ -27,6 +27,18 @@
 // that are not messages, which end the SDK's own transport. Package mcpgotool does what Use
 // does for servers that are built with mcp-go.
 //
+// # The way of a call
+//
+//	client
+//	  |  ^
+//	  v  |     Guard     over HTTP: path, credentials, user, limits; refuses in the contract's form
+//	the SDK    Stdio     on stdio: lines that are not messages
+//	  |  ^
+//	  v  |     Use       tool, arguments, limits; then runs the handler within its deadline
+//	handler              of the tool: returns a result, which passes unchanged, or an error
+//
+// An error becomes a [recourse.Error], is logged, and is written by [contract.Contract.Write].
+//
 // # The SDK
 //
 //   - Middleware that was added before Use runs inside of it. If it filters tools/list by

@@ -1,5 +1,11 @@
 // Package demo shows what Recourse is for: a real MCP server that fails in the ways
 // that real ones do, the gateway in front of it, and a real client that calls both.
+//
+//	a call --+-- server                 what an agent sees without Recourse
+//	         +-- gateway -- server      and with it
+//
+// [Show.Gateway] makes each call both ways, [Show.System] provokes the failures of a reference system, and
+// [Show.API] serves an HTTP API that fails. All keep serving afterwards, for others to try.
 package demo
 
 import (

@@ -6,4 +6,10 @@
 // whatever they cannot be sure of goes to the [http.Transport] or [http.Server] behind them, so that
 // only one parser reads it. The docs of the two types say how they differ from net/http. Everything
 // else is identical to the byte, as the tests and fuzz targets of this package check.
+//
+//	connection -- read the head -- simple? -- yes --> handler, on this goroutine --> next request
+//	                                  \------- no ---> http.Server, for the rest of the connection
+//
+//	Transport -- simple? -- yes --> an idle connection, or a new one: write, read the head, return
+//	                \------- no ---> http.Transport
 package http1
