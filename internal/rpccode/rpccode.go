@@ -1,5 +1,5 @@
-// Package rpccode relates the codes of JSON-RPC errors to kinds of failures: those of JSON-RPC 2.0, section 5.1, and of
-// MCP.
+// Package rpccode maps the codes of JSON-RPC errors to kinds of failures and back: the codes of JSON-RPC 2.0, section
+// 5.1, and of MCP.
 package rpccode
 
 import "github.com/recoursehq/recourse"
@@ -17,7 +17,7 @@ const (
 	unsupportedVersion = -32022
 )
 
-// Kinds are the kinds that codes stand for where they are read.
+// Kinds are the kinds of the codes that are read.
 var Kinds = map[int]recourse.Kind{
 	parseError: recourse.KindMalformed, invalidRequest: recourse.KindInvalidRequest, methodNotFound: recourse.KindUnknownMethod,
 	invalidParams: recourse.KindInvalidValue, internalError: recourse.KindInternal,
@@ -31,7 +31,7 @@ func Of(kind recourse.Kind) int {
 	switch kind {
 	case recourse.KindMalformed:
 		return parseError
-	case recourse.KindInvalidRequest, recourse.KindTooLarge: // a body over the limit is no request
+	case recourse.KindInvalidRequest, recourse.KindTooLarge: // a body over the limit is not a request
 		return invalidRequest
 	case recourse.KindUnknownMethod:
 		return methodNotFound
@@ -54,11 +54,11 @@ func Of(kind recourse.Kind) int {
 // Vague reports whether SDKs use a code for everything, so that only the message tells what happened.
 func Vague(code int) bool { return code == invalidParams || code == internalError }
 
-// Reserved reports whether JSON-RPC keeps a code for itself.
+// Reserved reports whether JSON-RPC reserves a code.
 func Reserved(code int) bool { return code >= -32768 && code <= -32000 }
 
-// Refused reports whether a code says that the request was turned away before it was carried out. Beside an HTTP status
-// of 500 or more it says nothing.
+// Refused reports whether a code says that the request was refused before it was carried out. With an HTTP status of
+// 500 or more it does not tell.
 func Refused(code int) bool {
 	switch code {
 	case parseError, invalidRequest, methodNotFound, invalidParams, headerMismatch, missingCapability, unsupportedVersion:

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// letters is one more than the place of the last letter: what is none stands at 31.
+// letters is the size of the alphabet: places 0 to 25 for the letters, and 31 for every other character.
 const letters = 32
 
-// fragments are the first three letters of all words that make a name that of a secret.
-// A name in which none of them stands is quickly seen to be none.
+// fragments are the first three letters of all words that mark a name as a secret's. A name without any of them cannot
+// be a secret's.
 var fragments = sync.OnceValue(func() *[letters * letters * letters]bool {
 	var set [letters * letters * letters]bool
 	words := slices.Concat(suffixes, []string{"token"}, slices.Collect(maps.Keys(always)), slices.Collect(maps.Keys(last)),
@@ -21,7 +21,7 @@ var fragments = sync.OnceValue(func() *[letters * letters * letters]bool {
 		words = append(words, longer(pair))
 	}
 	for _, word := range words {
-		if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 { // such names pass
+		if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 { // such names always pass
 			continue
 		}
 		a, b := letter(word[0]), letter(word[1])
@@ -50,7 +50,7 @@ func letter(c byte) int {
 	return letters - 1
 }
 
-// mayBe is a fast and generous test of names. A name with letters beyond ASCII passes.
+// mayBe is a fast test that lets too many names pass, and all with letters beyond ASCII.
 func mayBe(name string) bool {
 	set := fragments()
 	a, b := letters-1, letters-1
@@ -67,6 +67,6 @@ func mayBe(name string) bool {
 	return set[(a*letters+b)*letters+letters-1]
 }
 
-// Any is a fast and generous test of whether a name, or a text with names in it, holds
-// one that [Name], [Weak] or [Number] reports.
+// Any is a fast test of whether a name, or a text that contains names, has one that [Name], [Weak] or [Number] reports.
+// It may be wrong only if it reports true.
 func Any(text string) bool { return mayBe(text) }

@@ -1,5 +1,4 @@
-// Package secret knows by its name whether a parameter or member holds something
-// that must not be shown.
+// Package secret tells from the name of a parameter or member whether its value must not be shown.
 package secret
 
 import (
@@ -8,11 +7,10 @@ import (
 	"unicode"
 )
 
-// maxName bounds how much of a name is looked at: the end of it, which says what
-// it is.
+// maxName limits how much of a name is read: its end, which says what it is.
 const maxName = 256
 
-// always are words that make a secret of whatever they are part of.
+// always are words that mark a name as a secret's wherever they occur.
 var always = map[string]bool{
 	"password": true, "passwords": true, "passwd": true, "pwd": true, "pass": true, "passphrase": true,
 	"passcode": true, "secret": true, "secrets": true, "credential": true, "credentials": true,
@@ -29,13 +27,13 @@ var always = map[string]bool{
 	"密码": true, "密碼": true, "口令": true, "パスワード": true, "비밀번호": true, //nolint:gosmopolitan // they are looked for
 }
 
-// last are words that make a secret of a name that ends in them.
+// last are words that mark a name as a secret's if they end it.
 var last = map[string]bool{
 	"token": true, "tokens": true, "sid": true, "geheim": true, "clave": true, "jeton": true, "creds": true,
 	"pw": true, "psk": true, "otp": true, "csrf": true, "xsrf": true, "auth": true, "bearer": true,
 }
 
-// pairs are two words that make a secret together, at the end of a name.
+// pairs are pairs of words that mark a name as a secret's if they end it.
 var pairs = pairsOf(`
 	api key, api keys, private key, access key, signing key, encryption key, auth key, account key,
 	master key, service key, shared key, license key, subscription key, session id, sess id, session key,
@@ -46,7 +44,7 @@ var pairs = pairsOf(`
 	saml response, saml assertion, jeton accès, code accès, parola ordine, ssh key
 `)
 
-// pairsOf reads pairs of words with commas between them.
+// pairsOf parses pairs of words, separated by commas.
 func pairsOf(list string) map[[2]string]bool {
 	pairs := map[[2]string]bool{}
 	for pair := range strings.SplitSeq(list, ",") {
@@ -56,7 +54,7 @@ func pairsOf(list string) map[[2]string]bool {
 	return pairs
 }
 
-// about are last words that say something of a secret, not the secret itself.
+// about are last words of names whose value says something about a secret, but is not one.
 var about = map[string]bool{
 	"name": true, "id": true, "ids": true, "type": true, "count": true, "length": true, "policy": true, "url": true,
 	"uri": true, "expiry": true, "expires": true, "hint": true, "limit": true, "version": true, "field": true,
@@ -64,8 +62,7 @@ var about = map[string]bool{
 	"consent": true, "banner": true, "notice": true, "preferences": true,
 }
 
-// harmless are words before "token" that make it a place in a list, a measure or
-// a piece of syntax.
+// harmless are words that make "token" after them a position in a list, a measure or a piece of syntax.
 var harmless = map[string]bool{
 	"page": true, "next": true, "previous": true, "prev": true, "continuation": true, "sync": true, "cursor": true,
 	"max": true, "min": true, "num": true, "total": true, "prompt": true, "completion": true, "input": true,
@@ -74,8 +71,8 @@ var harmless = map[string]bool{
 	"unexpected": true, "illegal": true, "syntax": true, "expected": true,
 }
 
-// Name reports whether name, in whatever case and with whatever separators, is
-// that of a password, token, key or other credential.
+// Name reports whether name, in any case and with any separators, is that of a password, token, key or other
+// credential.
 func Name(name string) bool {
 	if !mayBe(name) {
 		return false
@@ -98,13 +95,13 @@ func Name(name string) bool {
 	return last[end] || slices.ContainsFunc(words, func(w string) bool { return always[w] || joined(w) })
 }
 
-// suffixes end words that were written together, such as authtoken and jsessionid.
+// suffixes mark words that were written as one, such as authtoken and jsessionid.
 var suffixes = []string{
 	"password", "passwort", "kennwort", "passwd", "apikey", "secret", "secretkey", "accesskey", "privatekey", "sessionid",
 	"sessid", "passphrase",
 }
 
-// joined reports whether a word that was written together is that of a secret.
+// joined reports whether w, several words that were written as one, is the name of a secret.
 func joined(w string) bool {
 	if before, ok := strings.CutSuffix(w, "token"); ok && before != "" {
 		for harmless := range harmless {
@@ -117,15 +114,14 @@ func joined(w string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(w, suffix) })
 }
 
-// weak are last words of what holds a secret at times.
+// weak are last words of names that sometimes hold a secret.
 var weak = map[string]bool{
 	"key": true, "code": true, "sig": true, "signature": true, "session": true, "verifier": true, "assertion": true,
 	"sas": true, "pat": true,
 	"nonce": true, "ticket": true, "hmac": true, "keys": true, "challenge": true, "salt": true, "seed": true, "schlüssel": true,
 }
 
-// Weak reports whether name is that of something that holds a secret at times: a key, a
-// code, a signature. It does when its value looks random.
+// Weak reports whether values of that name are sometimes secrets: keys, codes, signatures. One that looks random is.
 func Weak(name string) bool {
 	if !mayBe(name) {
 		return false
@@ -134,14 +130,13 @@ func Weak(name string) bool {
 	return len(words) > 0 && weak[words[len(words)-1]] && !Name(name)
 }
 
-// numbers are last words of secrets that are numbers.
+// numbers are last words of names whose value is a secret if it is a number.
 var numbers = map[string]bool{
 	"pin": true, "cvv": true, "cvc": true, "cvn": true, "pan": true, "ssn": true, "tan": true, "cardnumber": true,
 	"creditcard": true, "card": true, "ccnumber": true,
 }
 
-// Number reports whether name is that of a secret if its value is a number: of a card, a
-// PIN, a social security number.
+// Number reports whether a number of that name is a secret: of a card, a PIN, a social security number.
 func Number(name string) bool {
 	if !mayBe(name) {
 		return false
@@ -154,8 +149,7 @@ func Number(name string) bool {
 	return numbers[end] || len(words) > 1 && end == "number" && (words[len(words)-2] == "card" || words[len(words)-2] == "security")
 }
 
-// split returns the words of a name in lower case: those of APIKey, api-key and
-// api_key are the same.
+// split returns the words of a name in lower case. APIKey, api-key and api_key have the same.
 func split(name string) []string {
 	runes := []rune(name[max(0, len(name)-maxName):])
 	var words []string

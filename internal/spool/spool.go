@@ -11,31 +11,30 @@ import (
 )
 
 const (
-	// Memory is what a text holds in memory; more goes to its file.
+	// Memory is how much of a text is held in memory; the rest goes to its file.
 	Memory = 4 << 20
-	// RoomMemory bounds what all texts in a room hold in memory, unless the room says otherwise.
+	// RoomMemory limits what all texts in a room hold in memory, unless the room says otherwise.
 	RoomMemory = 32 << 20
-	// RoomFiles bounds what they hold in files.
+	// RoomFiles limits what they hold in files.
 	RoomFiles = 1 << 30
 	// kept is how much memory a text keeps when it is dropped.
 	kept = 64 << 10
 )
 
-// ErrRoom says that a text found no room.
-var ErrRoom = errors.New("what waits to be read takes all the room that there is for it")
+// ErrRoom says that there was no room for a text.
+var ErrRoom = errors.New("the buffers for unread answers are full")
 
 // A Room counts what its texts hold, in bytes. It is safe for concurrent use.
 type Room struct {
-	Memory, Files int64 // bounds; 0 means RoomMemory and RoomFiles
+	Memory, Files int64 // limits; 0 means RoomMemory and RoomFiles
 
 	memory, files atomic.Int64
 }
 
-// Held returns what the texts hold.
+// Held returns how much the texts hold.
 func (r *Room) Held() (memory, files int64) { return r.memory.Load(), r.files.Load() }
 
-// claim raises have, which is a part of total, to need, and reports whether total stays
-// within most.
+// claim increases have to need and total by the difference, unless total would exceed most.
 func claim(total *atomic.Int64, have *int64, need, most int64) bool {
 	more := need - *have
 	if more <= 0 {
@@ -53,13 +52,13 @@ func claim(total *atomic.Int64, have *int64, need, most int64) bool {
 // use.
 type Text struct {
 	room   *Room
-	memory []byte // what was written first: memory[at:] is not read yet
+	memory []byte // what was written first; memory[:at] has been read
 	at     int
-	file   *os.File // what was written behind it, from read up to write
+	file   *os.File // what was written after it, from read up to write
 	read   int64
 	write  int64
 
-	inMemory, inFile int64 // that are counted in room
+	inMemory, inFile int64 // as counted in room
 }
 
 // NewText returns an empty text.
@@ -95,7 +94,7 @@ func (t *Text) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Read implements [io.Reader]: io.EOF says that all that was written has been read.
+// Read implements [io.Reader]: io.EOF means that everything written so far has been read.
 func (t *Text) Read(p []byte) (int, error) {
 	if t.at < len(t.memory) {
 		n := copy(p, t.memory[t.at:])
@@ -115,12 +114,10 @@ func (t *Text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Bytes returns what is not read yet and in memory, and whether that is all. It is valid
-// until the next call.
+// Bytes returns the unread text that is in memory, and whether that is all of it. It is valid until the next call.
 func (t *Text) Bytes() (text []byte, all bool) { return t.memory[t.at:], t.read == t.write }
 
-// Drop forgets the text, which is empty then, and frees what it takes but for a little
-// memory.
+// Drop empties the text, and frees all that it holds except a little memory.
 func (t *Text) Drop() {
 	if t.file != nil {
 		_ = t.file.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/spool"
 )
 
-// What the texts in a room hold together is bounded in memory, then in files, and given back.
+// A room limits what its texts hold together, first in memory, then in files, and gets it back.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	room := spool.Room{Files: spool.Memory + 10}
@@ -37,14 +37,14 @@ func TestRoom(t *testing.T) {
 	}
 	for _, text := range texts {
 		text.Drop()
-		text.Drop() // twice is once
+		text.Drop() // dropping twice is the same as once
 	}
 	if memory, files := room.Held(); memory != 0 || files != 0 {
 		t.Errorf("%d and %d bytes are still counted", memory, files)
 	}
 }
 
-// A text is read as it was written, whatever part of it stood in a file; and so again.
+// A text is read as it was written, whatever part of it is in a file, and can be written again.
 func TestTextIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	var room spool.Room

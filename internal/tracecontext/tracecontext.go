@@ -1,4 +1,4 @@
-// Package tracecontext says where a request stands in a distributed trace, as W3C Trace Context writes it
+// Package tracecontext says where a request is in a distributed trace, in the form of W3C Trace Context
 // (https://www.w3.org/TR/trace-context/).
 package tracecontext
 
@@ -8,10 +8,10 @@ import (
 	"math/rand/v2"
 )
 
-// A TraceID names a trace.
+// A TraceID identifies a trace.
 type TraceID [16]byte
 
-// A SpanID names a span of a trace.
+// A SpanID identifies a span of a trace.
 type SpanID [8]byte
 
 // String returns the hexadecimal form.
@@ -20,14 +20,14 @@ func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 // String returns the hexadecimal form.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
-// A Context is a span of a trace. The zero Context is none.
+// A Context is a span of a trace. The zero Context is not a span.
 type Context struct {
 	Trace   TraceID
 	Span    SpanID
 	Sampled bool
 }
 
-// New begins a trace, and samples that part of all traces. Whoever decides by the same rule decides alike.
+// New begins a trace. It samples that part of all traces, by a rule that others can apply to the id, too.
 func New(part float64) Context {
 	var c Context
 	putRandom(c.Trace[:8])
@@ -44,10 +44,10 @@ func (c Context) Child() Context {
 	return c
 }
 
-// putRandom fills eight bytes of an id, which is random and no secret.
+// putRandom writes eight random bytes of an id. Ids are not secrets.
 func putRandom(to []byte) { binary.BigEndian.PutUint64(to, rand.Uint64()) } //nolint:gosec // as it says
 
-// IsZero reports whether it is no span at all.
+// IsZero reports whether it is not a span.
 func (c Context) IsZero() bool { return c == Context{} }
 
 // The form is VERSION-TRACE-SPAN-FLAGS, in hexadecimal digits.
@@ -57,7 +57,7 @@ const (
 	sampled                  = 1
 )
 
-// Parse reads a traceparent. It reports false for what is none.
+// Parse reads a traceparent, and reports whether it is valid.
 func Parse(text string) (Context, bool) {
 	var c Context
 	var version, flags [1]byte
@@ -66,7 +66,7 @@ func Parse(text string) (Context, bool) {
 		!unhex(c.Span[:], text[spanAt:flagsAt-1]) || !unhex(flags[:], text[flagsAt:length]) {
 		return Context{}, false
 	}
-	later := len(text) > length // versions to come may have more
+	later := len(text) > length // later versions may have more members
 	if version[0] == 0xff || version[0] == 0 && later || later && text[length] != '-' || c.Trace == (TraceID{}) || c.Span == (SpanID{}) {
 		return Context{}, false
 	}
@@ -74,7 +74,7 @@ func Parse(text string) (Context, bool) {
 	return c, true
 }
 
-// unhex reads lower-case digits; the form has no others.
+// unhex decodes lower-case digits, the only ones that the form allows.
 func unhex(to []byte, text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
@@ -97,7 +97,7 @@ func (c Context) String() string {
 	return string(text)
 }
 
-// maxText bounds a tracestate and a baggage, as W3C Baggage does.
+// maxText limits a tracestate and a baggage, as W3C Baggage does.
 const maxText = 8192
 
 // Passes reports whether a tracestate or baggage can be the value of a header.

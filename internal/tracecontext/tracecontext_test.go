@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A part of the traces is sampled, and a span shares its trace's fate.
+// New samples a part of the traces, and a child is sampled if its parent is.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	const traces = 20_000

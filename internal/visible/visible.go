@@ -1,6 +1,6 @@
-// Package visible deals with characters that change how a text looks, or that nobody
-// sees: escape sequences of terminals, controls, marks of direction, and characters
-// without a width. They can hide words from a person and from what looks for words.
+// Package visible deals with characters that nobody sees or that change how a text looks: terminals' escape sequences,
+// controls, direction marks, and characters without a width. They can hide words from people and from programs that
+// search for words.
 package visible
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// hidden are characters that are not seen, beside those of the category Cf (format):
-// fillers and selectors, which Unicode lists as Default_Ignorable_Code_Point.
+// hidden are the invisible characters outside the category Cf (format): fillers and selectors, which Unicode lists as
+// Default_Ignorable_Code_Point.
 var hidden = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x034f, 0x034f, 1},
@@ -31,8 +31,8 @@ var hidden = &unicode.RangeTable{
 	R32: []unicode.Range32{{0xe0000, 0xe0fff, 1}},
 }
 
-// Hides reports whether r is not seen, or changes how others are seen. Tab, line feed
-// and carriage return do not count.
+// Hides reports whether r is invisible, or changes how other characters look. Tab, line feed and carriage return do not
+// count.
 func Hides(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
@@ -46,7 +46,7 @@ func Hides(r rune) bool {
 	}
 }
 
-// isPlain reports whether s holds nothing but visible ASCII and white space.
+// isPlain reports whether s contains only visible ASCII and white space.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f {
@@ -56,10 +56,9 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Strip returns s without what hides: escape sequences of terminals (ECMA-48), and
-// other controls and invisible characters. A separator of lines or paragraphs becomes
-// a line feed. What joins two characters beyond ASCII, as in emoji and in scripts that
-// need it, stays. Bytes that are no UTF-8 become U+FFFD.
+// Strip returns s without terminals' escape sequences (ECMA-48), other controls and invisible characters. Separators of
+// lines and paragraphs become line feeds. Joiners between two characters beyond ASCII stay, since emoji and some
+// scripts need them. Bytes that are not UTF-8 become U+FFFD.
 func Strip(s string) string {
 	if isPlain(s) {
 		return s
@@ -90,18 +89,17 @@ func Strip(s string) string {
 // joins reports whether r is a joiner or a variation selector.
 func joins(r rune) bool { return r == 0x200c || r == 0x200d || r == 0xfe0f || r == 0xfe0e }
 
-// nextIsWide reports whether what follows a joiner is a visible character beyond ASCII;
-// a selector needs none.
+// nextIsWide reports whether a joiner is followed by a visible character beyond ASCII. A selector needs none.
 func nextIsWide(rest string, joiner rune) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	return joiner == 0xfe0f || joiner == 0xfe0e || next >= utf8.RuneSelf && next != utf8.RuneError && !Hides(next) && !isFolded(next)
 }
 
-// isFolded reports whether r is an ASCII character in another width.
+// isFolded reports whether r is the full-width form of an ASCII character.
 func isFolded(r rune) bool { return r >= 0xff01 && r <= 0xff5e }
 
-// sequence returns the length of the escape sequence that s begins with: CSI with its
-// parameters, OSC and the like with their text, or two characters.
+// sequence returns the length of the escape sequence at the beginning of s: CSI with its parameters, OSC and its like
+// with their text, or two characters.
 func sequence(s string) int {
 	const longest = 4096
 	s = s[:min(len(s), longest)]
@@ -123,7 +121,7 @@ func sequence(s string) int {
 				if s[i] == 0x1b {
 					return min(i+2, len(s))
 				}
-				if s[i] == '\n' { // it does not end: its text is shown
+				if s[i] == '\n' { // it has no end: its text is shown
 					break
 				}
 			}
@@ -144,9 +142,8 @@ func sequence(s string) int {
 	return at
 }
 
-// Escape returns s with what hides as escapes, such as \u{202e}, for a terminal or a
-// log: nothing of it is lost, and nothing of it works. Carriage returns that end no line
-// are escaped, too.
+// Escape returns s with hidden characters as visible escapes, such as \u{202e}, so that a terminal or a log shows them
+// and they have no effect. Carriage returns that do not end a line are escaped, too.
 func Escape(s string) string {
 	if isPlain(s) && !strings.Contains(s, "\r") {
 		return s
@@ -171,7 +168,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON with what hides as its escapes, such as \u009b. Its value stays.
+// EscapeJSON returns JSON with hidden characters as escapes, such as \u009b. Its value is the same.
 func EscapeJSON(raw []byte) []byte {
 	if isPlain(string(raw)) {
 		return raw
@@ -194,12 +191,11 @@ func EscapeJSON(raw []byte) []byte {
 	return out
 }
 
-// maxLine is how much of a line is held back until its end has come.
+// maxLine is how much of a line is held back until it is complete.
 const maxLine = 64 << 10
 
-// Lines returns a writer that hands whole lines on to w, each as change returns it. The
-// last one is handed on by Close, also when no line feed ends it. One of more than 64 KiB
-// goes on in pieces. It is safe for concurrent use.
+// Lines returns a writer that passes whole lines on to w, as change returns them. A last line without a line feed is
+// passed on by Close, and a line of more than 64 KiB in pieces. It is safe for concurrent use.
 func Lines(w io.Writer, change func(line string) string) io.WriteCloser {
 	return &lines{to: w, change: change}
 }
@@ -243,7 +239,7 @@ func (l *lines) put(line string) error {
 	return err //nolint:wrapcheck // it is the writer's own
 }
 
-// Close hands on what is left.
+// Close passes on what is left.
 func (l *lines) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
