@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // collected is all that a collector of traces has been sent.
@@ -165,7 +166,7 @@ func callWith(t *testing.T, answers io.Writer, srv *testkit.Server, url string, 
 		note(client.Initialize(t.Context()))
 	}
 	const order = `{"reference":"order_create","amount":1}`
-	for _, fault := range []testkit.Fault{testkit.LeakyToolError(), testkit.ResetBeforeAnswer(), testkit.Unauthorized()} {
+	for _, fault := range []testkit.Fault{faults.LeakyToolError(), faults.ResetBeforeAnswer(), faults.Unauthorized()} {
 		srv.Next(testkit.OrderCreate, fault)
 		note(client.Call(t.Context(), testkit.OrderCreate, order))
 		srv.Behave()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 var asCurl = regexp.MustCompile(`(?s)<pre[^>]*>(curl .*?)</pre>`)
@@ -71,7 +72,7 @@ servers:
 		client := testkit.NewClient(t, "http://"+base+path, testkit.Modern)
 		client.Header = header
 		client.Header.Set("Mcp-Param-Region", "eu 'x' $HOME")
-		srv.Next("query", testkit.ToolError("", "it has failed"))
+		srv.Next("query", faults.ToolError("", "it has failed"))
 		a, err := client.Call(t.Context(), "query", arguments)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // What must not be on any page.
@@ -54,9 +55,9 @@ access: {team: {keys: [{name: ada, hash: "%s"}]}}
 		client := testkit.NewClient(t, gatewayURL+"/farm/mcp", testkit.Modern)
 		client.Header = http.Header{"Authorization": {"Bearer " + key}}
 		for _, fault := range []testkit.Fault{
-			testkit.ToolError("", "HTTP 401 for the request with X-Api-Key: "+upstreamCanary),
-			testkit.ToolError("", "refused: Authorization: Bearer "+key+" and password="+argumentCanary),
-			testkit.ToolError("", "there is no field F-1"),
+			faults.ToolError("", "HTTP 401 for the request with X-Api-Key: "+upstreamCanary),
+			faults.ToolError("", "refused: Authorization: Bearer "+key+" and password="+argumentCanary),
+			faults.ToolError("", "there is no field F-1"),
 		} {
 			server.Next(testkit.GetField, fault)
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1","password":"`+argumentCanary+`","headers":{"Authorization":"Bearer `+key+`"}}`)

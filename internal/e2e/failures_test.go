@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // patience bounds a whole scene.
@@ -246,7 +247,7 @@ func (s *scene) checkSecrets(t *testing.T, result json.RawMessage, err error) {
 	if err != nil {
 		text += err.Error()
 	}
-	for _, secret := range append(testkit.Secrets(), s.server.Addr()) {
+	for _, secret := range append(faults.Secrets(), s.server.Addr()) {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q reaches the program: %s", secret, text)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
@@ -190,8 +191,8 @@ func TestRefusedNotification(t *testing.T) {
 				if err := p.connect(ctx, start(t, srv.URL()).url, nil); err != nil {
 					t.Fatal(err)
 				}
-				srv.Always(cancelled, testkit.Status(status, testkit.RPC))
-				srv.Next(testkit.Echo, testkit.Hang())
+				srv.Always(cancelled, faults.Status(status, faults.RPC))
+				srv.Next(testkit.Echo, faults.Hang())
 				if result, err := p.call(ctx, testkit.Echo, `{"message":"m"}`, brief); err == nil {
 					t.Fatalf("the client does not give up: %s", result)
 				}

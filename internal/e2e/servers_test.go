@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
@@ -299,7 +300,7 @@ func take(ctx context.Context, t *testing.T, p program, s step) json.RawMessage 
 			t.Errorf("%s: %q is not in %s", s.name(), part, text)
 		}
 	}
-	for _, secret := range testkit.Secrets() {
+	for _, secret := range faults.Secrets() {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s: %q reaches the program: %s", s.name(), secret, text)
 		}

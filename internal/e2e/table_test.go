@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A failure is a row of the table: what happens, and what every client's program gets then.
@@ -100,7 +101,7 @@ func failures() []failure {
 		},
 		{
 			name:  "the tool answers with an error of its own",
-			begin: once(testkit.GetField, testkit.ToolError("", "The field is closed.")),
+			begin: once(testkit.GetField, faults.ToolError("", "The field is closed.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text: "[unknown] The field is closed.",
@@ -109,7 +110,7 @@ func failures() []failure {
 		},
 		{
 			name: "the same of a tool with an outputSchema", tool: measure, arguments: `{}`,
-			begin: once(measure, testkit.ToolError("", "The sensor is off.")),
+			begin: once(measure, faults.ToolError("", "The sensor is off.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text:        "[unknown] The sensor is off.",
@@ -119,17 +120,17 @@ func failures() []failure {
 		},
 		{
 			name:  "the same with structuredContent and _meta of the server's own, which are kept",
-			begin: once(testkit.GetField, testkit.RichToolError()),
+			begin: once(testkit.GetField, faults.RichToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text:      "[unknown] The field is closed.",
 				code:      "INTERNAL_ERROR",
-				structure: testkit.RichToolErrorStructure,
+				structure: faults.RichToolErrorStructure,
 			},
 		},
 		{
 			name:  "the tool's error gives away a password, addresses and a stack",
-			begin: once(testkit.GetField, testkit.LeakyToolError()),
+			begin: once(testkit.GetField, faults.LeakyToolError()),
 			told: &told{
 				kind: recourse.KindUnreachable, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text: "[unreachable] could not create the order: dial [connection string]: connect: connection refused\n  \n  [stack trace]" +
@@ -139,7 +140,7 @@ func failures() []failure {
 		},
 		{
 			name:  "a JSON-RPC error whose data say {retryable: true, retryAfterMs: 1500}",
-			begin: once(testkit.GetField, testkit.RetryableError()),
+			begin: once(testkit.GetField, faults.RetryableError()),
 			told: &told{
 				kind: recourse.KindInternal, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 1500 * time.Millisecond,
 				text: "[internal] The provider is busy.\nSafe to repeat: wait 1.5 s, then make the same call again.",
@@ -165,11 +166,11 @@ func failures() []failure {
 		},
 		{
 			name:  "503 once, for a call that reads",
-			begin: once(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain)),
+			begin: once(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain)),
 		},
 		{
 			name:  "503 every time",
-			begin: always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain)),
+			begin: always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain)),
 			told: &told{
 				kind: recourse.KindUnavailable, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text: "[unavailable] The farm is not available at the moment.\nSafe to repeat: make the same call again, a few times at most.",
@@ -178,7 +179,7 @@ func failures() []failure {
 		},
 		{
 			name:  "429 with Retry-After: 30",
-			begin: always(testkit.GetField, testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "30")),
+			begin: always(testkit.GetField, faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "30")),
 			told: &told{
 				kind: recourse.KindRateLimited, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 30 * time.Second,
 				text: "[rate_limited] The farm limits requests at the moment.\nSafe to repeat: wait 30 s, then make the same call again.",
@@ -187,7 +188,7 @@ func failures() []failure {
 		},
 		{
 			name: "no answer in time", tool: hurried, arguments: `{"reference":"A-17"}`,
-			begin: once(hurried, testkit.Hang()),
+			begin: once(hurried, faults.Hang()),
 			told: &told{
 				kind: recourse.KindTimeout, origin: recourse.OriginGateway, effect: recourse.EffectNone,
 				text: "[timeout] The farm did not answer within 300 ms.\nSafe to repeat: make the same call again, a few times at most.",
@@ -196,7 +197,7 @@ func failures() []failure {
 		},
 		{
 			name: "the connection breaks during a call that writes", tool: testkit.OrderCreate, arguments: order,
-			begin: once(testkit.OrderCreate, testkit.ResetBeforeAnswer()),
+			begin: once(testkit.OrderCreate, faults.ResetBeforeAnswer()),
 			told: &told{
 				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 				text: "[unreachable] The connection to The farm broke before the answer was complete.\n" +
@@ -206,20 +207,20 @@ func failures() []failure {
 		},
 		{
 			name:  "JSON that breaks off, with status 200",
-			begin: once(testkit.GetField, testkit.TruncatedJSON()), told: nonsense(),
+			begin: once(testkit.GetField, faults.TruncatedJSON()), told: nonsense(),
 		},
 		{
 			name:  "an answer with another id",
-			begin: once(testkit.GetField, testkit.WrongID(testkit.JSON)), told: nonsense(),
+			begin: once(testkit.GetField, faults.WrongID(testkit.JSON)), told: nonsense(),
 		},
 		{
 			name:  "a web page with status 200",
-			begin: once(testkit.GetField, testkit.HTMLWith200()), told: nonsense(),
+			begin: once(testkit.GetField, faults.HTMLWith200()), told: nonsense(),
 		},
 		{
 			// It is broken off, so that no program takes it for an answer. The Go SDK ends its session over that.
 			name:  "an answer over decide_within that turns out to be broken",
-			begin: once(testkit.GetField, testkit.Large(testkit.JSON, 1<<20, testkit.Broken)),
+			begin: once(testkit.GetField, faults.Large(testkit.JSON, 1<<20, faults.Broken)),
 			thrown: map[string]thrown{
 				goLegacy: {Class: "error"}, goModern: {Class: "error"},
 				tsOne: {Class: "TypeError"}, tsLegacy: {Class: "TypeError"}, tsModern: {Class: "TypeError"},
@@ -228,13 +229,13 @@ func failures() []failure {
 		},
 		{
 			name: "400 with a JSON-RPC error that has no id",
-			begin: once(testkit.GetField, testkit.StatusWith("", http.StatusBadRequest, "application/json",
+			begin: once(testkit.GetField, faults.StatusWith("", http.StatusBadRequest, "application/json",
 				`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad Request"},"id":null}`)),
 			thrown: byRPC(-32600, recourse.KindInvalidRequest),
 		},
 		{
 			name:  "404 from something in front of the server",
-			begin: always(testkit.GetField, testkit.Status(http.StatusNotFound, testkit.HTML)),
+			begin: always(testkit.GetField, faults.Status(http.StatusNotFound, faults.HTML)),
 			told: &told{
 				kind: recourse.KindClientError, origin: recourse.OriginServer, effect: recourse.EffectNone,
 				text: "[client_error] The farm refused the request (HTTP 404).\nDo not repeat the call as it is.",
@@ -243,7 +244,7 @@ func failures() []failure {
 		},
 		{
 			name:  "401 to the gateway's own credentials",
-			begin: once(testkit.GetField, testkit.Unauthorized()),
+			begin: once(testkit.GetField, faults.Unauthorized()),
 			told: &told{
 				kind: recourse.KindInternal, origin: recourse.OriginGateway, effect: recourse.EffectNone,
 				text: "[internal] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
@@ -253,14 +254,14 @@ func failures() []failure {
 		},
 		{
 			name: "401 to the client's credentials", forward: true,
-			begin:  once(testkit.GetField, testkit.Unauthorized()),
+			begin:  once(testkit.GetField, faults.Unauthorized()),
 			thrown: passed(http.StatusUnauthorized), lost: []string{goLegacy, goModern},
 		},
 		{
 			name: "the same, while the client connects", forward: true, connects: true, lost: everybody(),
 			begin: func(s *scene) error {
-				s.server.Always("initialize", testkit.Unauthorized())
-				s.server.Always("server/discover", testkit.Unauthorized())
+				s.server.Always("initialize", faults.Unauthorized())
+				s.server.Always("server/discover", faults.Unauthorized())
 				return nil
 			},
 			thrown: with(passed(http.StatusUnauthorized),
@@ -268,7 +269,7 @@ func failures() []failure {
 		},
 		{
 			name: "403 to the client's credentials, for want of a scope", forward: true,
-			begin: once(testkit.GetField, testkit.InsufficientScope()),
+			begin: once(testkit.GetField, faults.InsufficientScope()),
 			thrown: with(with(passed(http.StatusForbidden),
 				tsLegacy, thrown{Class: "InsufficientScopeError"}), tsModern, thrown{Class: "InsufficientScopeError"}),
 			lost: []string{goLegacy, goModern},
@@ -294,7 +295,7 @@ func failures() []failure {
 		},
 		{
 			name: "the client itself gives up waiting", patience: brief,
-			begin: once(testkit.GetField, testkit.Hang()),
+			begin: once(testkit.GetField, faults.Hang()),
 			thrown: map[string]thrown{
 				goLegacy: {Class: "context.DeadlineExceeded"},
 				goModern: {Class: "context.DeadlineExceeded"},

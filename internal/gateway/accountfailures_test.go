@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // What is wrong with an account is said in every contract, in both eras: with the scopes that are missing, with the link under
@@ -28,8 +29,8 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 	}{
 		{kind: recourse.KindNotConnected, origin: recourse.OriginCaller},
 		{kind: recourse.KindTokenExpired, origin: recourse.OriginProvider, token: &lapsed},
-		{kind: recourse.KindTokenRevoked, origin: recourse.OriginProvider, token: &good, fault: new(testkit.Unauthorized())},
-		{kind: recourse.KindMissingScope, origin: recourse.OriginProvider, token: &good, fault: new(testkit.InsufficientScope())},
+		{kind: recourse.KindTokenRevoked, origin: recourse.OriginProvider, token: &good, fault: new(faults.Unauthorized())},
+		{kind: recourse.KindMissingScope, origin: recourse.OriginProvider, token: &good, fault: new(faults.InsufficientScope())},
 	} {
 		for _, name := range contract.Builtin().Names() {
 			t.Run(string(failure.kind)+" "+name, func(t *testing.T) {

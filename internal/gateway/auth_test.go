@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // refusals are what a server says to credentials, with the challenge that comes with it.
@@ -18,9 +19,9 @@ var refusals = []struct {
 	challenge string
 	kind      recourse.Kind
 }{
-	{testkit.Unauthorized(), http.StatusUnauthorized, testkit.Challenge, recourse.KindUnauthenticated},
-	{testkit.InsufficientScope(), http.StatusForbidden, testkit.ScopeChallenge, recourse.KindMissingScope},
-	{testkit.Status(http.StatusForbidden, testkit.RPC), http.StatusForbidden, "", recourse.KindPermissionDenied},
+	{faults.Unauthorized(), http.StatusUnauthorized, faults.Challenge, recourse.KindUnauthenticated},
+	{faults.InsufficientScope(), http.StatusForbidden, faults.ScopeChallenge, recourse.KindMissingScope},
+	{faults.Status(http.StatusForbidden, faults.RPC), http.StatusForbidden, "", recourse.KindPermissionDenied},
 }
 
 // With the client's own credentials, a refusal is between client and server.
@@ -129,7 +130,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					if era == testkit.Legacy {
 						initialize(t, client)
 					}
-					srv.Always(testkit.EveryMessage, testkit.Unauthorized())
+					srv.Always(testkit.EveryMessage, faults.Unauthorized())
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 					if err != nil {
 						t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
@@ -55,11 +56,11 @@ func TestBreakerHoldsBack(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		for name, fault := range map[string]testkit.Fault{
-			"503":   testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
-			"502":   testkit.Status(http.StatusBadGateway, testkit.HTML),
-			"504":   testkit.Status(http.StatusGatewayTimeout, testkit.None),
-			"reset": testkit.ResetBeforeAnswer(),
-			"cut":   testkit.ResetInBody(),
+			"503":   faults.Status(http.StatusServiceUnavailable, faults.Plain),
+			"502":   faults.Status(http.StatusBadGateway, faults.HTML),
+			"504":   faults.Status(http.StatusGatewayTimeout, faults.None),
+			"reset": faults.ResetBeforeAnswer(),
+			"cut":   faults.ResetInBody(),
 		} {
 			runVirtual(t, era.String()+"/"+name, func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
@@ -101,13 +102,13 @@ func TestBreakerHoldsBack(t *testing.T) {
 func TestBreakerCountsTransportOnly(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]testkit.Fault{
-		"a tool's error":   testkit.RichToolError(),
-		"a JSON-RPC error": testkit.RPCError("internal", -32603, "broken", ""),
-		"429":              testkit.Status(http.StatusTooManyRequests, testkit.Plain),
-		"500":              testkit.Status(http.StatusInternalServerError, testkit.Plain),
-		"no JSON":          testkit.HTMLWith200(),
-		"another's answer": testkit.WrongID(testkit.JSON),
-		"client gone":      testkit.Hang(),
+		"a tool's error":   faults.RichToolError(),
+		"a JSON-RPC error": faults.RPCError("internal", -32603, "broken", ""),
+		"429":              faults.Status(http.StatusTooManyRequests, faults.Plain),
+		"500":              faults.Status(http.StatusInternalServerError, faults.Plain),
+		"no JSON":          faults.HTMLWith200(),
+		"another's answer": faults.WrongID(testkit.JSON),
+		"client gone":      faults.Hang(),
 	} {
 		runVirtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
@@ -134,7 +135,7 @@ func TestBreakerOfATool(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
-		srv.Always(testkit.OrderCreate, testkit.Hang())
+		srv.Always(testkit.OrderCreate, faults.Hang())
 		for range 4 {
 			if e := recordOf(t, order(t, client)); e.Kind != recourse.KindTimeout {
 				t.Fatalf("before it opens: %#v", e)
@@ -196,7 +197,7 @@ func TestBreakerKeepsRetryAfter(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, quickBreaker)
-		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain).RetryIn(40*time.Second))
+		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40*time.Second))
 		for range 4 {
 			order(t, client)
 		}
@@ -211,7 +212,7 @@ func TestBreakerEndsRepetition(t *testing.T) {
 		runVirtual(t, tool, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 5}", "tools: {order_create: {"+tool+": true}}")
-			srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			order(t, client) // three attempts
 			before := srv.Attempts(testkit.OrderCreate)
 			a := order(t, client) // two, and then it is open
@@ -230,7 +231,7 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "tools: {order_create: {idempotent: true}}")
 		order(t, client)
-		srv.Next(testkit.OrderCreate, testkit.ResetInBody())
+		srv.Next(testkit.OrderCreate, faults.ResetInBody())
 		go func() {
 			time.Sleep(50 * time.Millisecond)
 			_ = srv.Stop()
@@ -248,7 +249,7 @@ func TestBreakerSurvivesReload(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
-		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
 			order(t, client)
 		}
@@ -271,7 +272,7 @@ func TestBreakerObserved(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker, "mode: observe")
-		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 6 {
 			if a := order(t, client); a.Status != http.StatusServiceUnavailable {
 				t.Errorf("HTTP %d: %s", a.Status, a.Body)
@@ -290,12 +291,12 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
 		c := f.client(t, era)
 		f.list(t, c)
-		f.shop.Next(testkit.GetField, testkit.Hang())
+		f.shop.Next(testkit.GetField, faults.Hang())
 		before := f.shop.Attempts(testkit.GetField)
 		if r := mustCall(t, c, "shop_get_field", `{"field_id":"F-1"}`); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
 			t.Errorf("a read that is late, sent %d times: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
 		}
-		f.shop.Always(testkit.EveryMessage, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		f.shop.Always(testkit.EveryMessage, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		var said string
 		for range 20 {
 			said = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`).Text()
@@ -334,7 +335,7 @@ func TestBreakerIsNotClosedFromMemory(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
-		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
 			order(t, client)
 		}
@@ -356,7 +357,7 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 10m, max_open: 10m, window: 30s}")
-		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
 			order(t, client)
 		}
@@ -414,7 +415,7 @@ func TestBreakerOfInventedTools(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
-		srv.Always("tools/list", testkit.Status(http.StatusInternalServerError, testkit.Plain))
+		srv.Always("tools/list", faults.Status(http.StatusInternalServerError, faults.Plain))
 		for _, name := range []string{strings.Repeat("x", 128), strings.Repeat("x", 129)} {
 			if _, err := client.Call(t.Context(), name, `{}`); err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // bridged returns a server of the legacy era, and a client of the modern one in front of it.
@@ -273,7 +274,7 @@ func TestBridgedCancellation(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream.Close()
-		srv.Always(testkit.Progress, testkit.Hang())
+		srv.Always(testkit.Progress, faults.Hang())
 		if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
 			t.Errorf("%v %+v", err, a)
 		}
@@ -343,9 +344,9 @@ func TestBridgedCredentials(t *testing.T) {
 	srv, _, client := bridged(t, "forward: [Authorization]")
 	client.Header = http.Header{"Authorization": {"Bearer stale"}}
 	for _, refused := range []string{testkit.EveryMessage, "initialize", testkit.GetField} {
-		srv.Always(refused, testkit.Unauthorized())
+		srv.Always(refused, faults.Unauthorized())
 		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
-		if err != nil || a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != testkit.Challenge {
+		if err != nil || a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != faults.Challenge {
 			t.Errorf("%s: %v %+v", refused, err, a)
 		}
 		srv.Behave()

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // crowd makes calls of a tool at once, and returns their answers in the order in which they came.
@@ -90,7 +91,7 @@ func TestBulkheadWaits(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 2, wait: 3s}", "timeout: 10s")
-		srv.Next(testkit.Echo, testkit.Hang())
+		srv.Next(testkit.Echo, faults.Hang())
 		echo := func(ctx context.Context) (*testkit.Answer, error) {
 			return client.Call(ctx, testkit.Echo, `{"message":"m"}`)
 		}
@@ -131,7 +132,7 @@ func TestBulkheadSaysWhy(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 1, wait: 500us}", "timeout: 10s")
-		srv.Next(testkit.Echo, testkit.Hang())
+		srv.Next(testkit.Echo, faults.Hang())
 		answers := crowd(t, client, 3, testkit.Echo, `{"message":"m"}`)
 		wantBusy(t, answers[0], 0, "no more of them can wait")
 		wantBusy(t, answers[1], 500*time.Microsecond, "This one waited for ")
@@ -163,7 +164,7 @@ func TestBulkheadStarvesNobody(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		hung, fine := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
-		hung.Always(testkit.EveryMessage, testkit.Hang())
+		hung.Always(testkit.EveryMessage, faults.Hang())
 		g, _ := newGateway(t, "servers:\n  hung: {url: '"+hung.URL()+"', timeout: 20s, concurrency: {max: 10, queue: 5}}\n"+
 			"  fine: {url: '"+fine.URL()+"', concurrency: {max: 1}}\n")
 		root := open(t, g, true)
@@ -187,7 +188,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
-		srv.Always(testkit.Echo, testkit.Hang())
+		srv.Always(testkit.Echo, faults.Hang())
 		answers := crowd(t, client, 8, testkit.Echo, `{"message":"m"}`)
 		held := 0
 		for _, a := range answers {
@@ -258,11 +259,11 @@ func TestBulkheadDuringProbe(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
-		srv.Always(testkit.OrderCreate, testkit.ResetBeforeAnswer())
+		srv.Always(testkit.OrderCreate, faults.ResetBeforeAnswer())
 		order(t, client)
 		wantHeldBack(t, order(t, client), 5*time.Second)
 		time.Sleep(5 * time.Second)
-		srv.Always(testkit.OrderCreate, testkit.Hang())
+		srv.Always(testkit.OrderCreate, faults.Hang())
 		var probing sync.WaitGroup
 		probing.Go(func() { order(t, client) })
 		synctest.Wait()
@@ -278,7 +279,7 @@ func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 		runVirtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 5s", "max_timeout: 1h")
-			srv.Always(testkit.OrderCreate, testkit.Hang())
+			srv.Always(testkit.OrderCreate, faults.Hang())
 			for i, a := range crowd(t, client, 2, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) {
 				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || recordOf(t, a).Kind != recourse.KindTimeout {
 					t.Errorf("call %d is answered after %s, want %s: %s", i, a.Took, want, a.Body)

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // ledger keeps all that observers are told.
@@ -100,7 +101,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 			if !isIn(a) {
 				continue
 			}
-			for _, fault := range []testkit.Fault{testkit.LeakyToolError(), testkit.ResetBeforeAnswer()} {
+			for _, fault := range []testkit.Fault{faults.LeakyToolError(), faults.ResetBeforeAnswer()} {
 				srv.Next(testkit.EveryMessage, fault)
 				if a, err := c.Call(tb.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err == nil {
 					_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // shares are the values of share, for subtests.
@@ -170,7 +171,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		} else if a, err = other.Call(context.Background(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
 		}
-		if strings.Contains(f.log.String(), testkit.Secrets()[0]) {
+		if strings.Contains(f.log.String(), faults.Secrets()[0]) {
 			t.Errorf("a credential is in the log: %s", f.log)
 		}
 	}

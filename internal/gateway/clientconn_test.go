@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // served is a gateway that is served as the program does, and how that ended.
@@ -62,9 +63,9 @@ func raw(session, method, body string) string {
 // unread are the ways in which a client can be sent more than it takes.
 func unread() map[string]testkit.Fault {
 	return map[string]testkit.Fault{
-		"answers that flow":           testkit.Large(testkit.JSON, 8<<20, testkit.Whole),
-		"an event that flows":         testkit.Large(testkit.SSE, 8<<20, testkit.Whole),
-		"answers in one piece":        testkit.Large(testkit.JSON, 200<<10, testkit.Whole),
+		"answers that flow":           faults.Large(testkit.JSON, 8<<20, faults.Whole),
+		"an event that flows":         faults.Large(testkit.SSE, 8<<20, faults.Whole),
+		"answers in one piece":        faults.Large(testkit.JSON, 200<<10, faults.Whole),
 		"refusals, one after another": {},
 	}
 }
@@ -118,7 +119,7 @@ func drainWithClientsThatNeverRead(t *testing.T, reads config.Front) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		srv.Always("x/large", testkit.Large(testkit.JSON, 8<<20, testkit.Whole))
+		srv.Always("x/large", faults.Large(testkit.JSON, 8<<20, faults.Whole))
 		g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
 		gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
 		s := serve(t, g, 10*time.Second)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -17,13 +18,13 @@ func TestCommercePersonalData(t *testing.T) {
 	const people = "pat@example.com paid with 4111 1111 1111 1111 at 10.1.2.3:5432"
 	leaks := []string{"pat@example.com", "4111", "10.1.2.3"}
 	for name, fault := range map[string]testkit.Fault{
-		"in the message":              testkit.Result("", `{"error":{"code":4001,"message":"`+people+`","retryable":false}}`),
-		"in the context":              testkit.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"who":"`+people+`"}}}}`),
-		"in the names of the context": testkit.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"`+people+`":1}}}}`),
-		"in the suggestion":           testkit.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"suggestion":"Ask `+people+`"}}}`),
-		"in a text":                   testkit.ToolError("", "Cannot ship: "+people),
-		"in a JSON-RPC error":         testkit.RPCError("", 2001, "Validation failed for field order: "+people, `{"field":"order","value":"`+people+`"}`),
-		"in a success that is none":   testkit.Result("", protocol.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
+		"in the message":              faults.Result("", `{"error":{"code":4001,"message":"`+people+`","retryable":false}}`),
+		"in the context":              faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"who":"`+people+`"}}}}`),
+		"in the names of the context": faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"`+people+`":1}}}}`),
+		"in the suggestion":           faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"suggestion":"Ask `+people+`"}}}`),
+		"in a text":                   faults.ToolError("", "Cannot ship: "+people),
+		"in a JSON-RPC error":         faults.RPCError("", 2001, "Validation failed for field order: "+people, `{"field":"order","value":"`+people+`"}`),
+		"in a success that is none":   faults.Result("", protocol.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

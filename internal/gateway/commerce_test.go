@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -61,7 +62,7 @@ func TestCommerce(t *testing.T) {
 	}{
 		{
 			name: "a failure inside a success", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
-			fault: testkit.Result("", protocol.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
+			fault: faults.Result("", protocol.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
 			want: inCommerce(`{"code":4001,"message":"There is no order \"ord-1\".","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
@@ -75,7 +76,7 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "a bare text", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
-			fault: testkit.ToolError("", "Order not found: ord-1"),
+			fault: faults.ToolError("", "Order not found: ord-1"),
 			want: inCommerce(`{"code":4001,"message":"Order not found: ord-1","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
@@ -83,7 +84,7 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "a bare text about a state", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidState,
-			fault: testkit.ToolError("", "Cannot cancel order ord-1 in status shipped"),
+			fault: faults.ToolError("", "Cannot cancel order ord-1 in status shipped"),
 			want: inCommerce(`{"code":4001,"message":"Cannot cancel order ord-1 in status shipped","retryable":false,"details":{"reason":"invalid_state",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ","currentStatus":"shipped","operation":"cancel"}}}`),
@@ -91,21 +92,21 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "a bare text of a timeout", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
-			fault: testkit.ToolError("", "Operation timed out after 5000ms"),
+			fault: faults.ToolError("", "Operation timed out after 5000ms"),
 			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
 			readings: []string{"commerce/reads-bare-timeout", "commerce/code-3002", "commerce/category-by-table", "commerce/specific-codes"},
 		},
 		{
 			name: "behind a prefix", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
-			fault: testkit.ToolError("", "**Error:** Operation timed out after 5000ms"),
+			fault: faults.ToolError("", "**Error:** Operation timed out after 5000ms"),
 			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
 			readings: []string{"commerce/reads-bold-error"},
 		},
 		{
 			name: "a text of an SDK", tool: testkit.GetField, arguments: field, kind: recourse.KindMissingParam,
-			fault: testkit.ToolError("", `validating "arguments": validating root: required: missing properties: ["id"]`),
+			fault: faults.ToolError("", `validating "arguments": validating root: required: missing properties: ["id"]`),
 			want: inCommerce(`{"code":2002,"message":"validating \"arguments\": validating root: required: missing properties: [\"id\"]","retryable":false,` +
 				`"details":{"field":"id","reason":"required","suggestion":"Provide id.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation",` +
 				`"requestId":"REQ","violations":[{"field":"id","reason":"required","message":"missing properties: [\"id\"]"}]}}}`),
@@ -113,7 +114,7 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "a JSON-RPC error of its own", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
-			fault: testkit.RPCError("", 2001, "MCP error 2001: Validation failed for field order: must be object",
+			fault: faults.RPCError("", 2001, "MCP error 2001: Validation failed for field order: must be object",
 				`{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"email":"pat@example.com"}}`),
 			want: inCommerce(`{"code":2001,"message":"Validation failed for field order: must be object","retryable":false,"details":{"field":"order",` +
 				`"reason":"type","suggestion":"Correct order: it must be object.","context":{"name":"VALIDATION_ERROR","category":"Validation","requestId":"REQ",` +
@@ -122,7 +123,7 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "an adapter that says to repeat", tool: testkit.GetField, arguments: field, kind: recourse.KindServerError,
-			fault: testkit.RPCError("", 4001, "The shop is busy", `{"retryable":true,"originalError":"BUSY","details":{"shop":"north"}}`),
+			fault: faults.RPCError("", 4001, "The shop is busy", `{"retryable":true,"originalError":"BUSY","details":{"shop":"north"}}`),
 			want: inCommerce(`{"code":4001,"message":"The shop is busy","retryable":true,"details":{"reason":"server_error",` +
 				`"suggestion":"Repeat the call, with growing waits.","originalError":"BUSY","context":{"name":"ADAPTER_ERROR","category":"Adapter",` +
 				`"requestId":"REQ","shop":"north"}}}`),
@@ -130,7 +131,7 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "its own object", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
-			fault: testkit.Result("", `{"error":{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format"}}}`),
+			fault: faults.Result("", `{"error":{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format"}}}`),
 			want: inCommerce(`{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format",` +
 				`"suggestion":"Correct the format of order.date.","context":{"name":"INVALID_FORMAT","category":"Validation","requestId":"REQ",` +
 				`"violations":[{"field":"order.date","reason":"format"}]}}}`),
@@ -138,35 +139,35 @@ func TestCommerce(t *testing.T) {
 		},
 		{
 			name: "a rate limit", tool: testkit.GetField, arguments: field, kind: recourse.KindRateLimited,
-			fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
+			fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"),
 			want: inCommerce(`{"code":3001,"message":"farm limits requests at the moment.","retryable":true,"details":{"reason":"rate_limited",` +
 				`"suggestion":"Wait 12 s, then repeat the call.","context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":12,"requestId":"REQ"}}}`),
 			promises: []string{"commerce/code-3001", "commerce/context-wait", "commerce/gateway-keeps-it"},
 		},
 		{
 			name: "what is not implemented", tool: testkit.GetField, arguments: field, kind: recourse.KindNotImplemented,
-			fault: testkit.Status(http.StatusNotImplemented, testkit.Plain),
+			fault: faults.Status(http.StatusNotImplemented, faults.Plain),
 			want: inCommerce(`{"code":5001,"message":"farm does not implement this.","retryable":false,"details":{"reason":"not_implemented",` +
 				`"suggestion":"Use another tool.","context":{"name":"NOT_IMPLEMENTED","category":"Adapter","requestId":"REQ"}}}`),
 			promises: []string{"commerce/code-5001"},
 		},
 		{
 			name: "a backend that is away, of a read", tool: testkit.GetField, arguments: field, kind: recourse.KindUnavailable,
-			fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: inCommerce(`{"code":4002,"message":"farm is not available at the moment.","retryable":true,"details":{"reason":"unavailable",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"BACKEND_UNAVAILABLE","category":"System","requestId":"REQ"}}}`),
 			promises: []string{"commerce/code-4002"},
 		},
 		{
 			name: "a backend that is away, of a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindUnavailable,
-			fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: inCommerce(`{"code":4002,"message":"farm is not available at the moment.","retryable":false,"details":{"reason":"effect_unknown",` +
 				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
 				`"context":{"name":"BACKEND_UNAVAILABLE","category":"System","requestId":"REQ"}}}`),
 			promises: []string{"commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify"},
 		},
 		{
-			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: testkit.Hang(), timeout: "1s",
+			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: faults.Hang(), timeout: "1s",
 			want: inCommerce(`{"code":3002,"message":"farm did not answer within 1 s.","retryable":false,"details":{"reason":"effect_unknown",` +
 				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
 				`"context":{"name":"TIMEOUT","category":"System","requestId":"REQ"}}}`),
@@ -231,7 +232,7 @@ func TestCommerceRanges(t *testing.T) {
 	client := f.client(t, testkit.Legacy)
 	for _, tt := range tests {
 		promises.Reads(t, tt.readings...)
-		srv.Next(testkit.GetField, testkit.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
+		srv.Next(testkit.GetField, faults.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
 		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -256,7 +257,7 @@ func TestCommerceSuccess(t *testing.T) {
 		result string
 		fails  bool
 	}{{known, declined, true}, {unknown, declined, false}, {known, done, false}} {
-		srv.Next(testkit.GetField, testkit.Result("", tt.result))
+		srv.Next(testkit.GetField, faults.Result("", tt.result))
 		a, err := tt.front.client(t, testkit.Legacy).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -282,7 +283,7 @@ func TestCommerceProtocol(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{}}`: -32603,
 	} {
 		if code == -32603 {
-			srv.Always("prompts/get", testkit.Status(http.StatusInternalServerError, testkit.Plain))
+			srv.Always("prompts/get", faults.Status(http.StatusInternalServerError, faults.Plain))
 		}
 		a, err := client.Post(t.Context(), []byte(body), http.Header{})
 		if err != nil {
@@ -292,12 +293,12 @@ func TestCommerceProtocol(t *testing.T) {
 			t.Errorf("%s: %s, want %d", body, a.Body, code)
 		}
 	}
-	srv.Next(testkit.GetField, testkit.LeakyToolError())
+	srv.Next(testkit.GetField, faults.LeakyToolError())
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range testkit.Secrets() {
+	for _, secret := range faults.Secrets() {
 		if strings.Contains(string(a.Body), secret) {
 			t.Errorf("%s is in %s", secret, a.Body)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // An accountFront is a gateway whose server goes by accounts at a provider.
@@ -204,7 +205,7 @@ func TestRefusedAccount(t *testing.T) {
 			f := startWithAccounts(t, srv, "authorization_code", "")
 			f.connect(t)
 			f.refused.Store(refused)
-			srv.Next(testkit.OrderCreate, testkit.Unauthorized())
+			srv.Next(testkit.OrderCreate, faults.Unauthorized())
 			a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
@@ -294,7 +295,7 @@ func TestNarrowScopes(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := startWithAccounts(t, srv, "authorization_code", "")
 	f.connect(t)
-	srv.Next(testkit.Echo, testkit.InsufficientScope())
+	srv.Next(testkit.Echo, faults.InsufficientScope())
 	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // The connection of an answer serves the next call, whatever the form of the answer.
@@ -68,7 +69,7 @@ func clientGoes(t *testing.T, reads config.Front) {
 			srv := testkit.NewServer(t)
 			f := startOn(t, reads, srv.URL(), "timeout: 20s")
 			client := f.client(t, era)
-			srv.Next(testkit.OrderCreate, testkit.Hang())
+			srv.Next(testkit.OrderCreate, faults.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
@@ -103,7 +104,7 @@ func cancelledNotification(t *testing.T, reads config.Front) {
 	t.Helper()
 	srv := testkit.NewServer(t)
 	client := startOn(t, reads, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
-	srv.Next(testkit.GetField, testkit.Hang())
+	srv.Next(testkit.GetField, faults.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
 		a, _ := client.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`) // whatever it is

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // What a server says in its own spelling of a contract is read as it is meant, and written as
@@ -14,9 +15,9 @@ import (
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	const page = `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: Database connection failed","retryable":true,"details":{"statusCode":500}}`
-	domain := func(object string) testkit.Fault { return testkit.Result("", inCommerce(object)) }
+	domain := func(object string) testkit.Fault { return faults.Result("", inCommerce(object)) }
 	structured := func(object string) testkit.Fault {
-		return testkit.Result("", `{"content":[{"type":"text","text":`+jsonText(t, object)+`}],"structuredContent":`+object+`,"isError":true}`)
+		return faults.Result("", `{"content":[{"type":"text","text":`+jsonText(t, object)+`}],"structuredContent":`+object+`,"isError":true}`)
 	}
 	for _, tt := range []struct {
 		name, contract string
@@ -26,7 +27,7 @@ func TestDialects(t *testing.T) {
 	}{
 		{
 			name: "the JSON block that was asked for, of a tool that does not say that it takes a format", contract: "patterns",
-			fault: testkit.Result("", inPatterns(t, "json", page)),
+			fault: faults.Result("", inPatterns(t, "json", page)),
 			want:  []string{`"content":[{"type":"text","text":"{\n  \"kind\": \"toolError:v1\"`}, not: []string{"text/markdown"},
 		},
 		{
@@ -51,27 +52,27 @@ func TestDialects(t *testing.T) {
 		},
 		{
 			name: "invalid params as the page has them", contract: "commerce",
-			fault: testkit.RPCError("", -32602, "Invalid params", `{"field":"order.customer.email"}`),
+			fault: faults.RPCError("", -32602, "Invalid params", `{"field":"order.customer.email"}`),
 			want:  []string{`"code":-32602`, `"data":{"field":"order.customer.email"`}, not: []string{"originalError"},
 		},
 		{
 			name: "Ajv's missing property", contract: "commerce",
-			fault: testkit.RPCError("", 2001, "must have required property 'order'", `{}`),
+			fault: faults.RPCError("", 2001, "must have required property 'order'", `{}`),
 			want:  []string{`"code":2001`, `"field":"order"`},
 		},
 		{
 			name: "Ajv's missing property inside another", contract: "commerce",
-			fault: testkit.RPCError("", 2001, "data/order/items/0 must have required property 'sku'", `{"field":"data"}`),
+			fault: faults.RPCError("", 2001, "data/order/items/0 must have required property 'sku'", `{"field":"data"}`),
 			want:  []string{`"field":"order.items.0.sku"`},
 		},
 		{
 			name: "a place that is a pointer", contract: "commerce",
-			fault: testkit.RPCError("", 2001, "Validation failed", `{"field":"order/items/0","reason":"must be object"}`),
+			fault: faults.RPCError("", 2001, "Validation failed", `{"field":"order/items/0","reason":"must be object"}`),
 			want:  []string{`"field":"order.items.0"`},
 		},
 		{
 			name: "a wait in the data", contract: "commerce", after: 5 * time.Second,
-			fault: testkit.RPCError("", 3001, "Rate limit exceeded", `{"retryAfter":5000}`),
+			fault: faults.RPCError("", 3001, "Rate limit exceeded", `{"retryAfter":5000}`),
 			want:  []string{`"code":3001`, `"retryAfter":5`},
 		},
 		{
@@ -96,12 +97,12 @@ func TestDialects(t *testing.T) {
 		},
 		{
 			name: "a code alone", contract: "studies",
-			fault: testkit.ToolError("", "[rate_limited]"),
+			fault: faults.ToolError("", "[rate_limited]"),
 			want:  []string{`"text":"[rate_limited] `},
 		},
 		{
 			name: "a code, and its sentence on the next line", contract: "studies",
-			fault: testkit.ToolError("", "[timeout]\nThe backend took too long."),
+			fault: faults.ToolError("", "[timeout]\nThe backend took too long."),
 			want:  []string{`"text":"[timeout] The backend took too long.`},
 		},
 	} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // Draining ends the streams that have no end of their own, on both sides; calls under way
@@ -68,7 +69,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
 		client := (&front{url: testkit.ServeInMemory(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 		srv.ForgetSessions()
-		srv.Always("initialize", testkit.Hang())
+		srv.Always("initialize", faults.Hang())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

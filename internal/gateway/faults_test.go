@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // An outcome is what has to reach the client after a fault.
@@ -119,20 +120,20 @@ const large = 1 << 20
 // the next caller. This is a sample: each fault meets a third of the cases.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	testFaults(t, testkit.Faults(large))
+	testFaults(t, faults.All(large))
 }
 
 // The others, with answers that are far too large.
 func TestLongFaults(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	testFaults(t, testkit.Faults(50*large))
+	testFaults(t, faults.All(50*large))
 }
 
-func testFaults(t *testing.T, faults []testkit.Fault) {
+func testFaults(t *testing.T, all []testkit.Fault) {
 	t.Helper()
 	table := outcomes()
-	for row, fault := range faults {
+	for row, fault := range all {
 		want, ok := table[fault.Name]
 		if !ok {
 			if fault.Name != healed[0] && fault.Name != healed[1] {
@@ -219,8 +220,8 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
 		}
 	}
-	for _, secret := range testkit.Secrets() {
-		if secret == testkit.Secrets()[0] && strings.Contains(f.log.String(), secret) {
+	for _, secret := range faults.Secrets() {
+		if secret == faults.Secrets()[0] && strings.Contains(f.log.String(), secret) {
 			t.Errorf("a credential is in the log: %s", f.log)
 		}
 	}
@@ -268,7 +269,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 			t.Errorf("the text does not say how to verify: %s", a.Body)
 		}
 	}
-	for _, secret := range testkit.Secrets() {
+	for _, secret := range faults.Secrets() {
 		if strings.Contains(string(a.Body), secret) {
 			t.Errorf("%q is in the answer: %s", secret, a.Body)
 		}

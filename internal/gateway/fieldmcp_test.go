@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -37,7 +38,7 @@ func fieldTools() testkit.Option {
 // fieldError is what a FieldMCP server answers: a code, and members of its own behind
 // it.
 func fieldError(code, members string) testkit.Fault {
-	return testkit.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
+	return faults.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
 }
 
 // The gateway answers in the form of fieldmcp: what it finds in the arguments itself,
@@ -118,7 +119,7 @@ func TestFieldmcp(t *testing.T) {
 			readings: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
-			name: "429 of the server behind", arguments: field, fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
+			name: "429 of the server behind", arguments: field, fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"),
 			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"farm limits requests at the moment.","retryable":true,` +
 				`"suggestedAction":"Wait 12 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":12,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/rate-limit-org-not-over-http"},
@@ -158,40 +159,40 @@ func TestFieldmcp(t *testing.T) {
 			readings: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
 		},
 		{
-			name: "a server that is away", arguments: field, fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			name: "a server that is away", arguments: field, fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"farm is not available at the moment.","retryable":true,` +
 				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-unavailable", "fieldmcp/provider-unavailable-wait", "fieldmcp/hint-provider-unavailable"},
 		},
 		{
-			name: "a server that resets", arguments: field, fault: testkit.ResetBeforeAnswer(),
+			name: "a server that resets", arguments: field, fault: faults.ResetBeforeAnswer(),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"The connection to farm broke before the answer was complete.","retryable":true,` +
 				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 		},
 		{
-			name: "no answer in time", arguments: field, fault: testkit.Hang(), timeout: "1s",
+			name: "no answer in time", arguments: field, fault: faults.Hang(), timeout: "1s",
 			want: `{"error":true,"code":"PROVIDER_TIMEOUT","message":"farm did not answer within 1 s.","retryable":true,` +
 				`"suggestedAction":"Retry. Consider requesting less data: a shorter date range, fewer include options.","requestId":"REQ","provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-timeout", "fieldmcp/hint-provider-timeout"},
 		},
 		{
-			name: "504", arguments: field, fault: testkit.Status(http.StatusGatewayTimeout, testkit.Plain),
+			name: "504", arguments: field, fault: faults.Status(http.StatusGatewayTimeout, faults.Plain),
 			want: `{"error":true,"code":"PROVIDER_TIMEOUT","message":"farm did not answer in time.","retryable":true,` +
 				`"suggestedAction":"Retry. Consider requesting less data: a shorter date range, fewer include options.","requestId":"REQ","provider":"farm"}`,
 		},
 		{
-			name: "another 5xx", arguments: field, fault: testkit.Status(http.StatusInternalServerError, testkit.Plain),
+			name: "another 5xx", arguments: field, fault: faults.Status(http.StatusInternalServerError, faults.Plain),
 			want:     `{"error":true,"code":"PROVIDER_ERROR","message":"farm failed (HTTP 500).","retryable":true,"suggestedAction":"Retry shortly.","requestId":"REQ","provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-error-5xx"},
 		},
 		{
-			name: "another 4xx", arguments: field, fault: testkit.Status(http.StatusTeapot, testkit.Plain),
+			name: "another 4xx", arguments: field, fault: faults.Status(http.StatusTeapot, faults.Plain),
 			want: `{"error":true,"code":"PROVIDER_ERROR","message":"farm refused the request (HTTP 418).","retryable":false,` +
 				`"suggestedAction":"Check the request parameters.","requestId":"REQ","provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-error-4xx"},
 		},
 		{
-			name: "403 with insufficient_scope: of the gateway's own credentials, not of the farmer's", arguments: field, fault: testkit.InsufficientScope(),
+			name: "403 with insufficient_scope: of the gateway's own credentials, not of the farmer's", arguments: field, fault: faults.InsufficientScope(),
 			want: `{"error":true,"code":"INTERNAL_ERROR","message":"farm refused the gateway's own credentials. The operator of the gateway has to renew them.",` +
 				`"retryable":false,"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
 		},
@@ -259,7 +260,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	srv := testkit.NewServer(t, fieldTools())
 	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.Legacy)
 	success := protocol.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
-	srv.Next("search", testkit.ResetBeforeAnswer(), testkit.Result("", success)) // a call that only reads is repeated
+	srv.Next("search", faults.ResetBeforeAnswer(), faults.Result("", success)) // a call that only reads is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)
 	if err != nil || string(a.Message.Result) != success || a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%v: %v %s", err, a.Header, a.Body)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const hedged = "hedge: {after: 200ms}"
@@ -39,7 +40,7 @@ func TestHedge(t *testing.T) {
 					get(t, c)
 					synctest.Wait()
 					before, streams := srv.Attempts(testkit.GetField), srv.InFlight()
-					srv.Next(testkit.GetField, testkit.Hang())
+					srv.Next(testkit.GetField, faults.Hang())
 					a := get(t, c)
 					if !succeeded(a) || a.Took != 200*time.Millisecond || srv.Attempts(testkit.GetField) != before+2 {
 						t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField)-before, a.Body)
@@ -78,7 +79,7 @@ func TestHedgeOfLargeAnswers(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			_, c := protected(t, srv, testkit.Legacy, hedged, "trust_annotations: true")
 			get(t, c)
-			srv.Next(testkit.GetField, testkit.Hang(), testkit.Large(form, 1<<20, testkit.Whole))
+			srv.Next(testkit.GetField, faults.Hang(), faults.Large(form, 1<<20, faults.Whole))
 			a := get(t, c)
 			if !succeeded(a) || len(a.Body) < 1<<20 {
 				t.Errorf("after %s, %d bytes: %.300s", a.Took, len(a.Body), a.Body)
@@ -97,11 +98,11 @@ func TestHedgeIsLeftOut(t *testing.T) {
 		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 2 {
 			t.Errorf("%d attempts of two calls: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
-		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 4 {
 			t.Errorf("%d attempts after a 503: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
-		srv.Next(testkit.OrderCreate, testkit.Hang())
+		srv.Next(testkit.OrderCreate, faults.Hang())
 		if a := order(t, c); a.Took != 5*time.Second || srv.Attempts(testkit.OrderCreate) != 1 {
 			t.Errorf("%d attempts of a write: %s", srv.Attempts(testkit.OrderCreate), a.Body)
 		}
@@ -135,11 +136,11 @@ func TestHedgeOutlivesAFailure(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
-		srv.Next(testkit.GetField, testkit.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
+		srv.Next(testkit.GetField, faults.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
 		if a := get(t, c); !succeeded(a) || a.Took != 1200*time.Millisecond {
 			t.Errorf("after %s: %s", a.Took, a.Body)
 		}
-		srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain).Late(300*time.Millisecond))
+		srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain).Late(300*time.Millisecond))
 		before := srv.Attempts(testkit.GetField)
 		a := get(t, c)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || srv.Attempts(testkit.GetField)-before != 4 {
@@ -157,7 +158,7 @@ func TestHedgeIsBounded(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "max_timeout: 6s", entry)
 			get(t, c)
-			srv.Always(testkit.GetField, testkit.Hang())
+			srv.Always(testkit.GetField, faults.Hang())
 			var all sync.WaitGroup
 			for range calls {
 				all.Go(func() { get(t, c) })
@@ -186,7 +187,7 @@ func TestHedgeEndsWithItsClient(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true")
 		get(t, c)
-		srv.Always(testkit.GetField, testkit.Hang())
+		srv.Always(testkit.GetField, faults.Hang())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`); err == nil {
@@ -206,7 +207,7 @@ func TestHedgeObserved(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "mode: observe", "timeout: 2s")
 		get(t, c)
-		srv.Next(testkit.GetField, testkit.Hang())
+		srv.Next(testkit.GetField, faults.Hang())
 		if a := get(t, c); a.Took != 2*time.Second || !strings.Contains(string(a.Body), "timeout") || srv.Attempts(testkit.GetField) != 2 {
 			t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField), a.Body)
 		}
@@ -221,11 +222,11 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 		first         testkit.Fault
 		calls, failed int // that the tool's circuit has counted after one call
 	}{
-		"503":              {testkit.Status(http.StatusServiceUnavailable, testkit.Plain).Late(late), 2, 1},
-		"reset":            {testkit.ResetBeforeAnswer().Late(late), 2, 1},
-		"cut":              {testkit.ResetInBody().Late(late), 2, 1},
-		"400":              {testkit.Status(http.StatusBadRequest, testkit.Plain).Late(late), 2, 0},
-		"given up":         {testkit.Hang(), 1, 0},
+		"503":              {faults.Status(http.StatusServiceUnavailable, faults.Plain).Late(late), 2, 1},
+		"reset":            {faults.ResetBeforeAnswer().Late(late), 2, 1},
+		"cut":              {faults.ResetInBody().Late(late), 2, 1},
+		"400":              {faults.Status(http.StatusBadRequest, faults.Plain).Late(late), 2, 0},
+		"given up":         {faults.Hang(), 1, 0},
 		"answered in time": {testkit.Fault{}, 1, 0},
 	} {
 		runVirtual(t, name, func(t *testing.T) {
@@ -251,7 +252,7 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", quickBreaker)
-		overloaded := testkit.Status(http.StatusServiceUnavailable, testkit.Plain).RetryIn(40 * time.Second)
+		overloaded := faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40 * time.Second)
 		for range 3 {
 			srv.Next(testkit.GetField, overloaded.Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
 			if a := get(t, c); !succeeded(a) {
@@ -271,9 +272,9 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 		faults []testkit.Fault
 		calls  int
 	}{
-		"the second is answered first":    {"4", []testkit.Fault{testkit.Hang()}, 1},
-		"the first has failed":            {"4", []testkit.Fault{testkit.ResetBeforeAnswer().Late(late), testkit.Fault{}.Late(time.Second)}, 1},
-		"the budget is used up":           {"4", []testkit.Fault{testkit.Fault{}.Late(late), testkit.Hang()}, 20},
+		"the second is answered first":    {"4", []testkit.Fault{faults.Hang()}, 1},
+		"the first has failed":            {"4", []testkit.Fault{faults.ResetBeforeAnswer().Late(late), testkit.Fault{}.Late(time.Second)}, 1},
+		"the budget is used up":           {"4", []testkit.Fault{testkit.Fault{}.Late(late), faults.Hang()}, 20},
 		"the server has no place for it":  {"1", []testkit.Fault{testkit.Fault{}.Late(late)}, 1},
 		"the client does not wait for it": {"4", []testkit.Fault{testkit.Fault{}.Late(time.Minute), testkit.Fault{}.Late(time.Minute)}, 1},
 	} {
@@ -305,7 +306,7 @@ func TestHedgeDoesNotProbe(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 1, open_for: 5s}")
 		get(t, c)
-		srv.Next(testkit.OrderCreate, testkit.ResetBeforeAnswer())
+		srv.Next(testkit.OrderCreate, faults.ResetBeforeAnswer())
 		order(t, c)
 		wantHeldBack(t, get(t, c), 5*time.Second)
 		time.Sleep(5 * time.Second)

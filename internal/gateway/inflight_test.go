@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // Requests that hold all the memory that they may leave room for small ones; another large one is refused, has done nothing, and
@@ -26,7 +27,7 @@ func TestBytesInFlight(t *testing.T) {
 			f := &front{log: log, url: testkit.ServeInMemory(t, g) + "/farm/mcp"}
 			c := f.client(t, era)
 			large := `{"message":"` + strings.Repeat("m", 900<<10) + `"}`
-			srv.Next(testkit.Echo, testkit.Hang())
+			srv.Next(testkit.Echo, faults.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {

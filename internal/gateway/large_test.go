@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
@@ -148,11 +149,11 @@ func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	object := members["structuredContent"]
 	switch c.server {
 	case inData:
-		return testkit.RPCError("in data", -32000, "Some items failed.", string(object))
+		return faults.RPCError("in data", -32000, "Some items failed.", string(object))
 	case inStructure:
-		return testkit.Result("in structuredContent", `{"isError":true,"content":[],"structuredContent":`+string(object)+`,"resultType":"complete"}`)
+		return faults.Result("in structuredContent", `{"isError":true,"content":[],"structuredContent":`+string(object)+`,"resultType":"complete"}`)
 	default:
-		return testkit.Result("in text", `{"isError":true,"content":[{"type":"text","text":`+strconv.Quote(string(object))+`}],"resultType":"complete"}`)
+		return faults.Result("in text", `{"isError":true,"content":[{"type":"text","text":`+strconv.Quote(string(object))+`}],"resultType":"complete"}`)
 	}
 }
 
@@ -263,16 +264,16 @@ func (c textCell) run(t *testing.T) {
 	text := "The order was refused, password=" + secret + " did not fit. " + strings.Repeat("because ", c.size/8) + "password=" + secret + " The end."
 	srv := testkit.NewServer(t, testkit.WithForm(c.in.form))
 	content := `"content":[{"type":"text","text":` + strconv.Quote(text) + `}]`
-	fault := testkit.Result("text", `{`+content+`,"isError":true,"resultType":"complete"}`)
+	fault := faults.Result("text", `{`+content+`,"isError":true,"resultType":"complete"}`)
 	switch {
 	case c.status != 0 && c.rpc:
-		fault = testkit.RPCStatus("message", c.status, -32000, text, "")
+		fault = faults.RPCStatus("message", c.status, -32000, text, "")
 	case c.status != 0:
-		fault = testkit.StatusWith("problem", c.status, "application/problem+json", `{"title":"refused","detail":`+strconv.Quote(text)+`}`)
+		fault = faults.StatusWith("problem", c.status, "application/problem+json", `{"title":"refused","detail":`+strconv.Quote(text)+`}`)
 	case c.rpc:
-		fault = testkit.RPCError("message", -32000, text, "")
+		fault = faults.RPCError("message", -32000, text, "")
 	case c.first:
-		fault = testkit.Result("text", `{"isError":true,`+content+`,"resultType":"complete"}`)
+		fault = faults.Result("text", `{"isError":true,`+content+`,"resultType":"complete"}`)
 	}
 	srv.Always(testkit.OrderCreate, fault)
 	own := contract.Builtin().MustGet(c.to)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const headerRateLimit = "Ratelimit"
@@ -261,7 +262,7 @@ func TestLimitHeadersOfSuccesses(t *testing.T) {
 			"RateLimit-Policy": `"month";q=17000;w=2592000, "minute";q=100;w=60`,
 			"RateLimit":        `"month";r=16997;t=2592000, "minute";r=97;t=59`,
 		})
-		srv.Next(testkit.Echo, testkit.ToolError("wrong argument", "[missing_param] message is missing."))
+		srv.Next(testkit.Echo, faults.ToolError("wrong argument", "[missing_param] message is missing."))
 		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // it was not counted
 	})
 	runVirtual(t, "none by default", func(t *testing.T) {
@@ -281,16 +282,16 @@ func TestWhatLimitsCount(t *testing.T) {
 		charged int
 	}{
 		"a success":                            {func(t *testing.T, c *testkit.Client, _ *testkit.Server) { t.Helper(); pass(t, c, 1) }, 1},
-		"a failed tool":                        {failing(testkit.ToolError("failed", "the field is gone")), 1},
-		"a server error":                       {failing(testkit.Status(http.StatusInternalServerError, testkit.None)), 1},
-		"a hung server":                        {failing(testkit.Hang()), 1},
-		"a broken answer":                      {failing(testkit.TruncatedJSON()), 1},
-		"a lost resource":                      {failing(testkit.ToolError("not found", "[not_found] There is no field F-9.")), 1},
-		"a call repeated":                      {failing(testkit.ResetBeforeAnswer(), testkit.ResetBeforeAnswer()), 1},
-		"a refused token":                      {failing(testkit.Unauthorized()), 1},
-		"an argument that the server refuses":  {failing(testkit.RPCError("invalid params", -32602, "message is missing", "")), 0},
-		"a request that the server refuses":    {failing(testkit.RPCError("invalid request", -32600, "the request is not valid", "")), 0},
-		"an argument that the tool refuses":    {failing(testkit.ToolError("wrong", "[invalid_value] message is too short.")), 0},
+		"a failed tool":                        {failing(faults.ToolError("failed", "the field is gone")), 1},
+		"a server error":                       {failing(faults.Status(http.StatusInternalServerError, faults.None)), 1},
+		"a hung server":                        {failing(faults.Hang()), 1},
+		"a broken answer":                      {failing(faults.TruncatedJSON()), 1},
+		"a lost resource":                      {failing(faults.ToolError("not found", "[not_found] There is no field F-9.")), 1},
+		"a call repeated":                      {failing(faults.ResetBeforeAnswer(), faults.ResetBeforeAnswer()), 1},
+		"a refused token":                      {failing(faults.Unauthorized()), 1},
+		"an argument that the server refuses":  {failing(faults.RPCError("invalid params", -32602, "message is missing", "")), 0},
+		"a request that the server refuses":    {failing(faults.RPCError("invalid request", -32600, "the request is not valid", "")), 0},
+		"an argument that the tool refuses":    {failing(faults.ToolError("wrong", "[invalid_value] message is too short.")), 0},
 		"an argument that the gateway refuses": {calling(testkit.Echo, `{"message":5}`), 0},
 		"a tool that there is not":             {calling("no_such_tool", `{}`), 0},
 		"a list": {func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
@@ -301,7 +302,7 @@ func TestWhatLimitsCount(t *testing.T) {
 		}, 0},
 		"a client that has gone": {func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
 			t.Helper()
-			srv.Next(testkit.Echo, testkit.Hang())
+			srv.Next(testkit.Echo, faults.Hang())
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, _ = c.Call(ctx, testkit.Echo, hi) // nobody waits for the answer
@@ -339,10 +340,10 @@ func TestWhatLimitsCount(t *testing.T) {
 }
 
 // failing makes a call that the server answers so, however often it comes.
-func failing(faults ...testkit.Fault) func(*testing.T, *testkit.Client, *testkit.Server) {
+func failing(answers ...testkit.Fault) func(*testing.T, *testkit.Client, *testkit.Server) {
 	return func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
 		t.Helper()
-		srv.Next(testkit.Echo, faults...)
+		srv.Next(testkit.Echo, answers...)
 		_ = call(t, c, testkit.Echo, hi)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // An endpoint with several servers has limits of its own, by the names that clients see, beside those of its servers. What the
@@ -61,7 +62,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
 		f := startMany(t, bothPrefixed+", concurrency: {max: 1, queue: 0}", "")
 		c := f.client(t, era)
-		f.farm.Next(testkit.Echo, testkit.Hang())
+		f.farm.Next(testkit.Echo, faults.Hang())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // underway starts calls that hang, and returns when the server has them. They end when the returned function is called.
@@ -19,7 +20,7 @@ func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (
 	before := srv.Executions(testkit.Echo)
 	var group sync.WaitGroup
 	for range calls {
-		srv.Next(testkit.Echo, testkit.Hang())
+		srv.Next(testkit.Echo, faults.Hang())
 		group.Go(func() { _, _ = c.Call(ctx, testkit.Echo, hi) }) // it is broken off
 	}
 	if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.Echo) == before+calls }); err != nil {

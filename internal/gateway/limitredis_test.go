@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
@@ -71,7 +72,7 @@ func TestReplicasGiveBack(t *testing.T) {
 	one, other := sharing(t, srv, url, 20*time.Second, ""), sharing(t, srv, url, 20*time.Second, "")
 	c := testkit.NewClient(t, one.url, testkit.Modern)
 	for range 60 {
-		srv.Next(testkit.Echo, testkit.RPCError("invalid params", -32602, "message is missing", ""))
+		srv.Next(testkit.Echo, faults.RPCError("invalid params", -32602, "message is missing", ""))
 		_ = call(t, c, testkit.Echo, hi)
 	}
 	pass(t, c, 25)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A tool that two servers have is neither's by chance: it is not listed, and a call says what the operator has to do.
@@ -88,7 +89,7 @@ func TestManyServersAdvise(t *testing.T) {
 		verify := "timeout: 1s, tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
 		f := startMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
 		c := f.client(t, testkit.Modern)
-		f.shop.Always("order_create", testkit.Hang())
+		f.shop.Always("order_create", faults.Hang())
 		result := mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
 		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
 			t.Errorf("no %s in: %s", want, result.Text())

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A manyFront is a gateway whose endpoint all offers the servers farm and shop.
@@ -200,7 +201,7 @@ func TestManyServerIsSlow(t *testing.T) {
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
 		f := startMany(t, bothPrefixed+", deadline: 1s", "")
 		c := f.client(t, era)
-		f.shop.Next("tools/list", testkit.Hang())
+		f.shop.Next("tools/list", faults.Hang())
 		began := time.Now()
 		a := f.list(t, c)
 		if took := time.Since(began); took > 1100*time.Millisecond {
@@ -223,7 +224,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
 		f := startMany(t, bothPrefixed+", deadline: 500ms", "")
 		for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
-			f.farm.Always(method, testkit.Hang())
+			f.farm.Always(method, faults.Hang())
 		}
 		began := time.Now()
 		c := f.client(t, era)
@@ -253,7 +254,7 @@ func TestManyCallsAreToldOnce(t *testing.T) {
 		f.g.Observe(&told)
 		c := f.client(t, era)
 		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
-		f.shop.Next("echo", testkit.ToolError("a failure", "No."))
+		f.shop.Next("echo", faults.ToolError("a failure", "No."))
 		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
 		if _, err := c.Call(t.Context(), "nothing", `{}`); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A log that is too long to be masked does not reach the client; what follows does.
@@ -45,7 +46,7 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 	const definition = `{"name":"search","inputSchema":{"type":"object","properties":{"note":{"type":"string"},
 		"door":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"}}}}`
 	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "search", Definition: definition}))
-	srv.Always("search", testkit.ToolError("echo", "no field for opn-ses-me, nor for melone, in the north"))
+	srv.Always("search", faults.ToolError("echo", "no field for opn-ses-me, nor for melone, in the north"))
 	f := start(t, srv.URL())
 	a, err := f.client(t, testkit.Modern).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A contract keeps out of its failures what it says in its mask, also what the caller wrote.
@@ -32,7 +33,7 @@ func TestMaskOfAContract(t *testing.T) {
 	}
 	t.Cleanup(g.Close)
 	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Modern)
-	srv.Always(testkit.OrderCreate, testkit.Result("said", `{"isError":true,"content":[{"type":"text",`+
+	srv.Always(testkit.OrderCreate, faults.Result("said", `{"isError":true,"content":[{"type":"text",`+
 		`"text":"ada@example.com at 10.1.2.3:80 paid with 4111 1111 1111 1111"}],"structuredContent":{"customer":{"lastName":"Lovelace"}}}`))
 	a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"ada@example.com 10.1.2.3:80","amount":1}`)
 	if err != nil {

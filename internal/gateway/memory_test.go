@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // mostMemory is what the whole program may take at most under attack.
@@ -112,7 +113,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		},
 		"arguments of many members": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
-			srv.Always("x/slow", testkit.Hang())
+			srv.Always("x/slow", faults.Hang())
 			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			var b bytes.Buffer
 			for i := range 240_000 {
@@ -135,7 +136,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		},
 		"clients that never read": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
-			srv.Always("x/large", testkit.Large(testkit.JSON, 8<<20, testkit.Whole))
+			srv.Always("x/large", faults.Large(testkit.JSON, 8<<20, faults.Whole))
 			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			s := &served{addr: strings.Split(p.url, "/")[2]}
 			for range 400 {

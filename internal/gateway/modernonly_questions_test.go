@@ -15,6 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A server of the modern era that asks: each call gets the next of its rounds, and the
@@ -415,14 +416,14 @@ func TestFailuresAfterQuestions(t *testing.T) {
 		fault testkit.Fault
 		kind  string
 	}{
-		{testkit.ResetBeforeAnswer(), "unreachable"},
-		{testkit.ResetInBody(), "unreachable"},
-		{testkit.Status(http.StatusServiceUnavailable, testkit.Plain), "unavailable"},
-		{testkit.Status(http.StatusTooManyRequests, testkit.Plain), "rate_limited"},
-		{testkit.RPCStatus("refused", http.StatusBadRequest, -32602, "wrong state", ""), "invalid_value"},
-		{testkit.HTMLWith200(), "bad_response"},
-		{testkit.ToolError("tool error", "no"), "unknown"},
-		{testkit.Hang(), "timeout"},
+		{faults.ResetBeforeAnswer(), "unreachable"},
+		{faults.ResetInBody(), "unreachable"},
+		{faults.Status(http.StatusServiceUnavailable, faults.Plain), "unavailable"},
+		{faults.Status(http.StatusTooManyRequests, faults.Plain), "rate_limited"},
+		{faults.RPCStatus("refused", http.StatusBadRequest, -32602, "wrong state", ""), "invalid_value"},
+		{faults.HTMLWith200(), "bad_response"},
+		{faults.ToolError("tool error", "no"), "unknown"},
+		{faults.Hang(), "timeout"},
 	} {
 		runVirtual(t, test.fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Modern))

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // An announcer is a server of the modern era that offers logging and subscriptions. It
@@ -391,7 +392,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 				srv, f := modernOnly(t, form, "timeout: 10s")
 				client := f.client(t, testkit.Legacy)
 				client.Keep = 8 << 20
-				srv.Next(testkit.Echo, testkit.Large(form, size, testkit.Whole))
+				srv.Next(testkit.Echo, faults.Large(form, size, faults.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				if err != nil || a.Message == nil || int64(len(a.Message.Result)) < size || strings.Contains(string(a.Body), "resultType") {
 					t.Fatalf("%v, HTTP %d, %d bytes, %.100s ... %s", err, a.Status, a.Size, a.Body, a.Body[max(0, len(a.Body)-100):])
@@ -402,7 +403,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 				}
 				defer stream.Close()
 				id := next(t, stream).ID
-				srv.Next(testkit.Ask, testkit.Large(form, size, testkit.Whole))
+				srv.Next(testkit.Ask, faults.Large(form, size, faults.Whole))
 				respond(t, client, id, `{"action":"accept","content":{}}`)
 				m := next(t, stream)
 				if int64(len(m.Result)) < size || string(m.ID) != "3" || !json.Valid(m.Raw) || strings.Contains(string(m.Raw), "resultType") {

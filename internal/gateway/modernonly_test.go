@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // modernOnly is a server that speaks the modern era only, and a gateway in front of it.
@@ -283,7 +284,7 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	later.SetTools(mirroring)
-	later.Next("mirror", testkit.RPCStatus("misses a header", http.StatusBadRequest, -32020, "Header mismatch", ""))
+	later.Next("mirror", faults.RPCStatus("misses a header", http.StatusBadRequest, -32020, "Header mismatch", ""))
 	if a, err := client.Call(t.Context(), "mirror", `{"region":"b"}`); err != nil || !succeeded(a) {
 		t.Errorf("%v %+v", err, a)
 	}
@@ -298,7 +299,7 @@ func TestRefusalsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
-	srv.Next(testkit.GetField, testkit.RPCStatus("missing capability", http.StatusBadRequest, -32021, "needs sampling",
+	srv.Next(testkit.GetField, faults.RPCStatus("missing capability", http.StatusBadRequest, -32021, "needs sampling",
 		`{"requiredCapabilities":{"sampling":{}}}`))
 	a, err := client.Call(t.Context(), testkit.GetField, readField)
 	if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32021 ||
@@ -333,10 +334,10 @@ func TestReloadInFrontOfModernServer(t *testing.T) {
 func TestServerOfBothErasIsNotBridged(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]testkit.Fault{
-		"bad params":    testkit.RPCStatus("refused", http.StatusBadRequest, -32602, "Invalid params", ""),
-		"not found":     testkit.RPCStatus("refused", http.StatusOK, -32601, "Method not found", ""),
-		"plain":         testkit.Status(http.StatusBadRequest, testkit.Plain),
-		"its old words": testkit.RPCStatus("refused", http.StatusBadRequest, -32022, "Unsupported", `{"supported":["2026-07-28","2025-06-18"]}`),
+		"bad params":    faults.RPCStatus("refused", http.StatusBadRequest, -32602, "Invalid params", ""),
+		"not found":     faults.RPCStatus("refused", http.StatusOK, -32601, "Method not found", ""),
+		"plain":         faults.Status(http.StatusBadRequest, faults.Plain),
+		"its old words": faults.RPCStatus("refused", http.StatusBadRequest, -32022, "Unsupported", `{"supported":["2026-07-28","2025-06-18"]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

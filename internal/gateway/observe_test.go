@@ -11,17 +11,18 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // answered are the faults to which there is an HTTP answer that ends; to others the gateway
 // has to say something of its own. The large ones are just large enough.
 func answered() []testkit.Fault {
 	const size = 1 << 20
-	faults := []testkit.Fault{testkit.Large(testkit.SSE, size, testkit.Whole)}
-	for _, ending := range []testkit.Ending{testkit.Whole, testkit.Wrong, testkit.Broken, testkit.Failed} {
-		faults = append(faults, testkit.Large(testkit.JSON, size, ending))
+	all := []testkit.Fault{faults.Large(testkit.SSE, size, faults.Whole)}
+	for _, ending := range []faults.Ending{faults.Whole, faults.Wrong, faults.Broken, faults.Failed} {
+		all = append(all, faults.Large(testkit.JSON, size, ending))
 	}
-	return append(faults, slices.DeleteFunc(testkit.Faults(size), func(fault testkit.Fault) bool {
+	return append(all, slices.DeleteFunc(faults.All(size), func(fault testkit.Fault) bool {
 		return slices.ContainsFunc([]string{"reset before", "hang", "slow drip", "restart", "large"}, func(prefix string) bool {
 			return strings.HasPrefix(fault.Name, prefix)
 		})
@@ -147,7 +148,7 @@ func TestObservedArguments(t *testing.T) {
 // Where there is no answer to pass on, the gateway says so itself.
 func TestObserveWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []testkit.Fault{testkit.Hang(), testkit.ResetBeforeAnswer()} {
+	for _, fault := range []testkit.Fault{faults.Hang(), faults.ResetBeforeAnswer()} {
 		runVirtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true", untilDeadline).client(t, testkit.Modern)

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -35,7 +36,7 @@ func TestOutcomeTellsOfAttempts(t *testing.T) {
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := watched(t, srv, "trust_annotations: true")
-		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.ResetBeforeAnswer())
+		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain), faults.ResetBeforeAnswer())
 		client.Header = http.Header{"Traceparent": {"00-" + trace + "-00f067aa0ba902b7-01"}}
 		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 		if err != nil {
@@ -73,7 +74,7 @@ func TestOutcomeTellsOfTheCause(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
 	client, told := watched(t, srv)
-	srv.Next(testkit.OrderCreate, testkit.StatusWith("", http.StatusBadGateway, "text/plain", "no route: password=hunter2-s3cr3t"))
+	srv.Next(testkit.OrderCreate, faults.StatusWith("", http.StatusBadGateway, "text/plain", "no route: password=hunter2-s3cr3t"))
 	if _, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestRequestIDIsTold(t *testing.T) {
 			client, told := watched(t, srv, "contract: "+name, "trusted: true", "trust_annotations: true")
 			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra asks for them
 			internal := `{"v":1,"kind":"internal","code":"internal","contract":"recourse","message":"No."}`
-			srv.Next(testkit.GetField, testkit.Result("", `{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+internal+`}}`))
+			srv.Next(testkit.GetField, faults.Result("", `{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+internal+`}}`))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 			if err != nil {
 				t.Fatal(err)

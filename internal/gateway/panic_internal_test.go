@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // panicLog holds what is logged at the default level.
@@ -80,7 +81,7 @@ func TestPanicInAStage(t *testing.T) {
 	arguments := map[string]string{ // by tool
 		testkit.OrderCreate: `{"reference":"A","amount":1}`, testkit.GetField: `{"field_id":"F-1"}`,
 	}
-	unavailable := []testkit.Fault{testkit.Status(http.StatusServiceUnavailable, testkit.Plain)}
+	unavailable := []testkit.Fault{faults.Status(http.StatusServiceUnavailable, faults.Plain)}
 	tests := []struct {
 		name    string
 		before  int // the stage, counted from the end; it is put before it

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // both returns a client of the server itself and one of a gateway in front of it.
@@ -73,7 +74,7 @@ func TestResultsPassByteForByte(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithForm(in.form))
 			direct, through := both(t, srv, in.era)
 			for _, result := range results {
-				srv.Always(testkit.Echo, testkit.Result("own result", result))
+				srv.Always(testkit.Echo, faults.Result("own result", result))
 				params := `{"name":"echo","arguments":{"message":"m"}}`
 				want, got := post(t, direct, "7", "tools/call", params), post(t, through, "7", "tools/call", params)
 				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" || got.Status != http.StatusOK {
@@ -184,7 +185,7 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 
 			body, header := through.Message("2", "tools/call", `{"name":"echo","arguments":{"message":"m"},"x-param":{"n":1.0}}`)
 			body = bytes.Replace(body, []byte(`"id":2`), []byte(` "id" : 2,"x-envelope":{"n":1.0}`), 1)
-			srv.Next(testkit.Echo, testkit.Reply("invented members", `"result":{"content":[],"x":1.0},"x-envelope":[ 1.0 ]`))
+			srv.Next(testkit.Echo, faults.Reply("invented members", `"result":{"content":[],"x":1.0},"x-envelope":[ 1.0 ]`))
 			a, err := through.Post(t.Context(), body, header)
 			if err != nil {
 				t.Fatal(err)
@@ -439,7 +440,7 @@ func TestOddErrorsOfOtherMethods(t *testing.T) {
 	srv := testkit.NewServer(t)
 	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	for _, odd := range []string{`"down"`, `{}`, `{"code":"x","message":"m"}`, `{"code":1}`, `{"code":1,"message":null}`, `[1]`} {
-		srv.Always("x/invented", testkit.Reply("odd", `"error":`+odd))
+		srv.Always("x/invented", faults.Reply("odd", `"error":`+odd))
 		a := post(t, client, "1", "x/invented", `{}`)
 		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32603 || a.Message.Error.Message == "" {
 			t.Errorf("%s became %s", odd, a.Body)

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -77,7 +78,7 @@ func TestPatterns(t *testing.T) {
 		readings []string
 	}{
 		{
-			name: "400", fault: testkit.Status(http.StatusBadRequest, testkit.Plain),
+			name: "400", fault: faults.Status(http.StatusBadRequest, faults.Plain),
 			object: `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm refused the request (HTTP 400).","retryable":false,"details":{"statusCode":400}}`,
 			promises: []string{
 				"patterns/code-client-error", "patterns/message-client-error", "patterns/status-code", "patterns/field-kind", "patterns/field-code",
@@ -85,70 +86,70 @@ func TestPatterns(t *testing.T) {
 			},
 		},
 		{
-			name: "403", fault: testkit.Status(http.StatusForbidden, testkit.Plain),
+			name: "403", fault: faults.Status(http.StatusForbidden, faults.Plain),
 			object:   `{"kind":"toolError:v1","code":"AUTHENTICATION_ERROR","message":"Authentication required: farm does not permit this.","retryable":false,"details":{"statusCode":403}}`,
 			promises: []string{"patterns/code-authentication-error", "patterns/message-authentication-error"},
 		},
 		{
-			name: "404", fault: testkit.Status(http.StatusNotFound, testkit.Plain),
+			name: "404", fault: faults.Status(http.StatusNotFound, faults.Plain),
 			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: farm refused the request (HTTP 404).","retryable":false,"details":{"statusCode":404}}`,
 			promises: []string{"patterns/code-not-found", "patterns/message-not-found", "patterns/not-found-elsewhere"},
 		},
 		{
-			name: "408", fault: testkit.Status(http.StatusRequestTimeout, testkit.Plain),
+			name: "408", fault: faults.Status(http.StatusRequestTimeout, faults.Plain),
 			object:   `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm did not answer in time.","retryable":false,"details":{"statusCode":408}}`,
 			promises: []string{"patterns/status-408"},
 		},
 		{
-			name: "429", fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"), after: 12 * time.Second,
+			name: "429", fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"), after: 12 * time.Second,
 			object: `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm limits requests at the moment. Try again in 12 s.",` +
 				`"retryable":false,"details":{"statusCode":429}}`,
 			promises: []string{"patterns/status-429", "patterns/wait-in-message", "patterns/wait-in-meta"},
 		},
 		{
-			name: "500", fault: testkit.Status(http.StatusInternalServerError, testkit.Plain),
+			name: "500", fault: faults.Status(http.StatusInternalServerError, faults.Plain),
 			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: farm failed (HTTP 500).","retryable":true,"details":{"statusCode":500}}`,
 			promises: []string{"patterns/code-server-error", "patterns/message-server-error"},
 		},
 		{
-			name: "501", fault: testkit.Status(http.StatusNotImplemented, testkit.Plain),
+			name: "501", fault: faults.Status(http.StatusNotImplemented, faults.Plain),
 			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: farm does not implement this.","retryable":true,"details":{"statusCode":501}}`,
 			promises: []string{"patterns/status-501"},
 		},
 		{
-			name: "no answer", fault: testkit.Hang(), timeout: "1s",
+			name: "no answer", fault: faults.Hang(), timeout: "1s",
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: farm did not answer within 1 s.","retryable":true}`,
 			promises: []string{"patterns/code-network-error", "patterns/message-network-error", "patterns/status-code-omitted", "patterns/gateway-no-status"},
 		},
 		{
-			name: "a text that says nothing", fault: testkit.ToolError("", "The disk is full"),
+			name: "a text that says nothing", fault: faults.ToolError("", "The disk is full"),
 			object:   `{"kind":"toolError:v1","code":"UNKNOWN_ERROR","message":"Unknown error occurred: The disk is full","retryable":false}`,
 			promises: []string{"patterns/code-unknown-error"},
 		},
 		{
-			name: "no text at all", fault: testkit.ToolError("", ""),
+			name: "no text at all", fault: faults.ToolError("", ""),
 			object:   `{"kind":"toolError:v1","code":"UNKNOWN_ERROR","message":"Unknown error occurred","retryable":false}`,
 			promises: []string{"patterns/message-unknown-error"},
 		},
 		{
-			name: "its JSON block, without isError", fault: testkit.Result("", protocol.TextResult(
+			name: "its JSON block, without isError", fault: faults.Result("", protocol.TextResult(
 				`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`)),
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`,
 			readings: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},
 		},
 		{
-			name: "its structuredContent alone", fault: testkit.Result("",
+			name: "its structuredContent alone", fault: faults.Result("",
 				`{"content":[],"structuredContent":{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}}`),
 			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}`,
 			readings: []string{"patterns/detect-structured-content"},
 		},
 		{
-			name: "its sentence alone", fault: testkit.ToolError("", "Resource not found: /api/patterns/x"),
+			name: "its sentence alone", fault: faults.ToolError("", "Resource not found: /api/patterns/x"),
 			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: /api/patterns/x","retryable":false}`,
 			readings: []string{"patterns/detect-markdown"},
 		},
 		{
-			name: "a code that is not listed, without retryable", fault: testkit.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
+			name: "a code that is not listed, without retryable", fault: faults.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
 			object:   `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout","retryable":false}`,
 			readings: []string{"patterns/retryable-absent"},
 		},
@@ -190,7 +191,7 @@ func TestPatternsOnlyReadWhereTheyAreTheContract(t *testing.T) {
 		{"patterns", "studies", "person_delete", recourse.EffectUnknown},
 	} {
 		srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
-		srv.Always(tt.tool, testkit.ToolError("", "The disk is full"))
+		srv.Always(tt.tool, faults.ToolError("", "The disk is full"))
 		client := start(t, srv.URL(), "contract: "+tt.contract, "reads: "+tt.reads, "trust_annotations: false").client(t, testkit.Legacy)
 		a, err := client.Call(t.Context(), tt.tool, `{}`)
 		if err != nil {
@@ -215,7 +216,7 @@ func TestPatternsFormats(t *testing.T) {
 	)
 	srv := testkit.NewServer(t, patternTools())
 	for _, tool := range []string{searchPatterns, analyzeCode} {
-		srv.Always(tool, testkit.Status(http.StatusInternalServerError, testkit.Plain))
+		srv.Always(tool, faults.Status(http.StatusInternalServerError, faults.Plain))
 	}
 	client := start(t, srv.URL(), "contract: patterns", "timeout: 10s").client(t, testkit.Legacy)
 	for _, tt := range []struct{ tool, arguments, format, object string }{
@@ -271,7 +272,7 @@ func TestPatternsQuestion(t *testing.T) {
 	for _, entry := range []string{"contract: patterns", "contract: recourse"} {
 		for _, in := range shapes {
 			srv := testkit.NewServer(t, patternTools(), testkit.WithForm(in.form))
-			srv.Next(searchPatterns, testkit.Result("", question))
+			srv.Next(searchPatterns, faults.Result("", question))
 			a, err := start(t, srv.URL(), entry, "reads: patterns").client(t, in.era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -298,7 +299,7 @@ func TestPatternsPublicServer(t *testing.T) {
 	} {
 		for _, contract := range []string{"patterns", "recourse"} {
 			srv := testkit.NewServer(t, patternTools())
-			srv.Next(searchPatterns, testkit.Result("", inPatterns(t, "both", tt.object)))
+			srv.Next(searchPatterns, faults.Result("", inPatterns(t, "both", tt.object)))
 			client := start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // seen is what an observer sees of a call.
@@ -108,12 +109,12 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
 		{name: "a panic that aborts", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: observe.BrokenOff}},
 		{name: "arguments", args: `{}`, want: seen{End: observe.Failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
-		{name: "a failure of the tool", faults: []testkit.Fault{testkit.ToolError("no", "no")}, want: seen{End: observe.Failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
-		{name: "healed", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Succeeded, Attempts: []int{503, 200}, Status: 200}},
-		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
-		{name: "broken off", faults: []testkit.Fault{testkit.Large(testkit.JSON, 1<<20, testkit.Broken)}, failing: true, want: seen{End: observe.BrokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
-		{name: "client gone", faults: []testkit.Fault{testkit.Hang()}, leaves: true, failing: true, want: seen{End: observe.Left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
-		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
+		{name: "a failure of the tool", faults: []testkit.Fault{faults.ToolError("no", "no")}, want: seen{End: observe.Failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "healed", faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Succeeded, Attempts: []int{503, 200}, Status: 200}},
+		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
+		{name: "broken off", faults: []testkit.Fault{faults.Large(testkit.JSON, 1<<20, faults.Broken)}, failing: true, want: seen{End: observe.BrokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "client gone", faults: []testkit.Fault{faults.Hang()}, leaves: true, failing: true, want: seen{End: observe.Left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
+		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
 	}
 	for _, tt := range tests {
 		path := tt.path

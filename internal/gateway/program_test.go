@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A JSON-RPC error to anything but a call is for the client's program: it keeps the
@@ -18,8 +19,8 @@ func TestErrorsForTheProgram(t *testing.T) {
 	f := start(t, srv.URL())
 	client := f.client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
-		testkit.StatusWith("400 with a JSON-RPC error", http.StatusBadRequest, "application/json", body),
-		testkit.RPCError("JSON-RPC error", -32602, "Resource not found", `{"uri":"test://x"}`),
+		faults.StatusWith("400 with a JSON-RPC error", http.StatusBadRequest, "application/json", body),
+		faults.RPCError("JSON-RPC error", -32602, "Resource not found", `{"uri":"test://x"}`),
 	} {
 		srv.Always(testkit.EveryMessage, fault)
 		for method, params := range map[string]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // lapseWithin is how long after the end of its credentials a call or stream may go on: the time between two looks, and for
@@ -134,7 +135,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 					if era == testkit.Legacy {
 						initialize(t, client)
 					}
-					given.door.server.Always(test.tool, testkit.Hang())
+					given.door.server.Always(test.tool, faults.Hang())
 					ended := make(chan time.Time, 1)
 					go func() {
 						time.Sleep(time.Second)
@@ -296,7 +297,7 @@ func TestCallsWithOtherAccess(t *testing.T) {
 			d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
 			client := d.as(t, testkit.Modern, "Authorization", "Bearer "+key)
 			client.Header.Set("X-Forwarded-For", "192.0.2.1")
-			srv.Always(testkit.GetField, testkit.Hang())
+			srv.Always(testkit.GetField, faults.Hang())
 			time.AfterFunc(time.Second, func() { reload(t, g, entry(access)) })
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const (
@@ -33,35 +34,35 @@ func TestRedaction(t *testing.T) {
 	}{
 		{
 			"arguments of the call", "redact: all",
-			testkit.ToolError("paths", "cannot read /home/ann/plan.txt and /var/data/x.csv on 10.0.0.9:8080, see /etc/farm/secret.conf on 10.0.0.7:5432"),
+			faults.ToolError("paths", "cannot read /home/ann/plan.txt and /var/data/x.csv on 10.0.0.9:8080, see /etc/farm/secret.conf on 10.0.0.7:5432"),
 			[]string{"/home/ann/plan.txt", "/var/data/x.csv", "10.0.0.9:8080", "cannot read"},
 			[]string{"/etc/farm/secret.conf", "10.0.0.7"},
 		},
 		{
 			"structuredContent and _meta", "redact: all",
-			testkit.Result("structure", `{"content":[{"type":"text","text":"down"},{"type":"text","text":"`+dsn+`"}],"isError":true,`+
+			faults.Result("structure", `{"content":[{"type":"text","text":"down"},{"type":"text","text":"`+dsn+`"}],"isError":true,`+
 				`"structuredContent":{"db":"`+dsn+`","n":1.0},"_meta":{"com.example/x":"`+dsn+`","com.example/y":[ 1.0 ]},"x":{"y":"`+dsn+`"}}`),
 			[]string{`"n":1.0`, `"com.example/y"`},
 			[]string{password, "10.11.12.13"},
 		},
 		{
 			"data of a JSON-RPC error", "redact: all",
-			testkit.RPCError("data", -32603, "down: "+dsn, `{"dsn":"`+dsn+`","trace":"main.go:17 +0x1b"}`),
+			faults.RPCError("data", -32603, "down: "+dsn, `{"dsn":"`+dsn+`","trace":"main.go:17 +0x1b"}`),
 			[]string{"down"},
 			[]string{password, "10.11.12.13"},
 		},
 		{
 			"JSON body of a status", "redact: all",
-			testkit.StatusWith("500", http.StatusInternalServerError, "application/json", `{"error":"cannot reach `+dsn+`"}`),
+			faults.StatusWith("500", http.StatusInternalServerError, "application/json", `{"error":"cannot reach `+dsn+`"}`),
 			nil,
 			[]string{password, "10.11.12.13"},
 		},
 		{
-			"secrets only", "redact: secrets", testkit.ToolError("both", "at /etc/farm/x.conf on 10.0.0.7:5432 with "+dsn),
+			"secrets only", "redact: secrets", faults.ToolError("both", "at /etc/farm/x.conf on 10.0.0.7:5432 with "+dsn),
 			[]string{"/etc/farm/x.conf", "10.0.0.7:5432"},
 			[]string{password},
 		},
-		{"off", "redact: off", testkit.ToolError("all", "with "+dsn), []string{dsn}, nil},
+		{"off", "redact: off", faults.ToolError("all", "with "+dsn), []string{dsn}, nil},
 	} {
 		for _, contract := range []string{"recourse", "fieldmcp"} {
 			t.Run(c.name+"/"+contract, func(t *testing.T) {
@@ -100,10 +101,10 @@ func TestRedactionOfOtherMethods(t *testing.T) {
 	srv := testkit.NewServer(t)
 	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
-		testkit.RPCError("object", -32001, "down: "+dsn, `{"dsn":"`+dsn+`","n":1.0}`),
-		testkit.RPCError("text", -32001, "down: "+dsn, `"`+dsn+`"`),
-		testkit.RPCError("none", -32001, "down: "+dsn, ``),
-		testkit.Status(http.StatusServiceUnavailable, testkit.HTML),
+		faults.RPCError("object", -32001, "down: "+dsn, `{"dsn":"`+dsn+`","n":1.0}`),
+		faults.RPCError("text", -32001, "down: "+dsn, `"`+dsn+`"`),
+		faults.RPCError("none", -32001, "down: "+dsn, ``),
+		faults.Status(http.StatusServiceUnavailable, faults.HTML),
 	} {
 		srv.Always("x/invented", fault)
 		a, err := client.Request(t.Context(), "x/invented", `{}`)
@@ -128,7 +129,7 @@ func TestLogLine(t *testing.T) {
 	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true")
 	client := f.client(t, testkit.Modern)
 	client.Header = http.Header{"X-Request-Id": {"mine-1"}}
-	limited := testkit.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
+	limited := faults.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
 	srv.Always(testkit.OrderCreate, limited)
 	if _, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func TestLoggedCause(t *testing.T) {
 					t.Errorf("no cause: %+v", l)
 				}
 			}
-			for _, secret := range testkit.Secrets() {
+			for _, secret := range faults.Secrets() {
 				if strings.Contains(f.log.String(), secret) && strings.Contains(secret, "pass") {
 					t.Errorf("%q is in the log: %s", secret, f.log)
 				}
@@ -191,9 +192,9 @@ func TestLoggedWords(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	for name, answer := range map[string]testkit.Fault{
-		"result":         testkit.ToolError("result", "the store is closed "+dsn),
-		"long":           testkit.ToolError("long", "the store is closed "+strings.Repeat("x ", 2020)+secret),
-		"JSON-RPC error": testkit.RPCError("error", -32603, "the store is closed "+dsn, ""),
+		"result":         faults.ToolError("result", "the store is closed "+dsn),
+		"long":           faults.ToolError("long", "the store is closed "+strings.Repeat("x ", 2020)+secret),
+		"JSON-RPC error": faults.RPCError("error", -32603, "the store is closed "+dsn, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,11 +222,11 @@ func TestObservedLine(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "mode: observe", "trust_annotations: true")
 	client := f.client(t, testkit.Modern)
-	srv.Always(testkit.GetField, testkit.ToolError("closed", "the store is closed"))
+	srv.Always(testkit.GetField, faults.ToolError("closed", "the store is closed"))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
 	}
-	srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.HTML))
+	srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.HTML))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestLinesPerFailure(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "trust_annotations: true", "timeout: 5s")
 	client := f.client(t, testkit.Legacy)
-	srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+	srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	for range 3 {
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
 			t.Fatalf("%v %+v", err, a)
@@ -281,7 +282,7 @@ func TestLinesPerFailure(t *testing.T) {
 	if lines := f.log.failures(t); len(lines) != 0 {
 		t.Errorf("successes are logged: %s", f.log)
 	}
-	srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+	srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil {
 		t.Fatal(err)
 	}

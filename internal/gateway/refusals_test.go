@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
@@ -46,7 +47,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 		code                 int
 	}
 	const none = ""
-	faults := []fault{
+	refused := []fault{
 		{"unknown method", "foo/bar", `{}`, 200, 404, -32601},
 		{"method of an extension", "tasks/list", `{}`, 200, 404, -32601},
 		{"notification with an id", "notifications/initialized", `{}`, 200, 200, -32600},
@@ -67,7 +68,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 				f := start(t, url, "contract: "+c.Name)
 				for _, era := range eras {
 					client := f.client(t, era)
-					for _, fault := range faults {
+					for _, fault := range refused {
 						body, header := client.Message("7", fault.method, fault.params)
 						if fault.params == none {
 							body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":%q}`, fault.method)
@@ -127,7 +128,7 @@ func TestRefusalsInOtherWords(t *testing.T) {
 					continue
 				}
 				target := map[bool]string{true: "echo", false: test.method}[test.method == "tools/call"]
-				srv.Next(target, testkit.StatusWith("refused", test.status, "text/html", test.text))
+				srv.Next(target, faults.StatusWith("refused", test.status, "text/html", test.text))
 				a, err := c.Request(t.Context(), test.method, test.params)
 				if err != nil {
 					t.Fatal(err)

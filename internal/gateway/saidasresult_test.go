@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A failure that a server says as a tool result stays one, whatever it is about: hosts show a result to their models,
@@ -57,7 +58,7 @@ func testSaidAsResult(t *testing.T) {
 					if contract == "fieldmcp" && (name == string(recourse.KindRateLimited) || name == string(recourse.KindQuotaExhausted)) {
 						continue // over HTTP they have a form of their own
 					}
-					srv.Always(testkit.OrderCreate, testkit.Result("said", result))
+					srv.Always(testkit.OrderCreate, faults.Result("said", result))
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 					if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Result == nil {
 						t.Errorf("%s: %v, HTTP %d %.300s", name, err, a.Status, a.Body)

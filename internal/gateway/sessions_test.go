@@ -15,6 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // wantUnknownSession checks the problem document by which a client learns that it has
@@ -252,7 +253,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	client := start(t, srv.URL(), "timeout: 5s").client(t, era)
-	srv.Next(testkit.GetField, testkit.RestartDuring())
+	srv.Next(testkit.GetField, faults.RestartDuring())
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +264,11 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 
 	srv = testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, era)
-	srv.Next(testkit.GetField, testkit.RestartDuring())
+	srv.Next(testkit.GetField, faults.RestartDuring())
 	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
 		t.Errorf("read: %v %s", err, a.Body)
 	}
-	srv.Next(testkit.OrderCreate, testkit.RestartDuring())
+	srv.Next(testkit.OrderCreate, faults.RestartDuring())
 	a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
 	if err != nil {
 		t.Fatal(err)
@@ -295,13 +296,13 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 		fault testkit.Fault
 		kind  recourse.Kind
 	}{
-		{"503", testkit.Status(http.StatusServiceUnavailable, testkit.Plain), recourse.KindUnavailable},
-		{"401", testkit.Unauthorized(), recourse.KindInternal},
-		{"hang", testkit.Hang(), recourse.KindTimeout},
-		{"reset", testkit.ResetBeforeAnswer(), recourse.KindUnreachable},
-		{"HTML", testkit.HTMLWith200(), recourse.KindBadResponse},
-		{"wrong id", testkit.WrongID(testkit.JSON), recourse.KindBadResponse},
-		{"JSON-RPC error", testkit.RPCError("no", -32603, "no", ""), recourse.KindBadResponse},
+		{"503", faults.Status(http.StatusServiceUnavailable, faults.Plain), recourse.KindUnavailable},
+		{"401", faults.Unauthorized(), recourse.KindInternal},
+		{"hang", faults.Hang(), recourse.KindTimeout},
+		{"reset", faults.ResetBeforeAnswer(), recourse.KindUnreachable},
+		{"HTML", faults.HTMLWith200(), recourse.KindBadResponse},
+		{"wrong id", faults.WrongID(testkit.JSON), recourse.KindBadResponse},
+		{"JSON-RPC error", faults.RPCError("no", -32603, "no", ""), recourse.KindBadResponse},
 	} {
 		runVirtual(t, c.name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())

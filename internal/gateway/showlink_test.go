@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const showsLinks = `{"elicitation":{"url":{}}}`
@@ -233,7 +234,7 @@ func TestLinkForMoreScopes(t *testing.T) {
 	f := startWithAccounts(t, srv, "authorization_code", "")
 	f.connect(t)
 	client := f.linkClient(t, testkit.Modern)
-	srv.Next(testkit.Echo, testkit.InsufficientScope())
+	srv.Next(testkit.Echo, faults.InsufficientScope())
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A method that nobody knows is the server's to refuse, in the era's way.
@@ -29,7 +30,7 @@ func TestStatusOfRefusals(t *testing.T) {
 	for code, status := range map[int]int{-32601: http.StatusNotFound, -32021: http.StatusBadRequest, -32602: http.StatusOK} {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
-			srv.Always("prompts/list", testkit.RPCError("", code, "no", ""))
+			srv.Always("prompts/list", faults.RPCError("", code, "no", ""))
 			for _, era := range eras {
 				a, err := start(t, srv.URL()).client(t, era).Request(t.Context(), "prompts/list", `{}`)
 				want := map[testkit.Era]int{testkit.Legacy: http.StatusOK, testkit.Modern: status}[era]
@@ -47,7 +48,7 @@ func TestRedirectsAreNotAnswers(t *testing.T) {
 	for _, status := range []int{http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect} {
 		srv := testkit.NewServer(t)
 		client := start(t, srv.URL(), "title: The farm").client(t, testkit.Legacy)
-		srv.Always(testkit.GetField, testkit.Status(status, testkit.Plain).With("Location", srv.URL()))
+		srv.Always(testkit.GetField, faults.Status(status, faults.Plain).With("Location", srv.URL()))
 		a, err := client.Call(t.Context(), testkit.GetField, readField)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +65,7 @@ func TestStatusOfANotificationInVain(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	client := start(t, srv.URL(), "timeout: 200ms").client(t, testkit.Legacy)
-	srv.Always("notifications/roots/list_changed", testkit.Hang())
+	srv.Always("notifications/roots/list_changed", faults.Hang())
 	a, err := client.Notify(t.Context(), "notifications/roots/list_changed", "")
 	if err != nil || a.Status != http.StatusGatewayTimeout {
 		t.Errorf("%v %+v", err, a)

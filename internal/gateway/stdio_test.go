@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 const farm = "/farm/mcp"
@@ -452,7 +453,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 // Whatever the server does, each call has one answer, and each line is a message.
 func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
 	t.Parallel()
-	for _, fault := range testkit.Faults(large) {
+	for _, fault := range faults.All(large) {
 		runVirtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")

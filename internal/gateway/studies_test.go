@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // studyTools are the tools of a server of studies that tests call, and those that
@@ -42,42 +43,42 @@ func TestStudiesWrites(t *testing.T) {
 		promises        []string
 	}{
 		{
-			"study_create", `{"workspace_id":"w-1"}`, testkit.ResetBeforeAnswer(),
+			"study_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." + landed + `study_get(workspace_id="w-1") and check the study list`,
 			[]string{"studies/verify-study", "studies/write-may-have-landed", "studies/write-not-blindly", "studies/write-names-call", "studies/prefix", "studies/is-error"},
 		},
 		{
-			"iteration_create", `{"study_id":"s-1"}`, testkit.Hang(),
+			"iteration_create", `{"study_id":"s-1"}`, faults.Hang(),
 			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id="s-1", view="full") and check the iterations list`,
 			[]string{"studies/verify-iteration", "studies/timeout-no-answer"},
 		},
 		{
-			"run_dispatch", `{"study_id":"s-1"}`, testkit.Hang(),
+			"run_dispatch", `{"study_id":"s-1"}`, faults.Hang(),
 			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`,
 			[]string{"studies/verify-dispatch"},
 		},
 		{
-			"study_analyze", `{"study_id":"s-1"}`, testkit.Status(http.StatusInternalServerError, testkit.Plain),
+			"study_analyze", `{"study_id":"s-1"}`, faults.Status(http.StatusInternalServerError, faults.Plain),
 			"[server_error] farm failed (HTTP 500)." + landed + `study_get(study_id="s-1", view="insights") and check the insights`,
 			[]string{"studies/verify-analyze", "studies/verify-server-error"},
 		},
 		{
-			"person_create", `{"workspace_id":"w-1"}`, testkit.ResetBeforeAnswer(),
+			"person_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." + landed + `person_get(workspace_id="w-1") and check the person list`,
 			[]string{"studies/verify-person"},
 		},
 		{
-			"workspace_create", `{}`, testkit.ResetBeforeAnswer(),
+			"workspace_create", `{}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." + landed + `workspace_get() and check the workspace list`,
 			[]string{"studies/verify-workspace"},
 		},
 		{
-			"ask_create", `{"workspace_id":"w-1"}`, testkit.ResetBeforeAnswer(),
+			"ask_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." + landed + `ask_get(workspace_id="w-1") and check the ask list`,
 			[]string{"studies/verify-ask"},
 		},
 		{
-			"study_publish", `{}`, testkit.ResetBeforeAnswer(),
+			"study_publish", `{}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." +
 				" Suggestions: The write may have landed. Check with the matching _get before calling again", nil,
 		},
@@ -183,7 +184,7 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 			t.Parallel()
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, studyTools())
-			srv.Always(tt.tool, testkit.Result("", tt.result))
+			srv.Always(tt.tool, faults.Result("", tt.result))
 			client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{}`)
 			if err != nil {
@@ -207,9 +208,9 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 func TestStudiesReturns(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, studyTools())
-	srv.Always("chatbot_setup", testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "60"))
+	srv.Always("chatbot_setup", faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "60"))
 	const success = `{"content":[],"structuredContent":{"ok":true,"error_kind":null}}`
-	srv.Always("person_attach", testkit.Result("", success))
+	srv.Always("person_attach", faults.Result("", success))
 	client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "chatbot_setup", `{}`)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // wantTimeout checks that a call has ended with a timeout after want.
@@ -34,7 +35,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client := start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").client(t, testkit.Modern)
-		srv.Always(testkit.EveryMessage, testkit.Hang())
+		srv.Always(testkit.EveryMessage, faults.Hang())
 		srv.Always("tools/list", testkit.Fault{})
 		var wg sync.WaitGroup
 		for call, want := range map[[2]string]time.Duration{
@@ -207,7 +208,7 @@ func idOf(body []byte) string {
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const calls = 120
-	for _, fault := range []testkit.Fault{testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.ResetBeforeAnswer()} {
+	for _, fault := range []testkit.Fault{faults.Status(http.StatusServiceUnavailable, faults.Plain), faults.ResetBeforeAnswer()} {
 		runVirtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
@@ -269,7 +270,7 @@ func TestServerIsDown(t *testing.T) {
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	const get, create = `{"field_id":"F"}`, `{"reference":"A","amount":1}`
-	limited, away := testkit.Status(http.StatusTooManyRequests, testkit.Plain), testkit.Status(http.StatusServiceUnavailable, testkit.Plain)
+	limited, away := faults.Status(http.StatusTooManyRequests, faults.Plain), faults.Status(http.StatusServiceUnavailable, faults.Plain)
 	for _, c := range []struct {
 		name      string
 		fault     testkit.Fault

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/tracecontext"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -150,7 +151,7 @@ func TestTraceOfAttempts(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := traced(t, srv, "1")
 		client.Header = http.Header{"Traceparent": {sampledSpan}}
-		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
 			t.Fatalf("%v %.500s", err, a.Body)
 		}
@@ -243,7 +244,7 @@ func TestTraceOfHedge(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := traced(t, srv, "1", hedged)
 		get(t, client) // the tools are known now
-		srv.Next(testkit.GetField, testkit.Hang())
+		srv.Next(testkit.GetField, faults.Hang())
 		get(t, client)
 		<-told
 		o, calls := <-told, srv.Calls(testkit.GetField)[1:]

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // A server of any contract behind an entry of any other: with the record in _meta
@@ -56,7 +57,7 @@ func testContractsInOthers(t *testing.T) {
 					if sent.Surface != contract.SurfaceResult {
 						t.Fatalf("%s writes %s elsewhere than in a result", from.Name, e.Kind)
 					}
-					srv.Next(testkit.OrderCreate, testkit.Result("", string(sent.Result)))
+					srv.Next(testkit.OrderCreate, faults.Result("", string(sent.Result)))
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":5}`)
 					if err != nil {
 						t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // recordResult is a tool error that carries a record of the server's own.
@@ -39,7 +40,7 @@ func TestTrusted(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			client := start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).client(t, testkit.Legacy)
-			srv.Always(testkit.OrderCreate, testkit.Result("record", recordResult(c.origin, c.effect)))
+			srv.Always(testkit.OrderCreate, faults.Result("record", recordResult(c.origin, c.effect)))
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +67,7 @@ func TestWeakSigns(t *testing.T) {
 				entry = append(entry, "reads: fieldmcp")
 			}
 			client := start(t, srv.URL(), entry...).client(t, testkit.Legacy)
-			srv.Always(testkit.GetField, testkit.Result("weak", result))
+			srv.Always(testkit.GetField, faults.Result("weak", result))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`)
 			if err != nil || a.Message == nil {
 				t.Fatalf("%v %+v", err, a)
@@ -115,7 +116,7 @@ func TestNatureOfTools(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			client := start(t, srv.URL(), append(c.entry, "timeout: 5s")...).client(t, testkit.Modern)
-			srv.Always(c.tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			srv.Always(c.tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			arguments := map[string]string{testkit.GetField: `{"field_id":"F"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`}[c.tool]
 			a, err := client.Call(t.Context(), c.tool, arguments)
 			if err != nil {
@@ -134,7 +135,7 @@ func TestEffectOfItems(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	client := start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").client(t, testkit.Modern)
-	partial := testkit.ToolError("", `{"error":true,"code":"PARTIAL_SUCCESS","message":"1 of 2 items failed.","retryable":false,`+
+	partial := faults.ToolError("", `{"error":true,"code":"PARTIAL_SUCCESS","message":"1 of 2 items failed.","retryable":false,`+
 		`"succeeded":[{"id":"1","data":{}}],"failed":[{"id":"2","code":"PROVIDER_TIMEOUT","message":"It took too long.","retryable":true}]}`)
 	for tool, want := range map[string]recourse.Effect{testkit.OrderCreate: recourse.EffectUnknown, testkit.GetField: ""} {
 		srv.Always(tool, partial)
@@ -162,7 +163,7 @@ func TestDecideWithin(t *testing.T) {
 			if in.era == testkit.Legacy {
 				initialize(t, direct)
 			}
-			srv.Always(testkit.Echo, testkit.IsErrorLast())
+			srv.Always(testkit.Echo, faults.IsErrorLast())
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
 			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
@@ -198,7 +199,7 @@ func TestMaxResult(t *testing.T) {
 				f := startConfig(t, "max_result: "+c.limit+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
 				client := f.client(t, testkit.Modern)
 				client.Keep = 8 << 20
-				srv.Always(testkit.Echo, testkit.Large(form, c.size, testkit.Whole))
+				srv.Always(testkit.Echo, faults.Large(form, c.size, faults.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				switch {
 				case c.broken:
@@ -243,7 +244,7 @@ func testLargeAnswerMemory(t *testing.T) {
 		t.Run(form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t)
 			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.Modern)
-			srv.Always(testkit.Echo, testkit.Large(form, size, testkit.Whole))
+			srv.Always(testkit.Echo, faults.Large(form, size, faults.Whole))
 			runtime.GC()
 			peak := peakHeap(func() {
 				if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Size < size {

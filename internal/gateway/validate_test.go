@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // pointers returns where the violations are.
@@ -374,12 +375,12 @@ func TestListChanged(t *testing.T) {
 // A list that cannot be had breaks no call.
 func TestListFails(t *testing.T) {
 	t.Parallel()
-	endless := testkit.Reply("endless", `"result":{"tools":[],"nextCursor":"again"}`)
+	endless := faults.Reply("endless", `"result":{"tools":[],"nextCursor":"again"}`)
 	for _, fault := range []testkit.Fault{
-		testkit.Status(http.StatusInternalServerError, testkit.Plain), testkit.Status(http.StatusForbidden, testkit.RPC),
-		testkit.Hang(), testkit.HTMLWith200(), testkit.Empty200(), testkit.WrongID(testkit.SSE), testkit.ResetInBody(), testkit.TruncatedJSON(),
-		testkit.RPCError("RPC error", -32601, "Method not found", ""), testkit.Reply("no list", `"result":{"tools":7}`),
-		testkit.Large(testkit.JSON, 9<<20, testkit.Whole), testkit.EndWithoutAnswer(), testkit.CutEvent(), endless,
+		faults.Status(http.StatusInternalServerError, faults.Plain), faults.Status(http.StatusForbidden, faults.RPC),
+		faults.Hang(), faults.HTMLWith200(), faults.Empty200(), faults.WrongID(testkit.SSE), faults.ResetInBody(), faults.TruncatedJSON(),
+		faults.RPCError("RPC error", -32601, "Method not found", ""), faults.Reply("no list", `"result":{"tools":7}`),
+		faults.Large(testkit.JSON, 9<<20, faults.Whole), faults.EndWithoutAnswer(), faults.CutEvent(), endless,
 	} {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 var verifyCall = regexp.MustCompile(`\{call: ([A-Za-z_-]+)`)
@@ -48,13 +49,13 @@ func TestVerifyToolsRead(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool}))
 				client := start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").client(t, testkit.Legacy)
-				srv.Next(tool, testkit.ResetBeforeAnswer())
+				srv.Next(tool, faults.ResetBeforeAnswer())
 				if a, err := client.Call(t.Context(), tool, `{}`); err != nil || a.Message == nil || a.Message.Error != nil {
 					t.Fatalf("a broken connection: %v, %s", err, a.Body)
 				} else if result, err := a.ToolResult(); err != nil || result.IsError {
 					t.Errorf("a broken connection is not made up for: %v, %s", err, a.Body)
 				}
-				srv.Always(tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+				srv.Always(tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 				a, err := client.Call(t.Context(), tool, `{}`)
 				if err != nil {
 					t.Fatal(err)
@@ -90,7 +91,7 @@ func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
-			srv.Always(tt.tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			srv.Always(tt.tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			client := start(t, srv.URL(), append(tt.entry, "trust_annotations: false")...).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{"workspace_id":"w-1"}`)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // hostileRecord is the record of a server that wants to be heard as the gateway.
@@ -72,7 +73,7 @@ func testForeignAdvice(t *testing.T) {
 					var client *testkit.Client
 					if over == "http" {
 						srv := testkit.NewServer(t)
-						srv.Always(testkit.OrderCreate, testkit.Reply("", members))
+						srv.Always(testkit.OrderCreate, faults.Reply("", members))
 						client = start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Modern)
 					} else {
 						program := child.NewProgram(t)
@@ -137,7 +138,7 @@ func TestForeignVerify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			srv.Always(testkit.OrderCreate, testkit.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+
+			srv.Always(testkit.OrderCreate, faults.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+
 				`":{"v":1,"kind":"timeout","message":"late","verify":`+c.verify+`}}}`))
 			client := start(t, srv.URL(), c.entry...).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
@@ -178,7 +179,7 @@ func TestForgedRecords(t *testing.T) {
 						return // the same as of any other size
 					}
 					srv := testkit.NewServer(t, testkit.WithForm(form))
-					srv.Always(testkit.Echo, testkit.Reply("", `"result":`+c.sent))
+					srv.Always(testkit.Echo, faults.Reply("", `"result":`+c.sent))
 					client := start(t, srv.URL(), "trusted: "+trusted).client(t, testkit.Modern)
 					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 					if err != nil || a.Message == nil || a.Status != http.StatusOK {

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // Servers whose SDK makes a text of what a tool raises put their own words behind the
@@ -38,7 +39,7 @@ func TestTextsBehindThoseOfSDKs(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, wrapper := range wrappers {
-					srv.Next(testkit.GetField, testkit.ToolError("", wrapper+result.Text()))
+					srv.Next(testkit.GetField, faults.ToolError("", wrapper+result.Text()))
 					a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 					if err != nil {
 						t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // eraPairs are the pairs of a client and a server.
@@ -34,10 +35,10 @@ const safeRecord = `{"v":1,"kind":"rate_limited","message":"Busy.","retry":"same
 func TestWordsDoNotRepeatWrites(t *testing.T) {
 	t.Parallel()
 	plain := func(status int, text string) testkit.Fault {
-		return testkit.StatusWith("", status, "text/plain", text).Running(true)
+		return faults.StatusWith("", status, "text/plain", text).Running(true)
 	}
 	rpc := func(status, code int, text, data string) testkit.Fault {
-		return testkit.RPCStatus("", status, code, text, data).Running(true)
+		return faults.RPCStatus("", status, code, text, data).Running(true)
 	}
 	for name, c := range map[string]struct {
 		fault  testkit.Fault
@@ -58,12 +59,12 @@ func TestWordsDoNotRepeatWrites(t *testing.T) {
 		"501":                              {plain(501, "not implemented"), false},
 		"409":                              {plain(409, "conflict"), false},
 		"422":                              {rpc(422, -32603, "invalid", ""), false},
-		"record in a result":               {testkit.Result("", `{"content":[{"type":"text","text":"busy"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+safeRecord+`}}`), false},
-		"record in data":                   {testkit.RPCError("", -32603, "busy", safeRecord), false},
-		"sentence of our own":              {testkit.ToolError("", "[rate_limited] Busy.\nSafe to repeat: wait 1 s, then make the same call again."), false},
-		"sentence of an SDK":               {testkit.ToolError("", "MCP error -32602: Tool order_create not found"), false},
-		"object of a contract":             {testkit.ToolError("", `{"error":true,"code":"FIELD_NOT_FOUND","message":"field 'x' not found","retryable":true}`), false},
-		"object with a status":             {testkit.ToolError("", `{"message":"busy","statusCode":429,"retryable":true,"retryAfterMs":1}`), false},
+		"record in a result":               {faults.Result("", `{"content":[{"type":"text","text":"busy"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+safeRecord+`}}`), false},
+		"record in data":                   {faults.RPCError("", -32603, "busy", safeRecord), false},
+		"sentence of our own":              {faults.ToolError("", "[rate_limited] Busy.\nSafe to repeat: wait 1 s, then make the same call again."), false},
+		"sentence of an SDK":               {faults.ToolError("", "MCP error -32602: Tool order_create not found"), false},
+		"object of a contract":             {faults.ToolError("", `{"error":true,"code":"FIELD_NOT_FOUND","message":"field 'x' not found","retryable":true}`), false},
+		"object with a status":             {faults.ToolError("", `{"message":"busy","statusCode":429,"retryable":true,"retryAfterMs":1}`), false},
 	} {
 		for _, e := range eraPairs {
 			t.Run(name+"/"+erasName(e.client, e.server), func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestKeyOfTheClientDoesNotRepeatWrites(t *testing.T) {
 			if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"none"}`); err != nil { // a connection is kept
 				t.Fatal(err)
 			}
-			srv.Always(testkit.OrderCreate, testkit.ResetBeforeAnswer())
+			srv.Always(testkit.OrderCreate, faults.ResetBeforeAnswer())
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 			if err != nil {
 				t.Fatal(err)
@@ -133,8 +134,8 @@ func TestOneRenewalACall(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	client := start(t, srv.URL()).client(t, testkit.Legacy)
-	limited := testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "0.001")
-	srv.Next(testkit.OrderCreate, testkit.SessionLost(), limited, testkit.SessionLost(), testkit.SessionLost())
+	limited := faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "0.001")
+	srv.Next(testkit.OrderCreate, faults.SessionLost(), limited, faults.SessionLost(), faults.SessionLost())
 	opened := srv.Messages("initialize")
 	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 	if err != nil {
@@ -191,30 +192,30 @@ func drawn(t *rapid.T) deed {
 		"fine", "lie", "lie", "lying status", "lying status", "lying 4xx", "result", "result", "break", "refused", "status", "limited", "session",
 	}).Draw(t, "what") {
 	case "lie":
-		return deed{name: rpc, fault: testkit.Reply("", rpc+"}"), child: child.Answering(rpc+"}", true)}
+		return deed{name: rpc, fault: faults.Reply("", rpc+"}"), child: child.Answering(rpc+"}", true)}
 	case "lying status":
 		status := rapid.SampledFrom([]int{402, 408, 409, 410, 418, 422, 500, 501, 502, 503, 504, 599}).Draw(t, "status")
-		return deed{name: fmt.Sprint(status, rpc), fault: testkit.RPCStatus("", status, code, text, data).Running(true)}
+		return deed{name: fmt.Sprint(status, rpc), fault: faults.RPCStatus("", status, code, text, data).Running(true)}
 	case "lying 4xx": // 429 aside, which is a reason to repeat
 		status := rapid.SampledFrom([]int{400, 401, 403, 405, 406, 413, 415, 421}).Draw(t, "status")
-		return deed{name: fmt.Sprint(status, rpc), fault: testkit.RPCStatus("", status, code, text, data).Running(true), status: true}
+		return deed{name: fmt.Sprint(status, rpc), fault: faults.RPCStatus("", status, code, text, data).Running(true), status: true}
 	case "result":
-		return deed{name: result, fault: testkit.Reply("", result+"}"), child: child.Answering(result+"}", true)}
+		return deed{name: result, fault: faults.Reply("", result+"}"), child: child.Answering(result+"}", true)}
 	case "break":
 		fault := rapid.SampledFrom([]testkit.Fault{
-			testkit.ResetBeforeAnswer(), testkit.CloseAfterHeaders(), testkit.CutEvent(), testkit.EndWithoutAnswer(),
-			testkit.TruncatedJSON(), testkit.Empty200(), testkit.WrongID(testkit.JSON),
+			faults.ResetBeforeAnswer(), faults.CloseAfterHeaders(), faults.CutEvent(), faults.EndWithoutAnswer(),
+			faults.TruncatedJSON(), faults.Empty200(), faults.WrongID(testkit.JSON),
 		}).Draw(t, "fault")
 		return deed{name: fault.Name, fault: fault} // a program's crashes have tests of their own, and it is started again ever later
 	case "refused":
-		return deed{name: refused, fault: testkit.RPCError("", refusal, "no", "").Running(false), child: child.Answering(refused, false)}
+		return deed{name: refused, fault: faults.RPCError("", refusal, "no", "").Running(false), child: child.Answering(refused, false)}
 	case "status":
 		status := rapid.SampledFrom([]int{400, 401, 403, 413}).Draw(t, "status")
-		return deed{name: fmt.Sprint("honest ", status), fault: testkit.RPCStatus("", status, code, text, data)}
+		return deed{name: fmt.Sprint("honest ", status), fault: faults.RPCStatus("", status, code, text, data)}
 	case "limited":
-		return deed{name: "honest 429", fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "0.001")}
+		return deed{name: "honest 429", fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "0.001")}
 	case "session":
-		return deed{name: "404 session", fault: testkit.SessionLost()}
+		return deed{name: "404 session", fault: faults.SessionLost()}
 	default:
 		return deed{name: "fine"}
 	}
@@ -289,15 +290,15 @@ func writesOverHTTP(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 		n++
 		reference := fmt.Sprintf("P-%d", n)
 		attempts := rapid.SliceOfN(rapid.Custom(drawn), 1, 4).Draw(t, "attempts")
-		var faults []testkit.Fault
+		var scripted []testkit.Fault
 		for _, s := range attempts {
 			if s.name == "fine" {
 				break
 			}
-			faults = append(faults, s.fault)
+			scripted = append(scripted, s.fault)
 		}
 		srv.Behave()
-		srv.Next(testkit.OrderCreate, faults...)
+		srv.Next(testkit.OrderCreate, scripted...)
 		before := srv.Attempts(testkit.OrderCreate)
 		a, err := caller.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":%q,"amount":1}`, reference))
 		if err != nil {

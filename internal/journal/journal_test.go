@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
@@ -72,9 +73,9 @@ func begin(t *testing.T, address string, settings *config.Journal, entry ...stri
 }
 
 // call calls a tool, and returns the id of the request.
-func (w *world) call(t *testing.T, tool, arguments string, faults ...testkit.Fault) string {
+func (w *world) call(t *testing.T, tool, arguments string, script ...testkit.Fault) string {
 	t.Helper()
-	w.server.Next(tool, faults...)
+	w.server.Next(tool, script...)
 	a, err := w.client.Call(t.Context(), tool, arguments)
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +118,9 @@ func TestJournalTellsTheStory(t *testing.T) {
 		const trace = "0af7651916cd43dd8448eb211c80319c"
 		w.client.Header = http.Header{"Traceparent": {"00-" + trace + "-b7ad6b7169203331-01"}}
 		healed := w.call(t, testkit.GetField, `{"field_id":"F-1"}`,
-			testkit.StatusWith("", http.StatusServiceUnavailable, "text/plain", "down, token=abcdef-s3cr3t-123456"))
+			faults.StatusWith("", http.StatusServiceUnavailable, "text/plain", "down, token=abcdef-s3cr3t-123456"))
 		failed := w.call(t, testkit.OrderCreate, `{"reference":"A-17","amount":1}`,
-			testkit.StatusWith("", http.StatusBadGateway, "text/plain", "no route, password=hunter2-s3cr3t"))
+			faults.StatusWith("", http.StatusBadGateway, "text/plain", "no route, password=hunter2-s3cr3t"))
 		w.settle(t, 2)
 		calls, err := journal.Of(t.Context(), w.rows, healed)
 		if err != nil || len(calls) != 1 {
@@ -163,12 +164,12 @@ func TestJournalKeepsByChoice(t *testing.T) {
 	none.Successes, none.Arguments = 0, config.ArgumentsNames
 	w.journal.Configure(none)
 	w.call(t, testkit.GetField, get)
-	w.call(t, testkit.GetField, get, testkit.ToolError("", "there is no field F-1"))
+	w.call(t, testkit.GetField, get, faults.ToolError("", "there is no field F-1"))
 	w.settle(t, 2)
 	off := all()
 	off.Failures, off.Successes, off.Arguments = false, 1, config.ArgumentsOff
 	w.journal.Configure(off)
-	w.call(t, testkit.GetField, get, testkit.ToolError("", "there is no field F-1"))
+	w.call(t, testkit.GetField, get, faults.ToolError("", "there is no field F-1"))
 	w.call(t, testkit.GetField, get)
 	w.settle(t, 3)
 	calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
@@ -250,7 +251,7 @@ func TestJournalKeepsVerifyArguments(t *testing.T) {
 			settings.Arguments = arguments
 			w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings,
 				"tools: {order_create: {verify: {call: order_get, args: {reference: /reference}}}}")
-			w.call(t, testkit.OrderCreate, `{"reference":"c4nary","amount":1}`, testkit.ResetBeforeAnswer())
+			w.call(t, testkit.OrderCreate, `{"reference":"c4nary","amount":1}`, faults.ResetBeforeAnswer())
 			w.settle(t, 1)
 			calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
 			if err != nil || len(calls) != 1 || calls[0].Failure.Verify == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/journaltools"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
@@ -71,7 +72,7 @@ func begin(t *testing.T) *world {
 // fail has a call of the gateway fail with a text, and returns the id of its request.
 func (w *world) fail(text string) string {
 	w.t.Helper()
-	w.server.Next(testkit.GetField, testkit.ToolError("", text))
+	w.server.Next(testkit.GetField, faults.ToolError("", text))
 	a, err := w.calls.Call(w.t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
 		w.t.Fatal(err)

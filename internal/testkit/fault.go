@@ -8,7 +8,7 @@ import (
 
 // A Fault is what goes wrong with one message. The zero Fault means that the server behaves.
 type Fault struct {
-	// Name is unique among [Faults].
+	// Name is unique among those of package faults.
 	Name string
 	// Runs says that a tool runs before the fault occurs, so that a write may have happened. If it is false
 	// the server has refused the call.

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 func TestServerLeavesNoGoroutine(t *testing.T) { //nolint:paralleltest // NoGoroutineLeft refuses parallel tests
 	testkit.NoGoroutineLeft(t)
 	for _, era := range eras() {
 		srv := testkit.NewServer(t)
-		srv.Always(testkit.GetField, testkit.Hang())
-		srv.Always(testkit.OrderGet, testkit.RestartDuring())
+		srv.Always(testkit.GetField, faults.Hang())
+		srv.Always(testkit.OrderGet, faults.RestartDuring())
 		ctx, client := connected(t, srv, era)
 		hung := make(chan struct{})
 		for _, tool := range []string{testkit.GetField, testkit.OrderGet} {

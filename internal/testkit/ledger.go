@@ -82,7 +82,7 @@ func (s *Server) InFlight() int {
 	return s.number(func() int { return s.ledger.inFlight })
 }
 
-// Restarts returns how many times the server has come back after [Server.Restart] or [RestartDuring].
+// Restarts returns how many times the server has come back after [Server.Restart] or [Server.RestartSoon].
 func (s *Server) Restarts() int {
 	return s.number(func() int { return s.ledger.restarts })
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // said returns what became of a read or a write, in words that fit both kinds of connection.
@@ -154,7 +155,7 @@ func TestTimeInMemory(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		srv.Next("get_field", testkit.Hang(), testkit.ResetBeforeAnswer(), testkit.ResetAfterAnswer())
+		srv.Next("get_field", faults.Hang(), faults.ResetBeforeAnswer(), faults.ResetAfterAnswer())
 		client := testkit.NewClient(t, srv.URL(), testkit.Modern)
 		inBubble := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -180,5 +181,18 @@ func TestTimeInMemory(t *testing.T) {
 	})
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the hour took %v", took)
+	}
+}
+
+func TestAddressesNobodyAnswersAt(t *testing.T) {
+	t.Parallel()
+	_, err := testkit.NewClient(t, testkit.RefusedURL(), testkit.Modern).ListTools(t.Context())
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("RefusedURL: %v, want %v", err, syscall.ECONNREFUSED)
+	}
+	_, err = testkit.NewClient(t, testkit.UnresolvableURL(), testkit.Modern).ListTools(t.Context())
+	var unknown *net.DNSError
+	if !errors.As(err, &unknown) || !unknown.IsNotFound {
+		t.Errorf("UnresolvableURL: %v, want a host that is not found", err)
 	}
 }

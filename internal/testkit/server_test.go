@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -354,7 +355,7 @@ func TestStopRefusesAndRestartComesBack(t *testing.T) {
 func TestCancellationsAreCounted(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	srv.Always(testkit.GetField, testkit.Hang())
+	srv.Always(testkit.GetField, faults.Hang())
 	for _, era := range eras() {
 		ctx, client := connected(t, srv, era)
 		body, header := client.Message("77", "tools/call", `{"name":"get_field","arguments":{"field_id":"F"}}`)

@@ -26,6 +26,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/trace"
 	"github.com/recoursehq/recourse/internal/tracecontext"
 )
@@ -127,7 +128,7 @@ func TestSpans(t *testing.T) {
 		t.Cleanup(g.Close)
 		client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)
 		client.Header = http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"a=1"}}
-		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for _, call := range []string{
 			`{"name":"get_field","arguments":{"field_id":"F-1"}}`, `{"name":"get_field","arguments":{"wrong":"s3cret-value"}}`, `{"name":"nothing","arguments":{}}`,
 		} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
@@ -118,7 +119,7 @@ func TestLimitThatAServerSays(t *testing.T) {
 	for _, code := range []string{"RATE_LIMIT_ORG", "RATE_LIMIT_USER"} {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
-			srv.Always(testkit.GetField, testkit.ToolError("", `{"error":true,"code":"`+code+`","message":"Slow down.","retryable":true,"retryAfter":7}`))
+			srv.Always(testkit.GetField, faults.ToolError("", `{"error":true,"code":"`+code+`","message":"Slow down.","retryable":true,"retryAfter":7}`))
 			client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())
 			r := client.Call(t, testkit.GetField, `{"field_id":"F-1"}`)
 			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/terra"
 )
@@ -35,7 +36,7 @@ func TestBeforeAnyTool(t *testing.T) {
 
 	s := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
 	hung := testkit.NewServer(t)
-	hung.Always(testkit.EveryMessage, testkit.Hang())
+	hung.Always(testkit.EveryMessage, faults.Hang())
 	behind := systemtest.Gateway(t, "contract: terra", "path: /api/v2/mcp/{user_id}", "timeout: 300ms", "url: "+hung.URL())
 	for name, url := range map[string]string{
 		"the system": strings.TrimSuffix(systemtest.Serve(t, s), "1") + "7",

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // exitBefore is the fault that happens before the tool has run.
 const exitBefore = "exit-before"
 
-// faults are what a call may meet. They return false when the process ends.
-var faults = map[string]func(c *toolCall) bool{
+// failures are what a call may meet. They return false when the process ends.
+var failures = map[string]func(c *toolCall) bool{
 	exitBefore: func(*toolCall) bool { return false },
 	"exit": func(*toolCall) bool {
 		fmt.Fprintln(os.Stderr, "out of luck")
@@ -53,7 +53,7 @@ var faults = map[string]func(c *toolCall) bool{
 		c.text(json.RawMessage(string(c.id)+".0"), "mine")
 	}),
 	"leak": stay(func(c *toolCall) {
-		c.result(c.id, protocol.ErrorResult(testkit.LeakText))
+		c.result(c.id, protocol.ErrorResult(faults.LeakText))
 	}),
 	"leak-environ": stay(func(c *toolCall) {
 		c.babble()

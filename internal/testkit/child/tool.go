@@ -145,9 +145,9 @@ func (c *child) call(m protocol.Message) bool {
 		if fault != exitBefore {
 			call.run()
 		}
-		return faults[fault](call)
+		return failures[fault](call)
 	}
-	if fault := faults[name]; fault != nil {
+	if fault := failures[name]; fault != nil {
 		return fault(call)
 	}
 	if tool := extraTools[name]; tool != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -46,7 +47,7 @@ func NewHandler() (handler http.Handler, closeSessions func()) {
 		return nil, errors.New(sdk.FailText)
 	})
 	s.AddTool(mcp.NewTool(sdk.Leak), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, errors.New(testkit.LeakText)
+		return nil, errors.New(faults.LeakText)
 	})
 	s.AddTool(mcp.NewTool(sdk.Slow, mcp.WithInteger("ms", mcp.Required())), slowTool)
 	s.AddTool(mcp.NewTool(sdk.Progress, mcp.WithInteger("count", mcp.Required())), progressTool)

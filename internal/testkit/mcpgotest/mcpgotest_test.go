@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
@@ -29,7 +30,7 @@ func TestServer(t *testing.T) {
 		{sdk.Echo, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
 		{sdk.Add, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
 		{sdk.Fail, `{}`, `"code":-32603`},
-		{sdk.Leak, `{}`, testkit.Secrets()[0]},
+		{sdk.Leak, `{}`, faults.Secrets()[0]},
 		{sdk.Slow, `{"ms":1}`, `"text":"done"`},
 		{sdk.Order, `{"reference":"A"}`, `"text":"order A created"`},
 	} {

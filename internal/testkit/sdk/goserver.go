@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
 // The tools of the real servers, the same in each.
@@ -95,7 +96,7 @@ func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolRes
 }
 
 func leakTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-	return nil, nil, errors.New(testkit.LeakText)
+	return nil, nil, errors.New(faults.LeakText)
 }
 
 type slowArgs struct {

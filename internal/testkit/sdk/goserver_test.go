@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -62,7 +63,7 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 				{sdk.Echo, map[string]any{"message": "m"}, outcome{`{"message":"m"}`, map[string]any{"message": "m"}, false}},
 				{sdk.Add, map[string]any{"a": 1, "b": 2}, outcome{`{"sum":3}`, map[string]any{"sum": 3.0}, false}},
 				{sdk.Fail, nil, outcome{sdk.FailText, nil, true}},
-				{sdk.Leak, nil, outcome{testkit.LeakText, nil, true}},
+				{sdk.Leak, nil, outcome{faults.LeakText, nil, true}},
 				{sdk.Slow, map[string]any{"ms": 1}, outcome{"done", nil, false}},
 				{sdk.Order, map[string]any{"reference": "A", "amount": 1}, outcome{"order A created", nil, false}},
 			} {

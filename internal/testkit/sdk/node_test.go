@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -128,8 +129,8 @@ func TestTypeScriptClients(t *testing.T) {
 				t.Errorf("notifications/x: %v", err)
 			}
 
-			srv.Next(testkit.GetField, testkit.RetryableError(),
-				testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.Hang())
+			srv.Next(testkit.GetField, faults.RetryableError(),
+				faults.Status(http.StatusServiceUnavailable, faults.Plain), faults.Hang())
 			_, err = client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)
 			var thrown *sdk.TSError
 			if !errors.As(err, &thrown) || thrown.Class != test.rpc || thrown.Code != "-32603" ||

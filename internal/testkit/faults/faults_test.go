@@ -1,10 +1,9 @@
-package testkit_test
+package faults_test
 
 import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,7 +13,22 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// connected returns a client that has introduced itself.
+func connected(t *testing.T, srv *testkit.Server, era testkit.Era) (context.Context, *testkit.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // which nothing comes near unless something is wrong
+	t.Cleanup(cancel)
+	client := testkit.NewClient(t, srv.URL(), era)
+	if _, err := client.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx, client
+}
 
 // An outcome is what one call of get_field brought on the wire.
 type outcome struct {
@@ -79,20 +93,20 @@ func wire() map[string]func(outcome) bool {
 
 		"tool error with a stack trace": func(o outcome) bool {
 			res, err := o.answer.ToolResult()
-			return err == nil && res.IsError && !slices.ContainsFunc(testkit.Secrets(), func(secret string) bool {
+			return err == nil && res.IsError && !slices.ContainsFunc(faults.Secrets(), func(secret string) bool {
 				return !strings.Contains(res.Text(), secret)
 			})
 		},
 		"tool error with structuredContent and _meta": func(o outcome) bool {
-			return contains(o, testkit.RichToolErrorStructure) && contains(o, testkit.RichToolErrorMeta)
+			return contains(o, faults.RichToolErrorStructure) && contains(o, faults.RichToolErrorMeta)
 		},
 		"JSON-RPC error with retry data": func(o outcome) bool {
 			return status(o, http.StatusOK) && string(o.answer.Message.Error.Data) == `{"retryable":true,"retryAfterMs":1500}`
 		},
 
-		"401": func(o outcome) bool { return header(o, http.StatusUnauthorized, "WWW-Authenticate", testkit.Challenge) },
+		"401": func(o outcome) bool { return header(o, http.StatusUnauthorized, "WWW-Authenticate", faults.Challenge) },
 		"403, insufficient scope": func(o outcome) bool {
-			return header(o, http.StatusForbidden, "WWW-Authenticate", testkit.ScopeChallenge)
+			return header(o, http.StatusForbidden, "WWW-Authenticate", faults.ScopeChallenge)
 		},
 		"307": func(o outcome) bool {
 			return header(o, http.StatusTemporaryRedirect, "Location", strings.TrimSuffix(o.srv.URL(), "mcp")+"moved")
@@ -165,7 +179,7 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 	t.Parallel()
 	expectations := wire()
 	seen := make(map[string]bool)
-	for _, fault := range testkit.Faults(large) {
+	for _, fault := range faults.All(large) {
 		if seen[fault.Name] {
 			t.Errorf("two faults are called %q", fault.Name)
 		}
@@ -223,8 +237,8 @@ func TestFaultsOfOtherMessages(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	ctx, client := connected(t, srv, testkit.Modern)
-	srv.Next("tools/list", testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
-	srv.Always(testkit.EveryMessage, testkit.Status(http.StatusBadGateway, testkit.Plain))
+	srv.Next("tools/list", faults.Status(http.StatusServiceUnavailable, faults.Plain))
+	srv.Always(testkit.EveryMessage, faults.Status(http.StatusBadGateway, faults.Plain))
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusBadGateway} {
 		if answer, err := client.ListTools(ctx); err != nil || answer.Status != want {
 			t.Errorf("tools/list: %s, %v, want HTTP %d", describe(answer), err, want)
@@ -233,18 +247,5 @@ func TestFaultsOfOtherMessages(t *testing.T) {
 	srv.Behave()
 	if answer, err := client.ListTools(ctx); err != nil || answer.Status != http.StatusOK {
 		t.Errorf("behaving again: %s, %v", describe(answer), err)
-	}
-}
-
-func TestAddressesNobodyAnswersAt(t *testing.T) {
-	t.Parallel()
-	_, err := testkit.NewClient(t, testkit.RefusedURL(), testkit.Modern).ListTools(t.Context())
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("RefusedURL: %v, want %v", err, syscall.ECONNREFUSED)
-	}
-	_, err = testkit.NewClient(t, testkit.UnresolvableURL(), testkit.Modern).ListTools(t.Context())
-	var unknown *net.DNSError
-	if !errors.As(err, &unknown) || !unknown.IsNotFound {
-		t.Errorf("UnresolvableURL: %v, want a host that is not found", err)
 	}
 }

@@ -1,9 +1,10 @@
-package testkit
+package faults
 
 import (
 	"net/http"
 	"strconv"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -41,9 +42,9 @@ func (b Body) String() string {
 
 // Status answers with an HTTP status and a body. The tool runs first if the status leaves that open: 408,
 // 500, 502 and 504.
-func Status(code int, body Body) Fault {
+func Status(code int, body Body) testkit.Fault {
 	text := http.StatusText(code)
-	fault := Fault{Name: strconv.Itoa(code) + body.String(), Happen: func(e *Exchange) {
+	fault := testkit.Fault{Name: strconv.Itoa(code) + body.String(), Happen: func(e *testkit.Exchange) {
 		switch body {
 		case Plain:
 			e.Reply(code, "text/plain; charset=utf-8", text+"\n")
@@ -67,18 +68,18 @@ func Status(code int, body Body) Fault {
 }
 
 // StatusWith answers with an HTTP status and a body from the test.
-func StatusWith(name string, code int, contentType, body string) Fault {
-	return Fault{Name: name, Happen: func(e *Exchange) { e.Reply(code, contentType, body) }}
+func StatusWith(name string, code int, contentType, body string) testkit.Fault {
+	return testkit.Fault{Name: name, Happen: func(e *testkit.Exchange) { e.Reply(code, contentType, body) }}
 }
 
 // RPCStatus answers with an HTTP status and a JSON-RPC error, with which servers of the modern era refuse
 // violations of the protocol; data is JSON, or empty.
-func RPCStatus(name string, status, code int, text, data string) Fault {
-	return Fault{Name: name, Happen: func(e *Exchange) { e.Refuse(status, code, text, data) }}
+func RPCStatus(name string, status, code int, text, data string) testkit.Fault {
+	return testkit.Fault{Name: name, Happen: func(e *testkit.Exchange) { e.Refuse(status, code, text, data) }}
 }
 
 // Unauthorized answers 401 with a WWW-Authenticate challenge.
-func Unauthorized() Fault {
+func Unauthorized() testkit.Fault {
 	return Status(http.StatusUnauthorized, Plain).With("WWW-Authenticate", Challenge)
 }
 
@@ -86,7 +87,7 @@ func Unauthorized() Fault {
 const Challenge = `Bearer error="invalid_token", resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource"`
 
 // InsufficientScope answers 403 with the challenge of a token that lacks a scope.
-func InsufficientScope() Fault {
+func InsufficientScope() testkit.Fault {
 	return Status(http.StatusForbidden, Plain).With("WWW-Authenticate", ScopeChallenge).Named("403, insufficient scope")
 }
 
@@ -94,9 +95,9 @@ func InsufficientScope() Fault {
 const ScopeChallenge = `Bearer error="insufficient_scope", scope="orders:write"`
 
 // Redirect answers 307 to a location; empty means the path /moved of the same server, where it would answer.
-func Redirect(location string) Fault {
+func Redirect(location string) testkit.Fault {
 	const code = http.StatusTemporaryRedirect
-	return Fault{Name: strconv.Itoa(code), Happen: func(e *Exchange) {
+	return testkit.Fault{Name: strconv.Itoa(code), Happen: func(e *testkit.Exchange) {
 		to := location
 		if to == "" {
 			to = "http://" + e.Server().Addr() + "/moved"

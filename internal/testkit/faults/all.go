@@ -1,37 +1,41 @@
-package testkit
+// Package faults has the ways in which a [testkit.Server] fails on request.
+package faults
 
 import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Faults returns every fault that can happen to one message; the large answers among them have a text of that
+// All returns every fault that can happen to one message; the large answers among them have a text of that
 // many bytes, which should be more than a gateway examines. Faults of a server as a whole are not included:
-// see [RefusedURL], [UnresolvableURL], [Server.Stop], [Server.Restart] and [Server.ForgetSessions].
-func Faults(large int64) []Fault {
+// see [testkit.RefusedURL], [testkit.UnresolvableURL], [testkit.Server.Stop], [testkit.Server.Restart] and
+// [testkit.Server.ForgetSessions].
+func All(large int64) []testkit.Fault {
 	const drip = 50 * time.Millisecond
 	return slices.Concat(
-		[]Fault{
+		[]testkit.Fault{
 			ResetBeforeAnswer(), ResetInBody(), ResetAfterAnswer(), CloseAfterHeaders(),
-			Hang(), Drip(JSON, drip), Drip(SSE, drip),
+			Hang(), Drip(testkit.JSON, drip), Drip(testkit.SSE, drip),
 			CutEvent(), EndWithoutAnswer(),
 			RestartDuring(), SessionLost(),
 		},
-		[]Fault{
+		[]testkit.Fault{
 			TruncatedJSON(), HTMLWith200(), Empty200(),
-			WrongID(JSON), WrongID(SSE), DuplicateAnswer(JSON), DuplicateAnswer(SSE),
-			Large(JSON, large, Whole), Large(JSON, large, Wrong), Large(JSON, large, Broken),
-			Large(JSON, large, Failed), Large(SSE, large, Whole),
+			WrongID(testkit.JSON), WrongID(testkit.SSE), DuplicateAnswer(testkit.JSON), DuplicateAnswer(testkit.SSE),
+			Large(testkit.JSON, large, Whole), Large(testkit.JSON, large, Wrong), Large(testkit.JSON, large, Broken),
+			Large(testkit.JSON, large, Failed), Large(testkit.SSE, large, Whole),
 			IDLast(), IsErrorLast(),
 		},
-		[]Fault{LeakyToolError(), RichToolError(), RetryableError()},
-		statusFaults(),
+		[]testkit.Fault{LeakyToolError(), RichToolError(), RetryableError()},
+		statuses(),
 	)
 }
 
-func statusFaults() []Fault {
-	faults := []Fault{Unauthorized(), InsufficientScope(), Redirect("")}
+func statuses() []testkit.Fault {
+	faults := []testkit.Fault{Unauthorized(), InsufficientScope(), Redirect("")}
 	for _, code := range []int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout,
 		http.StatusRequestEntityTooLarge, http.StatusTeapot, http.StatusTooManyRequests,

@@ -1,50 +1,51 @@
-package testkit
+package faults
 
 import (
 	"io"
 	"net/http"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
 // TruncatedJSON answers 200 with a truncated JSON text, whose Content-Length is right.
-func TruncatedJSON() Fault {
-	return Fault{Name: "truncated JSON with 200", Runs: true, Happen: func(e *Exchange) {
+func TruncatedJSON() testkit.Fault {
+	return testkit.Fault{Name: "truncated JSON with 200", Runs: true, Happen: func(e *testkit.Exchange) {
 		msg := protocol.Answer(e.ID(), e.PlainResult())
 		e.Reply(http.StatusOK, protocol.TypeJSON, msg[:len(msg)/2])
 	}}
 }
 
 // HTMLWith200 answers 200 with a web page, like a proxy's sign-in page.
-func HTMLWith200() Fault {
-	return Fault{Name: "HTML with 200", Happen: func(e *Exchange) {
+func HTMLWith200() testkit.Fault {
+	return testkit.Fault{Name: "HTML with 200", Happen: func(e *testkit.Exchange) {
 		e.Reply(http.StatusOK, "text/html; charset=utf-8", htmlPage("Sign in"))
 	}}
 }
 
 // Empty200 answers 200 with application/json and an empty body.
-func Empty200() Fault {
-	return Fault{Name: "empty 200", Runs: true, Happen: func(e *Exchange) { e.Reply(http.StatusOK, protocol.TypeJSON, "") }}
+func Empty200() testkit.Fault {
+	return testkit.Fault{Name: "empty 200", Runs: true, Happen: func(e *testkit.Exchange) { e.Reply(http.StatusOK, protocol.TypeJSON, "") }}
 }
 
 // wrongID is an id that no client of these tests sends.
 const wrongID = `"testkit-wrong-id"`
 
 // WrongID answers a request that was not made, in either form.
-func WrongID(form Form) Fault {
-	return Fault{Name: "wrong id, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+func WrongID(form testkit.Form) testkit.Fault {
+	return testkit.Fault{Name: "wrong id, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		e.SendAs(form, protocol.Answer([]byte(wrongID), e.PlainResult()))
 	}}
 }
 
 // DuplicateAnswer answers twice: as two events with the same id, or as two JSON objects one after the other. The second
 // answer's text is "again".
-func DuplicateAnswer(form Form) Fault {
-	return Fault{Name: "duplicate answer, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+func DuplicateAnswer(form testkit.Form) testkit.Fault {
+	return testkit.Fault{Name: "duplicate answer, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		first := protocol.Answer(e.ID(), e.PlainResult())
 		second := protocol.Answer(e.ID(), e.Result(protocol.TextResult("again")))
-		if form == JSON {
+		if form == testkit.JSON {
 			e.Reply(http.StatusOK, protocol.TypeJSON, first+second)
 			return
 		}
@@ -83,12 +84,12 @@ func (n Ending) String() string {
 }
 
 // Large answers with a text of that many bytes, streamed.
-func Large(form Form, size int64, ending Ending) Fault {
+func Large(form testkit.Form, size int64, ending Ending) testkit.Fault {
 	const block = 64 << 10
-	return Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, Happen: func(e *Exchange) {
+	return testkit.Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		head, tail := splitLarge(e, ending)
 		contentType := protocol.TypeJSON
-		if form == SSE {
+		if form == testkit.SSE {
 			contentType = protocol.TypeSSE
 			head, tail = "event: message\ndata: "+head, tail+"\n\n"
 		}
@@ -99,7 +100,7 @@ func Large(form Form, size int64, ending Ending) Fault {
 }
 
 // splitLarge returns the parts before and after the text of a large answer.
-func splitLarge(e *Exchange, ending Ending) (head, tail string) {
+func splitLarge(e *testkit.Exchange, ending Ending) (head, tail string) {
 	const seam = "\x00"
 	id := e.ID()
 	if ending == Wrong {

@@ -1,4 +1,4 @@
-package testkit
+package faults
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
@@ -16,13 +17,13 @@ import (
 const handover = 20 * time.Millisecond
 
 // ResetBeforeAnswer reads the message and resets the connection before any byte of an answer.
-func ResetBeforeAnswer() Fault {
-	return Fault{Name: "reset before the answer", Runs: true, Happen: func(e *Exchange) { reset(e, "") }}
+func ResetBeforeAnswer() testkit.Fault {
+	return testkit.Fault{Name: "reset before the answer", Runs: true, Happen: func(e *testkit.Exchange) { reset(e, "") }}
 }
 
 // ResetInBody resets the connection in the middle of the answer's body.
-func ResetInBody() Fault {
-	return Fault{Name: "reset in the body", Runs: true, Happen: func(e *Exchange) {
+func ResetInBody() testkit.Fault {
+	return testkit.Fault{Name: "reset in the body", Runs: true, Happen: func(e *testkit.Exchange) {
 		answer := rawAnswer(protocol.Answer(e.ID(), e.PlainResult()))
 		const missing = 10
 		reset(e, answer[:len(answer)-missing])
@@ -30,32 +31,32 @@ func ResetInBody() Fault {
 }
 
 // ResetAfterAnswer resets the connection after a complete answer.
-func ResetAfterAnswer() Fault {
-	return Fault{Name: "reset after the answer", Runs: true, Happen: func(e *Exchange) {
+func ResetAfterAnswer() testkit.Fault {
+	return testkit.Fault{Name: "reset after the answer", Runs: true, Happen: func(e *testkit.Exchange) {
 		reset(e, rawAnswer(protocol.Answer(e.ID(), e.PlainResult())))
 	}}
 }
 
 // CloseAfterHeaders announces an answer and closes the connection before its body.
-func CloseAfterHeaders() Fault {
-	return Fault{Name: "close after the headers", Runs: true, Happen: func(e *Exchange) {
+func CloseAfterHeaders() testkit.Fault {
+	return testkit.Fault{Name: "close after the headers", Runs: true, Happen: func(e *testkit.Exchange) {
 		headers, _, _ := strings.Cut(rawAnswer(protocol.Answer(e.ID(), e.PlainResult())), "\r\n\r\n")
 		cut(e, headers+"\r\n\r\n")
 	}}
 }
 
 // Hang reads the message and never answers; it ends when the client goes or cancels.
-func Hang() Fault {
-	return Fault{Name: "hang", Runs: true, Happen: func(e *Exchange) { <-e.Context().Done() }}
+func Hang() testkit.Fault {
+	return testkit.Fault{Name: "hang", Runs: true, Happen: func(e *testkit.Exchange) { <-e.Context().Done() }}
 }
 
 // Drip answers one byte at a time, with gaps, and never finishes.
-func Drip(form Form, gap time.Duration) Fault {
-	return Fault{Name: "slow drip, " + form.String(), Runs: true, Happen: func(e *Exchange) {
+func Drip(form testkit.Form, gap time.Duration) testkit.Fault {
+	return testkit.Fault{Name: "slow drip, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		opening := protocol.Envelope(e.ID(), `"result":{"content":[{"type":"text","text":"`)
 		opening = opening[:len(opening)-1] // the envelope's closing brace, which is never sent
 		e.Writer().Header().Set("Content-Type", protocol.TypeJSON)
-		if form == SSE {
+		if form == testkit.SSE {
 			e.Writer().Header().Set("Content-Type", protocol.TypeSSE)
 			opening = "event: message\ndata: " + opening
 		}
@@ -66,7 +67,7 @@ func Drip(form Form, gap time.Duration) Fault {
 			}
 			_, _ = io.WriteString(e.Writer(), next) // the context shows when the client has gone
 			_ = http.NewResponseController(e.Writer()).Flush()
-			if !Pause(e.Context(), gap) {
+			if !testkit.Pause(e.Context(), gap) {
 				return
 			}
 		}
@@ -74,16 +75,16 @@ func Drip(form Form, gap time.Duration) Fault {
 }
 
 // CutEvent closes the connection inside an event.
-func CutEvent() Fault {
-	return Fault{Name: "SSE cut inside an event", Runs: true, Happen: func(e *Exchange) {
+func CutEvent() testkit.Fault {
+	return testkit.Fault{Name: "SSE cut inside an event", Runs: true, Happen: func(e *testkit.Exchange) {
 		msg := protocol.Event("", protocol.Answer(e.ID(), e.PlainResult()))
 		cut(e, rawStream(msg[:len(msg)/2]))
 	}}
 }
 
 // EndWithoutAnswer ends an event stream cleanly after a notification, without an answer.
-func EndWithoutAnswer() Fault {
-	return Fault{Name: "SSE ends without an answer", Runs: true, Happen: func(e *Exchange) {
+func EndWithoutAnswer() testkit.Fault {
+	return testkit.Fault{Name: "SSE ends without an answer", Runs: true, Happen: func(e *testkit.Exchange) {
 		e.Events().Send("", `{"jsonrpc":"2.0","method":"notifications/message","params":`+
 			`{"level":"info","data":"working"}}`)
 	}}
@@ -101,7 +102,7 @@ func rawStream(data string) string {
 }
 
 // cut writes bytes below net/http and closes the connection cleanly.
-func cut(e *Exchange, raw string) {
+func cut(e *testkit.Exchange, raw string) {
 	conn, err := e.Hijack()
 	if err != nil {
 		return
@@ -111,7 +112,7 @@ func cut(e *Exchange, raw string) {
 }
 
 // reset writes bytes below net/http and resets the connection.
-func reset(e *Exchange, raw string) {
+func reset(e *testkit.Exchange, raw string) {
 	conn, err := e.Hijack()
 	if err != nil {
 		return
@@ -119,7 +120,7 @@ func reset(e *Exchange, raw string) {
 	defer closeConn(conn)
 	if raw != "" {
 		_, _ = io.WriteString(conn, raw) // the client may have gone, which is fine
-		Pause(e.Context(), handover)
+		testkit.Pause(e.Context(), handover)
 	}
 	_ = conn.SetLinger(0) // fails only on a connection that has already gone
 }
