@@ -223,10 +223,7 @@ func (b *body) form() *contractform.Body {
 }
 
 func (c *Contract) verifyForm(rule verifyRule) contractform.Verify {
-	f := contractform.Verify{Call: rule.call, LookAt: rule.lookAt}
-	if rule.landed.test != landedNever {
-		f.Landed = &rule.landed.form
-	}
+	f := contractform.Verify{Call: rule.call, LookAt: rule.lookAt, Landed: rule.landed.Form()}
 	for _, a := range rule.args {
 		f.Args = append(f.Args, contractform.VerifyArg{
 			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),

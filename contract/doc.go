@@ -45,9 +45,9 @@ package contract
 //	              which records an entry is for. shape.go is an object, forms.go an HTTP answer or a JSON-RPC
 //	              error, layout.go the place of a failure in a result, codec.go the syntax of a failure in a text.
 //	writing       call.go says what is known of a call. write.go chooses the entry (choose.go), adds what it
-//	              advises (hints.go, verify.go) in the client's names for tools (offered.go), and makes it safe
-//	              to send (internal/clean). question.go writes questions; landed.go judges the answer of a verify
-//	              call.
+//	              advises (hints.go, verify.go) in the client's names for tools (internal/prose), and makes it
+//	              safe to send (internal/clean). question.go writes questions; internal/settle judges the answer
+//	              of a verify call.
 //	reading       read.go reads results, readhttp.go HTTP answers. answer.go has the parts of a result, draft.go
 //	              the record so far, and trust.go what a server is believed about. What is in no contract's form
 //	              is handed by wild.go to internal/wild.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/prose"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -129,7 +130,9 @@ func (c *Contract) bindTools() {
 	bound := func(list []alternative) []alternative {
 		list = slices.Clone(list)
 		for i := range list {
-			list[i].tools = slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !mentions(list[i].text.Src, tool) })
+			list[i].tools = slices.DeleteFunc(slices.Clone(tools), func(tool string) bool {
+				return !prose.Mentions(list[i].text.Src, tool)
+			})
 		}
 		return list
 	}
@@ -152,25 +155,33 @@ func (c *Contract) bindTools() {
 	}
 }
 
-// mentions reports whether a text contains the name of a tool.
-func mentions(text, tool string) bool {
-	for rest := text; ; {
-		i := strings.Index(rest, tool)
-		if i < 0 || tool == "" {
-			return false
-		}
-		before, after := rest[:i], rest[i+len(tool):]
-		if (before == "" || !isWordByte(before[len(before)-1])) && (after == "" || !isWordByte(after[0])) {
-			return true
-		}
-		rest = after
+// offered replaces the server's tool names by the client's in the hints and the verify call of e. Anything
+// that names a tool that the client is not offered is left out.
+func (c *Contract) offered(e *recourse.Error, call *Call) {
+	if call.Offered == nil {
+		return
 	}
-}
-
-func isWordRune(r rune) bool {
-	return r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
-}
-
-func isWordByte(b byte) bool {
-	return isWordRune(rune(b))
+	advised := c.AdvisedTools()
+	if e.Verify != nil {
+		advised = append(advised, e.Verify.Tool)
+	}
+	hints := e.Hints
+	e.Hints = nil
+	for _, hint := range hints {
+		if text, ok := prose.Rename(hint, advised, call.Offered); ok {
+			e.Hints = append(e.Hints, text)
+		}
+	}
+	if e.Verify == nil {
+		return
+	}
+	switch name, known := call.Offered(e.Verify.Tool); {
+	case !known:
+	case name == "":
+		e.Verify = nil
+	default:
+		verify := *e.Verify
+		verify.Tool = name
+		e.Verify = &verify
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/prose"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
@@ -103,7 +104,7 @@ func (k *compiler) lintHintTools() {
 		}
 	}
 	for _, h := range k.hintTexts {
-		for word := range strings.FieldsFuncSeq(notTools.ReplaceAllString(h.text, " "), func(r rune) bool { return !isWordRune(r) }) {
+		for word := range prose.Words(h.text) {
 			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
 				continue
 			}
@@ -114,12 +115,8 @@ func (k *compiler) lintHintTools() {
 	}
 }
 
-// notTools matches the words in a hint that are not tools: placeholders, and parameters in front of their
-// values.
-var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
-
 func (k *compiler) namesTool(tool string) bool {
-	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) ||
+	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return prose.Mentions(h.text, tool) }) ||
 		slices.Contains(k.c.verifyTools(), tool) ||
 		k.parent != nil && k.parent.mentions(tool)
 }
@@ -127,7 +124,7 @@ func (k *compiler) namesTool(tool string) bool {
 // mentions reports whether a hint of c names a tool.
 func (c *Contract) mentions(tool string) bool {
 	named := func(list []alternative) bool {
-		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.Src, tool) })
+		return slices.ContainsFunc(list, func(a alternative) bool { return prose.Mentions(a.text.Src, tool) })
 	}
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
@@ -209,21 +206,12 @@ func (k *compiler) lintTools(live *liveTools) {
 	}
 }
 
-// calledInProse matches what a hint tells the reader to call or use, quoted or not.
-var calledInProse = regexp.MustCompile("(?i)\\b(?:call|calls|calling|use|using|run|invoke|with|ask)\\s+[`'\"]?" +
-	"([A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9])")
-
 // lintProse reports a tool that a hint names in prose, that is not listed in hint_tools, and that the server
 // lacks: the hint would be shown all the same.
 func (k *compiler) lintProse(live *liveTools, h hintText) {
-	text := notTools.ReplaceAllString(h.text, " ")
-	called := map[string]bool{}
-	for _, found := range calledInProse.FindAllStringSubmatch(text, -1) {
-		called[found[1]] = true
-	}
 	reported := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordRune(r) }) {
-		if !looksLikeTool(word, called[word]) || reported[word] || live.knows(word) || slices.Contains(k.file.HintTools, word) {
+	for word := range prose.Tools(h.text) {
+		if reported[word] || live.knows(word) || slices.Contains(k.file.HintTools, word) {
 			continue
 		}
 		if _, isCode := k.c.byCode[word]; isCode {
@@ -233,18 +221,6 @@ func (k *compiler) lintProse(live *liveTools, h hintText) {
 		k.Mistakef(h.at, live.hint(word), "the server has neither a tool nor a parameter %s, which this text names", word)
 	}
 }
-
-// looksLikeTool reports whether a word in a sentence must be a name: it has an underscore between lower-case
-// letters, or follows "call" or "use" and is not an English word.
-func looksLikeTool(word string, called bool) bool {
-	if strings.ToUpper(word) == word {
-		return false // a code
-	}
-	return strings.Contains(strings.Trim(word, "_"), "_") || called && (strings.Contains(word, "-") || hump.MatchString(word))
-}
-
-// hump matches the middle of a name such as getOrder.
-var hump = regexp.MustCompile(`[a-z][A-Z]`)
 
 // knows reports whether a word is a tool of the server, or a parameter of one.
 func (l *liveTools) knows(word string) bool {
@@ -318,7 +294,7 @@ func (k *compiler) lintHintParams(live *liveTools, h hintText) {
 	var named []*liveTool
 	var params []string
 	for _, tool := range k.c.AdvisedTools() {
-		if t := live.byName[tool]; t != nil && mentions(h.text, tool) {
+		if t := live.byName[tool]; t != nil && prose.Mentions(h.text, tool) {
 			named = append(named, t)
 			params = append(params, t.params...)
 		}

@@ -90,10 +90,7 @@ func (s *subject) computed(c *language.Computed) (value any, ok bool) {
 	case language.CodeName:
 		return s.entry.name, s.entry.name != "" && !s.ranged()
 	case language.CodeGroup:
-		if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
-			return r.name, true
-		}
-		return s.entry.group, s.entry.group != ""
+		return s.group()
 	case language.CodeNumber:
 		n, err := strconv.ParseInt(s.e.Code, 10, 64)
 		return n, err == nil
@@ -128,6 +125,15 @@ func (s *subject) computed(c *language.Computed) (value any, ok bool) {
 	return nil, false
 }
 
+// group returns the group of the code.
+func (s *subject) group() (name string, ok bool) {
+	if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
+		return r.name, true
+	}
+	return s.entry.group, s.entry.group != ""
+}
+
+// quotaMember returns a member of a policy's quota.
 func (s *subject) quotaMember(arg string) (any, bool) {
 	policy, member, _ := strings.Cut(arg, ".")
 	for i, q := range s.e.Quotas {

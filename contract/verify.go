@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/settle"
 	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
@@ -18,7 +19,7 @@ type verifyRule struct {
 	call   string
 	args   []verifyArg
 	lookAt string
-	landed landedRule
+	landed settle.Rule
 }
 
 type verifyArg struct {
@@ -46,7 +47,7 @@ func (k *compiler) verifies() {
 }
 
 func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
-	rule := verifyRule{call: v.Call, lookAt: v.Look, landed: k.landed(v.Landed)}
+	rule := verifyRule{call: v.Call, lookAt: v.Look, landed: settle.Compile(k.Compiler, v.Landed)}
 	for _, a := range v.Args {
 		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
 		if arg.list && a.Value.Len() != 1 {
@@ -96,6 +97,33 @@ func (call *Call) argument(pointer string) json.Value {
 	}
 	return value
 }
+
+// Landed reports whether a write took effect, judging by the answer to the call that [Contract.VerifyFor]
+// returns. data is that answer as JSON: its structured content, else its text; nil means that the call failed
+// because the thing does not exist. known is false if the contract has no rule for the tool, or data lacks
+// what the rule checks: the question is then open. Only Tool and Arguments of call are used.
+func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
+	verify := c.verify[call.Tool]
+	if !verify.asks(call) {
+		return false, false
+	}
+	return verify.landed.Judge(data, json.Value(call.Arguments))
+}
+
+// asks reports whether the call has every argument that the verify call takes from it. If one is missing, the
+// verify call asks about something else.
+func (r *verifyRule) asks(call *Call) bool {
+	for _, a := range r.args {
+		if a.pointer != "" && call.argument(a.pointer) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// BatchArgument returns the argument that lists a call's items, each of which may fail on its own; "" if the
+// contract names none for the tool.
+func (c *Contract) BatchArgument(tool string) string { return c.batch[tool] }
 
 // How values are written in calls that texts mention.
 const (

@@ -49,16 +49,18 @@ var layers = []layer{
 		up:       "what a recognition is measured by knows none",
 	},
 	{
-		packages: []string{"contract/internal/clean"},
+		packages: []string{"contract/internal/clean", "contract/internal/prose"},
 		up:       "it knows texts and values, and not what they are read from",
+		beside:   "one is about what is said to us, the other about what we say",
 	},
 	{
 		packages: []string{"contract/internal/language"},
 		up:       "it knows how files address the record, and not what they make of it",
 	},
 	{
-		packages: []string{"contract/internal/wild"},
-		up:       "it recognises failures that are in no contract's form, and knows no contract",
+		packages: []string{"contract/internal/settle", "contract/internal/wild"},
+		up:       "it judges an answer, and knows no contract",
+		beside:   "one is about what came of a write, the other about failures",
 	},
 	{
 		packages: []string{"contract", "retry", "internal/args", "internal/openapi", "internal/redact", "internal/wire"},

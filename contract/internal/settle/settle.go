@@ -1,4 +1,5 @@
-package contract
+// Package settle judges by the answer of a verify call whether a write took effect.
+package settle
 
 import (
 	stdjson "encoding/json"
@@ -7,62 +8,64 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A landedRule says what the answer of a verify call looks like if the write took effect.
-type landedRule struct {
+// A Rule says what the answer looks like if the write took effect.
+type Rule struct {
 	form contractform.Landed
 	path []string // the pointer's tokens
-	test landedTest
+	test test
 }
 
-type landedTest int
+type test int
 
 const (
-	landedNever landedTest = iota // there is no rule
-	landedExists
-	landedAbsent
-	landedEquals
-	landedContains
+	never test = iota // there is no rule
+	exists
+	absent
+	equals
+	contains
 )
 
 // anyItem is the path token for every item of a list.
 const anyItem = "*"
 
-func (k *compiler) landed(f *contractform.LandedFile) landedRule {
+// Compile reads a rule. Without one, nothing is known of any answer.
+func Compile(k *language.Compiler, f *contractform.LandedFile) Rule {
 	if f == nil {
-		return landedRule{}
+		return Rule{}
 	}
 	if !strings.HasPrefix(f.Path, "/") {
 		k.Mistakef(f.Node, "write a JSON Pointer into the answer, such as /orders/0/status", "%q is no JSON Pointer", f.Path)
-		return landedRule{}
+		return Rule{}
 	}
-	rule := landedRule{form: contractform.Landed{Path: f.Path}}
+	rule := Rule{form: contractform.Landed{Path: f.Path}}
 	for token := range json.Pointer(f.Path).Tokens() {
 		rule.path = append(rule.path, token)
 	}
 	tests := 0
 	if f.Exists != nil {
 		tests++
-		rule.test = landedAbsent
+		rule.test = absent
 		if *f.Exists {
-			rule.test = landedExists
+			rule.test = exists
 		}
 		rule.form.Exists = f.Exists
 	}
 	for _, t := range []struct {
-		test landedTest
+		test test
 		want *strictyaml.Node
-	}{{landedEquals, f.Equals}, {landedContains, f.Contains}} {
+	}{{equals, f.Equals}, {contains, f.Contains}} {
 		if t.want == nil {
 			continue
 		}
 		tests++
 		rule.test = t.test
-		rule.form.Contains = t.test == landedContains
+		rule.form.Contains = t.test == contains
 		if text := ""; t.want.Kind() == strictyaml.KindString && t.want.Decode(&text) == nil && strings.HasPrefix(text, "/") {
 			rule.form.Pointer = text
 		} else {
@@ -75,58 +78,49 @@ func (k *compiler) landed(f *contractform.LandedFile) landedRule {
 	return rule
 }
 
-// Landed reports whether a write took effect, judging by the answer to the call that [Contract.VerifyFor]
-// returns. data is that answer as JSON: its structured content, else its text; nil means that the call failed
-// because the thing does not exist. known is false if the contract has no rule for the tool, or data lacks
-// what the rule checks: the question is then open. Only Tool and Arguments of call are used.
-func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
-	verify := c.verify[call.Tool]
-	if !verify.asks(call) {
-		return false, false
+// Form returns the rule as data, or nil if there is none.
+func (r *Rule) Form() *contractform.Landed {
+	if r.test == never {
+		return nil
 	}
-	rule := verify.landed
+	return &r.form
+}
+
+// Judge reports whether the write took effect. data is the answer; nil means that the verify call failed because the
+// thing does not exist. arguments are those of the write. known is false if there is no rule, or data lacks what it
+// checks.
+func (r *Rule) Judge(data, arguments json.Value) (landed, known bool) {
 	if data == nil {
-		return rule.test == landedAbsent, rule.test == landedAbsent || rule.test == landedExists
+		return r.test == absent, r.test == absent || r.test == exists
 	}
 	value, err := valueOf(data)
 	if err != nil {
 		return false, false
 	}
-	found, reached := find(value, rule.path)
-	switch rule.test {
-	case landedExists:
+	found, reached := find(value, r.path)
+	switch r.test {
+	case exists:
 		return len(found) > 0, reached
-	case landedAbsent:
+	case absent:
 		return len(found) == 0, reached
-	case landedEquals, landedContains:
+	case equals, contains:
 	default:
 		return false, false
 	}
-	want := rule.form.Value
-	if rule.form.Pointer != "" {
-		want = json.Lookup(json.Value(call.Arguments), json.Pointer(rule.form.Pointer))
+	want := r.form.Value
+	if r.form.Pointer != "" {
+		want = json.Lookup(arguments, json.Pointer(r.form.Pointer))
 	}
 	expected, err := valueOf(want)
-	if err != nil || !reached || rule.test == landedEquals && len(found) == 0 {
+	if err != nil || !reached || r.test == equals && len(found) == 0 {
 		return false, false
 	}
 	for _, value := range found {
-		if reflect.DeepEqual(value, expected) || rule.test == landedContains && holds(value, expected) {
+		if reflect.DeepEqual(value, expected) || r.test == contains && holds(value, expected) {
 			return true, true
 		}
 	}
 	return false, true
-}
-
-// asks reports whether the call has every argument that the verify call takes from it. If one is missing, the
-// verify call asks about something else.
-func (r *verifyRule) asks(call *Call) bool {
-	for _, a := range r.args {
-		if a.pointer != "" && call.argument(a.pointer) == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // valueOf parses JSON into values that can be compared: a number is a float64 if that is exact, however it is
@@ -224,7 +218,3 @@ func holdsMembers(value, want any) bool {
 	}
 	return true
 }
-
-// BatchArgument returns the argument that lists a call's items, each of which may fail on its own; "" if the
-// contract names none for the tool.
-func (c *Contract) BatchArgument(tool string) string { return c.batch[tool] }
