@@ -173,8 +173,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(wire.HeaderRequestID, x.requestID)
 	defer x.recover()
-	if no := x.admit(); no != nil {
-		x.refuse(no)
+	if refused := x.admit(); refused != nil {
+		x.refuse(refused)
 		return
 	}
 	charge, err := x.charge()
@@ -217,15 +217,15 @@ type refusal struct {
 
 // admit checks the request, in the order of the places.
 func (x *visit) admit() *refusal {
-	if no := x.authenticate(); no != nil {
-		return no
+	if refused := x.authenticate(); refused != nil {
+		return refused
 	}
-	user, no := x.user()
-	if no != nil {
-		return no
+	user, refused := x.user()
+	if refused != nil {
+		return refused
 	}
-	if no := x.enter(user); no != nil {
-		return no
+	if refused := x.enter(user); refused != nil {
+		return refused
 	}
 	if err := x.read(x.g.maxRequest); err != nil {
 		return &refusal{at: contract.AtSession, err: err}

@@ -29,18 +29,18 @@ func Fail(w http.ResponseWriter, r *http.Request, at contract.At, err error) {
 }
 
 // refuse ends the request.
-func (x *visit) refuse(no *refusal) {
+func (x *visit) refuse(r *refusal) {
 	if x.w.started { // it is too late to say anything
 		return
 	}
 	x.w.withholds, x.w.ids = nil, nil // this one is ours
 	x.identify()
-	e := x.settle(no.at, recourse.From(no.err))
-	status := no.status
+	e := x.settle(r.at, recourse.From(r.err))
+	status := r.status
 	if status == 0 {
-		status = x.statusOf(no.at, e.Kind)
+		status = x.statusOf(r.at, e.Kind)
 	}
-	at := no.at
+	at := r.at
 	if at == contract.AtUpstream && !x.isCall() { // no tool has run
 		at = contract.AtSession
 	}
@@ -49,11 +49,11 @@ func (x *visit) refuse(no *refusal) {
 		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
 	}
 	answer := x.g.contract.Write(e, call)
-	if no.plain || answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
+	if r.plain || answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
 		answer = x.g.plain.Write(e, call)
 	}
-	if len(no.versions) > 0 {
-		answer.Data = endpoint.WithVersions(answer.Data, no.versions, x.r.Header.Get(wire.HeaderVersion))
+	if len(r.versions) > 0 {
+		answer.Data = endpoint.WithVersions(answer.Data, r.versions, x.r.Header.Get(wire.HeaderVersion))
 	}
 	h := x.w.Header()
 	x.challenge(answer.Status, e)
@@ -69,8 +69,8 @@ func (x *visit) refuse(no *refusal) {
 	case contract.SurfaceRPC:
 		x.sendMessage(answer.Status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
 	}
-	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(no.at)), slog.Int("status", answer.Status)}
-	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
+	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(r.at)), slog.Int("status", answer.Status)}
+	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, r.err)
 }
 
 // challenge tells the client which credentials to send (RFC 9110, section 11.6.1), and

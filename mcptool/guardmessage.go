@@ -52,7 +52,7 @@ func (x *visit) identify() {
 
 // user returns the user named in the path, "" if it names none, or why the path is not the
 // endpoint's.
-func (x *visit) user() (user string, no *refusal) {
+func (x *visit) user() (user string, refused *refusal) {
 	own, path := x.g.contract.Session.Path, x.r.URL.EscapedPath()
 	switch {
 	case x.g.forUsers:

@@ -56,18 +56,18 @@ func (x *visit) reword() {
 		_, _ = x.w.Write(held.text) // the client has gone
 		return
 	}
-	var no *refusal
+	var r *refusal
 	if isJSON(h) {
-		no = x.wrongVersion(nil)
+		r = x.wrongVersion(nil)
 	} else {
-		no = x.refusedAs(held.status, string(text))
+		r = x.refusedAs(held.status, string(text))
 	}
 	for _, name := range []string{"Content-Type", "Content-Length", "Content-Encoding", "X-Content-Type-Options"} {
 		h.Del(name)
 	}
 	cause := fmt.Errorf("the handler behind the guard answered with HTTP status %d: %s", held.status, text)
-	no.err = recourse.From(no.err).CausedBy(cause)
-	x.refuse(no)
+	r.err = recourse.From(r.err).CausedBy(cause)
+	x.refuse(r)
 }
 
 // isVersionError reports whether an answer says that the protocol version is not supported.
@@ -165,13 +165,13 @@ func (x *visit) wrongMessage(e *recourse.Error) *refusal {
 // wrongVersion returns the refusal of a protocol version. e is what the handler said, if
 // anything.
 func (x *visit) wrongVersion(e *recourse.Error) *refusal {
-	no := &refusal{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
+	r := &refusal{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
 	if e != nil {
-		_ = json.Unmarshal(json.Value(e.Details["supported"]), &no.versions) // else those that are known here
+		_ = json.Unmarshal(json.Value(e.Details["supported"]), &r.versions) // else those that are known here
 	}
-	no.err = recourse.New(recourse.KindUnsupportedVersion, "").
-		WithMessage("This protocol version is not supported. The server speaks %s.", strings.Join(no.versions, ", "))
-	return no
+	r.err = recourse.New(recourse.KindUnsupportedVersion, "").
+		WithMessage("This protocol version is not supported. The server speaks %s.", strings.Join(r.versions, ", "))
+	return r
 }
 
 // acceptsAnswers reports whether the client accepts the media types of MCP's answers.

@@ -40,7 +40,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 			break
 		}
 		next, ok := failure.(*recourse.Error)
-		if !ok || x.unsent {
+		if !ok || x.withheld {
 			all.restore(e.Failed, again)
 			break
 		}

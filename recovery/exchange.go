@@ -43,7 +43,7 @@ type exchange struct {
 	report    *Report
 
 	attempt   int  // that was sent
-	unsent    bool // the last call was not
+	withheld  bool // the last call was not sent
 	refused   bool // the last attempt, by an HTTP answer: before the server looked at the arguments
 	ends      time.Time
 	connected bool // the account was connected
@@ -84,7 +84,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 			return x.succeeded(result)
 		}
 		e, ok := failure.(*recourse.Error)
-		if ok && x.unsent {
+		if ok && x.withheld {
 			return nil, x.given(cmp.Or(before, e))
 		}
 		if !ok {
@@ -161,7 +161,7 @@ func (x *exchange) wait(d time.Duration, reason string) bool {
 func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
 	server := x.options.server
 	e := x.admitted(tool)
-	if x.unsent = e != nil; x.unsent {
+	if x.withheld = e != nil; x.withheld {
 		x.note(Step{Action: ActionDecide, Tool: tool, Began: x.now(), Failure: e, Reason: "it is not sent"})
 		return nil, e
 	}

@@ -22,8 +22,8 @@ const listen = "subscriptions/listen"
 // metrics are counted as calls end. No label takes a value that a client can make up: tools are those that
 // the server lists, up to a limit, and methods are those of MCP.
 type metrics struct {
-	duration, attempt, queued, size       *prometheus.HistogramVec
-	failures, attempts, limited, notAgain *prometheus.CounterVec
+	duration, attempt, queued, size     *prometheus.HistogramVec
+	failures, attempts, limited, gaveUp *prometheus.CounterVec
 
 	tools             *bounds
 	reasons, policies *bounded
@@ -54,7 +54,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 				"although one came before.",
 			"server", "error_type", "repetition", "reason"),
 		limited: counter("recourse_limit_refusals_total", "Requests refused because a limit was reached.", "server", "policy"),
-		notAgain: counter("recourse_not_repeated_total",
+		gaveUp: counter("recourse_not_repeated_total",
 			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
 		tools:   &bounds{most: maxTools, byServer: map[string]*bounded{}},
 		reasons: newBounded(maxReasons), policies: newBounded(maxReasons),
@@ -65,7 +65,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.notAgain, info,
+	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -115,7 +115,7 @@ func (m *metrics) tried(o *observe.Outcome) {
 		m.attempt.WithLabelValues(o.Server).Observe(attempt.Took.Seconds())
 	}
 	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Failure != "" && o.Reason != "" {
-		m.notAgain.WithLabelValues(o.Server, string(o.Attempts[n-1].Failure)).Inc()
+		m.gaveUp.WithLabelValues(o.Server, string(o.Attempts[n-1].Failure)).Inc()
 	}
 }
 

@@ -11,9 +11,9 @@ const authorization = "Authorization"
 
 // bearer returns the token of a request (RFC 6750, section 2.1).
 func bearer(header http.Header) (string, error) {
-	token, no := single(header, authorization)
-	if no != nil {
-		return "", no
+	token, err := single(header, authorization)
+	if err != nil {
+		return "", err
 	}
 	scheme, token, _ := strings.Cut(token, " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {

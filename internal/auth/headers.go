@@ -22,19 +22,19 @@ var _ authn.Authenticator = (*Headers)(nil)
 func (h *Headers) Authenticate(r *http.Request) (authn.Identity, error) {
 	names, id := []string{h.Key}, ""
 	if h.ID != "" {
-		var no error
-		if id, no = single(r.Header, h.ID); no != nil {
-			return authn.Identity{}, no
+		var err error
+		if id, err = single(r.Header, h.ID); err != nil {
+			return authn.Identity{}, err
 		}
 		names = []string{h.ID, h.Key}
 	}
-	text, no := single(r.Header, h.Key)
-	if no != nil {
-		return authn.Identity{}, no
+	text, err := single(r.Header, h.Key)
+	if err != nil {
+		return authn.Identity{}, err
 	}
-	key, no := h.find(r.Context(), text)
-	if no != nil {
-		return authn.Identity{}, no
+	key, err := h.find(r.Context(), text)
+	if err != nil {
+		return authn.Identity{}, err
 	}
 	if h.ID != "" && subtle.ConstantTimeCompare([]byte(id), []byte(key.Name)) != 1 {
 		return authn.Identity{}, invalid(recourse.Unauthenticated().WithMessage("The credentials in %s and %s are not valid.", h.ID, h.Key))

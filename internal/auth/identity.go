@@ -42,17 +42,17 @@ func (r *Refusal) Unwrap() error { return r.Record }
 
 // RefusalOf returns the reason in an error of an [authn.Authenticator].
 func RefusalOf(err error) *Refusal {
-	if no, ok := errors.AsType[*Refusal](err); ok {
-		return no
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return refusal
 	}
-	no := &Refusal{Record: recourse.From(err), At: contract.AtSession}
-	switch e := no.Record; {
+	refusal := &Refusal{Record: recourse.From(err), At: contract.AtSession}
+	switch e := refusal.Record; {
 	case e.Kind == recourse.KindMissingScope:
-		no.Scopes = e.MissingScopes
+		refusal.Scopes = e.MissingScopes
 	case e.Kind.Class() == recourse.ClassAuth:
-		no.At = contract.AtCredentialsInvalid
+		refusal.At = contract.AtCredentialsInvalid
 	}
-	return no
+	return refusal
 }
 
 func missing(format string, args ...any) error {
@@ -81,12 +81,12 @@ func (all AnyOf) Authenticate(r *http.Request) (authn.Identity, error) {
 		if err == nil {
 			return who, nil
 		}
-		no := RefusalOf(err)
-		if !no.Elsewhere {
-			return authn.Identity{}, no
+		refusal := RefusalOf(err)
+		if !refusal.Elsewhere {
+			return authn.Identity{}, refusal
 		}
-		if i == 0 || tells(no.At) > tells(told.At) {
-			told = no
+		if i == 0 || tells(refusal.At) > tells(told.At) {
+			told = refusal
 		}
 	}
 	return authn.Identity{}, told

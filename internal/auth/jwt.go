@@ -69,9 +69,9 @@ func NewJWT(rule TokenRule, keys *KeySet) *JWT {
 
 // Authenticate implements [authn.Authenticator].
 func (j *JWT) Authenticate(r *http.Request) (authn.Identity, error) {
-	token, no := bearer(r.Header)
-	if no != nil {
-		return authn.Identity{}, no
+	token, err := bearer(r.Header)
+	if err != nil {
+		return authn.Identity{}, err
 	}
 	if !isJWT(token) {
 		return authn.Identity{}, unknown(recourse.Unauthenticated().WithMessage("The token is not valid."))
@@ -79,23 +79,23 @@ func (j *JWT) Authenticate(r *http.Request) (authn.Identity, error) {
 	hash := sha256.Sum256([]byte(token))
 	who, ok := j.recall(hash)
 	if !ok {
-		claims, no := j.verify(r.Context(), token)
-		if no != nil {
-			return authn.Identity{}, no
+		claims, err := j.verify(r.Context(), token)
+		if err != nil {
+			return authn.Identity{}, err
 		}
-		if who, no = claims.identity(&j.rule); no != nil {
-			return authn.Identity{}, no
+		if who, err = claims.identity(&j.rule); err != nil {
+			return authn.Identity{}, err
 		}
 		j.remember(hash, who)
 	}
 	if lacks := without(who.Scopes, j.rule.Scopes); len(lacks) > 0 {
-		return authn.Identity{}, NoScope(j.rule.Scopes, lacks)
+		return authn.Identity{}, MissingScope(j.rule.Scopes, lacks)
 	}
 	return who, nil
 }
 
-// NoScope is the refusal of a caller whose token lacks some of the required scopes.
-func NoScope(needs, lacks []string) *Refusal {
+// MissingScope is the refusal of a caller whose token lacks some of the required scopes.
+func MissingScope(needs, lacks []string) *Refusal {
 	e := recourse.New(recourse.KindMissingScope, "").WithMessage("The token lacks the scope %s.", strings.Join(lacks, ", ")).
 		With(func(e *recourse.Error) { e.MissingScopes = lacks })
 	return &Refusal{Record: e, At: contract.AtSession, Scopes: needs}

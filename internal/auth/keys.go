@@ -49,13 +49,13 @@ var _ authn.Authenticator = BearerKeys{}
 
 // Authenticate implements [authn.Authenticator].
 func (b BearerKeys) Authenticate(r *http.Request) (authn.Identity, error) {
-	text, no := bearer(r.Header)
-	if no != nil {
-		return authn.Identity{}, no
+	text, err := bearer(r.Header)
+	if err != nil {
+		return authn.Identity{}, err
 	}
-	key, no := b.find(r.Context(), text)
-	if no != nil {
-		return authn.Identity{}, no
+	key, err := b.find(r.Context(), text)
+	if err != nil {
+		return authn.Identity{}, err
 	}
 	return b.identity(key, MethodKey, authorization), nil
 }

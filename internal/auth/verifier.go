@@ -43,7 +43,7 @@ func (v *verifier) verify(ctx context.Context, token string) (*claims, error) {
 	}
 	signed, err := jose.ParseSignedCompact(token, v.algorithms)
 	if err != nil {
-		return nil, v.unreadable(token, err)
+		return nil, v.malformed(token, err)
 	}
 	claims, err := parseClaims(signed.UnsafePayloadWithoutVerification())
 	if err != nil {
@@ -67,15 +67,15 @@ func (v *verifier) verify(ctx context.Context, token string) (*claims, error) {
 	if _, err := signed.Verify(key); err != nil {
 		return nil, forged(err)
 	}
-	if no := claims.check(&v.rule, time.Now()); no != nil {
-		return nil, no
+	if err := claims.check(&v.rule, time.Now()); err != nil {
+		return nil, err
 	}
 	return claims, nil
 }
 
-// unreadable is the refusal of a text that is not a token, or of a token with an unaccepted kind of
+// malformed is the refusal of a text that is not a token, or of a token with an unaccepted kind of
 // signature.
-func (v *verifier) unreadable(token string, err error) error {
+func (v *verifier) malformed(token string, err error) error {
 	if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
 		e := recourse.Unauthenticated().WithMessage("The token is signed with an algorithm that is not accepted. Accepted are %s.",
 			strings.Join(v.rule.Algorithms, ", "))

@@ -231,7 +231,7 @@ func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 			err = endErr
 		}
 		if err != nil {
-			m.log.LogAttrs(ctx, slog.LevelWarn, notConnected, slog.String("provider", p.Name), slog.String("cause", err.Error()))
+			m.log.LogAttrs(ctx, slog.LevelWarn, connectFailed, slog.String("provider", p.Name), slog.String("cause", err.Error()))
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, l *store.Link, pr
 	s := auth.SignIn{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: p.URL(r) + loginPath}
 	to, err := at.URL(r.Context(), s, r.PostForm.Get("again") != "")
 	if err != nil {
-		p.show(w, p.notSignedIn(r, at, linkID(r), err))
+		p.show(w, p.signInFailed(r, at, linkID(r), err))
 		return
 	}
 	begun := login{Link: linkID(r), Access: l.Access, Nonce: s.Nonce, Verifier: s.Verifier, Browser: hash(browser)}
@@ -110,21 +110,21 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) {
 		p.show(w, v)
 		return
 	case said != "" || query.Get("code") == "":
-		p.show(w, p.notSignedIn(r, at, begun.Link, errors.New("the issuer sends no code: "+oneWord(said))))
+		p.show(w, p.signInFailed(r, at, begun.Link, errors.New("the issuer sends no code: "+oneWord(said))))
 		return
 	}
 	s := auth.SignIn{Nonce: begun.Nonce, Verifier: begun.Verifier, Redirect: p.URL(r) + loginPath}
 	who, err := at.Redeem(ctx, s, query.Get("code"), query.Get("iss"))
 	if err != nil {
-		p.show(w, p.notSignedIn(r, at, begun.Link, err))
+		p.show(w, p.signInFailed(r, at, begun.Link, err))
 		return
 	}
 	p.setPerson(w, r, Person{Access: who.Access, Name: who.Name})
 	p.redirect(w, r, begun.Link) // it says so if the link is someone else's
 }
 
-// notSignedIn is the page about a failed sign-in.
-func (p *Pages) notSignedIn(r *http.Request, at *auth.Login, link string, err error) *view {
+// signInFailed is the page about a failed sign-in.
+func (p *Pages) signInFailed(r *http.Request, at *auth.Login, link string, err error) *view {
 	p.Log.LogAttrs(r.Context(), slog.LevelWarn, "somebody could not sign in",
 		slog.String("issuer", at.Issuer()), slog.String("cause", causeOf(safe(err)).Error()))
 	v := problem(http.StatusBadGateway, "The sign-in at "+at.Host()+" has failed.",

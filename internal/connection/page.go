@@ -265,7 +265,7 @@ func (p *Pages) done(w http.ResponseWriter, name string) {
 	p.show(w, &view{Step: "done", Title: provider.Title})
 }
 
-const notConnected = "an account was not connected"
+const connectFailed = "an account was not connected"
 
 // problem is the page about something that went wrong.
 func problem(status int, what, hint string) *view {
@@ -398,7 +398,7 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 	if provider != nil {
 		attrs = append(attrs, slog.String("provider", provider.Name))
 	}
-	p.Log.LogAttrs(r.Context(), slog.LevelWarn, notConnected, attrs...)
+	p.Log.LogAttrs(r.Context(), slog.LevelWarn, connectFailed, attrs...)
 	return v
 }
 

@@ -206,7 +206,7 @@ func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 		m.mu.Lock()
 		m.unsaved[key{p.Name, owner}] = known{c: c, token: t}
 		m.mu.Unlock()
-		m.log.LogAttrs(ctx, slog.LevelError, notStored,
+		m.log.LogAttrs(ctx, slog.LevelError, keptInMemory,
 			slog.String("provider", p.Name), slog.String("owner", owner), slog.String("cause", err.Error()))
 	}
 	return nil

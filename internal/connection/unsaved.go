@@ -17,7 +17,7 @@ const (
 	unsavedPause = 5 * time.Second
 	unsavedLast  = 2 * time.Second
 
-	notStored = "a new token cannot be stored: it is kept in memory until it can"
+	keptInMemory = "a new token cannot be stored: it is kept in memory until it can"
 )
 
 var errUnsaved = errors.New("the token has yet to be stored")
@@ -42,7 +42,7 @@ func (m *Manager) drop(at key) {
 func (m *Manager) hold(c *store.Connection, old, fresh Token, why error) {
 	at := key{c.Provider, c.Owner}
 	about := []slog.Attr{slog.String("provider", c.Provider), slog.String("owner", c.Owner)}
-	m.log.LogAttrs(m.life, slog.LevelError, notStored, append(about, slog.String("cause", why.Error()))...)
+	m.log.LogAttrs(m.life, slog.LevelError, keptInMemory, append(about, slog.String("cause", why.Error()))...)
 	now := *c
 	m.mu.Lock()
 	m.unsaved[at] = known{c: &now, token: fresh}

@@ -68,8 +68,8 @@ func (enforcing) answer(c *call) error {
 		return c.refusal()
 	case wire.IsEvents(c.in.resp) && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
 		c.passStream()
-		if no := access.Lapsed(c.ctx); no != nil {
-			return c.refuseLapsed(no)
+		if refusal := access.Lapsed(c.ctx); refusal != nil {
+			return c.refuseLapsed(refusal)
 		}
 		return nil
 	}

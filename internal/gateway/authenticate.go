@@ -78,37 +78,37 @@ func (c *call) verify() (authn.Identity, error) {
 	if err == nil {
 		return who, nil
 	}
-	no := auth.RefusalOf(err)
-	if no.At == contract.AtCredentialsInvalid && c.table.lockout.Failed(address, now) {
+	refusal := auth.RefusalOf(err)
+	if refusal.At == contract.AtCredentialsInvalid && c.table.lockout.Failed(address, now) {
 		c.g.log.LogAttrs(r.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
 			slog.String("address", door.Counted(address).String()), slog.String("request_id", c.req.id))
 	}
-	return authn.Identity{}, c.refuseAccess(no)
+	return authn.Identity{}, c.refuseAccess(refusal)
 }
 
 // refuseAccess returns the failure for a request whose credentials are not accepted, with the challenge that
 // tells the client what is needed.
-func (c *call) refuseAccess(no *auth.Refusal) *failure {
-	status := door.Status(no.At)
+func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
+	status := door.Status(refusal.At)
 	switch {
 	case status != 0:
-		c.challenge("", no)
-	case no.Record.Kind == recourse.KindMissingScope:
+		c.challenge("", refusal)
+	case refusal.Record.Kind == recourse.KindMissingScope:
 		status = http.StatusForbidden
-		c.challenge("insufficient_scope", no)
-	case no.Record.Kind == recourse.KindPermissionDenied:
+		c.challenge("insufficient_scope", refusal)
+	case refusal.Record.Kind == recourse.KindPermissionDenied:
 		status = http.StatusForbidden
 	default:
 		status = http.StatusServiceUnavailable
-		c.reply.header()["Retry-After"] = []string{limits.Seconds(no.Record.RetryAfter)}
+		c.reply.header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
-	return c.refuseCaller(status, no)
+	return c.refuseCaller(status, refusal)
 }
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
-func (c *call) challenge(code string, no *auth.Refusal) {
+func (c *call) challenge(code string, refusal *auth.Refusal) {
 	metadata := c.base() + access.MetadataPath + c.req.http.URL.EscapedPath()
-	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, no, metadata))
+	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
 }
 
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
@@ -124,11 +124,11 @@ func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 // done, it is the failure of a first request with such credentials, after which clients authenticate and call
 // again. A call that may have changed something must not be repeated automatically: its client learns about
 // the credentials with the next call.
-func (c *call) refuseLapsed(no *auth.Refusal) *failure {
+func (c *call) refuseLapsed(refusal *auth.Refusal) *failure {
 	if !c.reply.started && c.member == nil && (c.out.counted == 0 || c.rule.nature == retry.Reads) {
-		return c.refuseAccess(no)
+		return c.refuseAccess(refusal)
 	}
-	e := no.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	e := refusal.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	if c.out.counted > 0 && c.rule.nature != retry.Reads {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}
@@ -137,11 +137,11 @@ func (c *call) refuseLapsed(no *auth.Refusal) *failure {
 
 // refuseCaller returns the failure for a request whose caller is not let in. The body is not read, except for
 // the message's id if it is near the beginning, since some clients end their session after a 4xx without one.
-func (c *call) refuseCaller(status int, no *auth.Refusal) *failure {
+func (c *call) refuseCaller(status int, refusal *auth.Refusal) *failure {
 	if c.req.http.Method == http.MethodPost && c.req.body == nil {
 		c.req.msg.ID = door.FirstID(c.readFirst())
 	}
-	return &failure{e: no.Record, refusal: true, at: no.At, status: status, ofCaller: true}
+	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
 }
 
 // caller finds out who calls; who is the caller that access control found.

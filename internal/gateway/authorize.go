@@ -30,9 +30,9 @@ func authorize(c *call, next next) error {
 	case d.Allowed:
 		return next(c)
 	case len(d.Lacks) > 0 && !c.reply.started && !c.req.stdio && c.member == nil:
-		no := auth.NoScope(union(c.who.verified.Scopes, d.Lacks), d.Lacks)
-		c.challenge("insufficient_scope", no)
-		e := no.Record.WithOrigin(recourse.OriginCaller)
+		refusal := auth.MissingScope(union(c.who.verified.Scopes, d.Lacks), d.Lacks)
+		c.challenge("insufficient_scope", refusal)
+		e := refusal.Record.WithOrigin(recourse.OriginCaller)
 		return &failure{e: e, refusal: true, at: contract.AtSession, status: http.StatusForbidden, ofCaller: true}
 	}
 	what := "use " + c.req.msg.Method

@@ -66,7 +66,7 @@ func (r *reader) servers(root *node) {
 			}
 		}
 	}
-	r.file.unlisted = !found
+	r.file.bare = !found
 }
 
 // openCode reads the list of OpenCode.

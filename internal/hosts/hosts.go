@@ -25,9 +25,9 @@ const MaxSize = 8 << 20
 type File struct {
 	Servers []*Server // in the order of the file
 
-	name     string
-	text     []byte // as it was read
-	unlisted bool   // it has no list of servers
+	name string
+	text []byte // as it was read
+	bare bool   // it has no list of servers
 }
 
 // A Server is an entry of a hosts file: a program, or a URL.
@@ -107,7 +107,7 @@ func Parse(name string, text []byte) (*File, error) {
 
 // Listed returns the mistake of a file that has no list of servers, as [strictyaml.Errors].
 func (f *File) Listed() error {
-	if !f.unlisted {
+	if !f.bare {
 		return nil
 	}
 	return strictyaml.Errors{f.mistakef(0, "give the file in which a host lists its MCP servers",

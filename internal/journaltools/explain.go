@@ -88,7 +88,7 @@ func (t *tools) story(ctx context.Context, id string) (*mcp.CallToolResult, any,
 func (t *tools) calls(ctx context.Context, id string) ([]*journal.Call, error) {
 	calls, err := journal.Of(ctx, t.Journal, id)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, readFailure(err)
 	}
 	return calls[max(0, len(calls)-maxStories):], nil
 }

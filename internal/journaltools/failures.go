@@ -111,7 +111,7 @@ func (t *tools) failures(ctx context.Context, _ *mcp.CallToolRequest, in filterA
 		Failures: true, Limit: limit + 1,
 	})
 	if err != nil {
-		return nil, none, unreadable(err)
+		return nil, none, readFailure(err)
 	}
 	slices.Reverse(calls)
 	list, told := list(calls, limit)
@@ -185,7 +185,7 @@ func short(s string) string {
 	return s
 }
 
-// unreadable is the failure of a store that cannot be read.
-func unreadable(err error) error {
+// readFailure is the failure of a store that cannot be read.
+func readFailure(err error) error {
 	return recourse.Unavailable("The journal").CausedBy(err).WithOrigin(recourse.OriginGateway)
 }

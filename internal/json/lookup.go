@@ -25,8 +25,8 @@ func Lookup(raw Value, pointer Pointer) Value {
 				}
 			})
 		case '[':
-			i, notIndex := strconv.Atoi(token)
-			if notIndex != nil {
+			i, parseErr := strconv.Atoi(token)
+			if parseErr != nil {
 				return nil
 			}
 			at := 0

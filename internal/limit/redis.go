@@ -68,13 +68,13 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 // errNode says how to configure a cluster when the client was given only one node of it.
 var errNode = errors.New("it is a cluster: name another of its nodes in `redis` with ?addr=HOST:PORT")
 
-// nobodys is the key that Check counts under.
-var nobodys = Window{ID: "{ready}", Calls: 1 << 40, Length: time.Second}
+// probe is the key that Check counts under.
+var probe = Window{ID: "{ready}", Calls: 1 << 40, Length: time.Second}
 
 // Check returns why Redis cannot count. A server that answers PING may be full, be a read-only replica, or
 // not allow this user to run scripts: so a call is counted there.
 func (r *Redis) Check(ctx context.Context) error {
-	_, err := r.Take(ctx, time.Time{}, []Charge{{Window: &nobodys}})
+	_, err := r.Take(ctx, time.Time{}, []Charge{{Window: &probe}})
 	return err
 }
 

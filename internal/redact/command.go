@@ -180,11 +180,11 @@ func loginAt(s string, start int) (value span, ok bool) {
 		}
 		at := skip(s, start+len(option), 1, func(c byte) bool { return c == ' ' || c == '=' })
 		at = skip(s, at, 1, isQuote)
-		sign := skip(s, at, longestName, notIn(" \t\r\n\"':=/"))
+		sign := skip(s, at, longestName, outside(" \t\r\n\"':=/"))
 		if sign == at || sign == len(s) || s[sign] != ':' {
 			return span{}, false
 		}
-		end := skip(s, sign+1, longest, notIn(" \t\r\n\"':/"))
+		end := skip(s, sign+1, longest, outside(" \t\r\n\"':/"))
 		text := s[at:end]
 		return span{at, end}, end > sign+1 && !isMark(text) && !isPlaceholder(text)
 	}

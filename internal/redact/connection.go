@@ -43,7 +43,7 @@ func pairsIn(s string) []span {
 			return at + len(word)
 		}
 		start := skip(s, sign+1, 1, isSpace)
-		end := skip(s, start, longest, notIn(";\n\"'="))
+		end := skip(s, start, longest, outside(";\n\"'="))
 		if end == start || end == len(s) || s[end] != ';' {
 			return at + len(word)
 		}
@@ -66,12 +66,12 @@ func morePairs(s string, at int) (end int, telling bool) {
 		if sign == start || sign == len(s) || s[sign] != '=' || !isLetter(s[start]) {
 			return at, telling
 		}
-		if value := skip(s, sign+1, longest, notIn(";\n\"'")); value < len(s) && s[value] == ';' {
+		if value := skip(s, sign+1, longest, outside(";\n\"'")); value < len(s) && s[value] == ';' {
 			telling = telling || tells(s[start:sign])
 			at = value + 1
 			continue
 		}
-		if last := skip(s, sign+1, longest, notIn("; \t\r\n\"')")); last > sign+1 {
+		if last := skip(s, sign+1, longest, outside("; \t\r\n\"')")); last > sign+1 {
 			return last, telling || tells(s[start:sign])
 		}
 		return at, telling
@@ -308,7 +308,7 @@ func passFile(s string, at int) (login span, ok bool) {
 		}
 		end = next
 	}
-	stop := skip(s, end+1, longest, notIn(" \t\r\n:\"'`"))
+	stop := skip(s, end+1, longest, outside(" \t\r\n:\"'`"))
 	return span{start, stop}, stop > end+3
 }
 

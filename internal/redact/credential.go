@@ -169,7 +169,7 @@ func (t telling) value(s string, at int) (value span, ok bool) {
 	if match == nil {
 		return span{}, false
 	}
-	end := follow(s, at, match[3], notIn(" \t\r\n\f\v\"'`(){}[]"))
+	end := follow(s, at, match[3], outside(" \t\r\n\f\v\"'`(){}[]"))
 	text := strings.TrimRight(s[match[2]:end], ".,:;!?")
 	return span{match[2], match[2] + len(text)}, t.is(text) && !isMark(text) && !isPlaceholder(text)
 }

@@ -55,7 +55,7 @@ func elements(s string, add func(name string, value span)) {
 		end := skip(s, start, longestName+1, isElementName)
 		open := end
 		if end < len(s) && isSpace(s[end]) {
-			open = skip(s, end, longestRest, notIn("<>"))
+			open = skip(s, end, longestRest, outside("<>"))
 		}
 		if open >= len(s) || s[open] != '>' {
 			continue
@@ -90,7 +90,7 @@ func members(s string, first, second *wordSet, add func(first, second span)) {
 			return at + len(word)
 		}
 		gap := skip(s, one.end, 2, func(c byte) bool { return c == '\\' || isQuote(c) })
-		for limit := skip(s, gap, between, notIn("<>{}\n")); gap < limit; gap++ {
+		for limit := skip(s, gap, between, outside("<>{}\n")); gap < limit; gap++ {
 			if isWord(s[gap-1]) {
 				continue
 			}

@@ -70,7 +70,7 @@ func paths(s string) []span {
 			continue
 		}
 		if match := matchAt(home(), s, at); match != nil {
-			end := follow(s, at, match[1], notIn(unixEnds))
+			end := follow(s, at, match[1], outside(unixEnds))
 			found = append(found, span{at, at + len(strings.TrimRight(s[at:end], ".!,;:)"))})
 		}
 	}
@@ -138,7 +138,7 @@ func windowsPaths(s string) []span {
 			at = max(at, start+2)
 			continue
 		}
-		end := follow(s, start, match[1], notIn(" \t\r\n\"'<>|,;)}`*?"))
+		end := follow(s, start, match[1], outside(" \t\r\n\"'<>|,;)}`*?"))
 		at = end
 		if text := strings.TrimRight(s[start:end], ".!"); isWindows(s, start, text) {
 			found = append(found, quotedPath(s, start, start+len(text)))

@@ -101,8 +101,8 @@ func follow(s string, at, end int, in func(c byte) bool) int {
 	return end
 }
 
-// notIn returns a function that reports whether a byte is outside of set.
-func notIn(set string) func(c byte) bool {
+// outside returns a function that reports whether a byte is outside of set.
+func outside(set string) func(c byte) bool {
 	return func(c byte) bool { return strings.IndexByte(set, c) < 0 }
 }
 

@@ -113,11 +113,11 @@ func inlineFrame(s string, at int) (end int, ok bool) {
 	if !strings.HasPrefix(s[at:], "at ") {
 		return 0, false
 	}
-	open := skip(s, at+len("at "), longestCall, notIn("\n()"))
+	open := skip(s, at+len("at "), longestCall, outside("\n()"))
 	if open == len(s) || s[open] != '(' || open < at+len("at ")+1 {
 		return 0, false
 	}
-	end = skip(s, open+1, longestPlace, notIn("()\n"))
+	end = skip(s, open+1, longestPlace, outside("()\n"))
 	if end == len(s) || s[end] != ')' || !isDigit(s[end-1]) || !strings.Contains(s[open:end], ":") {
 		return 0, false
 	}

@@ -120,8 +120,8 @@ func checkReturn(in createReturnArgs) error {
 }
 
 func (c *checker) address(param string, a *Address) {
-	isNoLetter := func(r rune) bool { return r < 'A' || r > 'Z' }
-	if len(a.Country) != 2 || strings.ContainsFunc(a.Country, isNoLetter) {
+	isOther := func(r rune) bool { return r < 'A' || r > 'Z' }
+	if len(a.Country) != 2 || strings.ContainsFunc(a.Country, isOther) {
 		c.add(recourse.InvalidValue(param+".country", "two capital letters", nil), "pattern")
 	}
 }

@@ -142,13 +142,13 @@ func refuse(status int, code, format string, args ...any) *refusal {
 }
 
 func answer(w http.ResponseWriter, value any, err error) {
-	no, refused := err.(*refusal) //nolint:errorlint // handlers wrap nothing
+	r, refused := err.(*refusal) //nolint:errorlint // handlers wrap nothing
 	switch {
 	case refused:
-		if no.status == http.StatusTooManyRequests {
+		if r.status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "12")
 		}
-		loopback.Answer(w, no.status, no)
+		loopback.Answer(w, r.status, r)
 	case err != nil:
 		loopback.Answer(w, http.StatusBadRequest, refuse(0, "", "The body is not what was expected."))
 	default:

@@ -22,13 +22,13 @@ func (b *backend) createChatbot(r *http.Request) (any, error) {
 			Suggestions: []string{"Give the address that takes the messages, such as https://bot.example.com/chat"},
 		}
 	case strings.Contains(in.URL, "mute"):
-		no := &refusal{
+		silent := &refusal{
 			status: http.StatusUnprocessableEntity, Code: "smoke_test_failed", Message: "The chatbot did not answer a greeting.",
 		}
-		no.Envelope = map[string]any{
-			"error_kind": no.Code, "suggestions": []string{"Start the chatbot", "See what it logs"}, "source_url": in.URL,
+		silent.Envelope = map[string]any{
+			"error_kind": silent.Code, "suggestions": []string{"Start the chatbot", "See what it logs"}, "source_url": in.URL,
 		}
-		return nil, no
+		return nil, silent
 	}
 	c := &chatbot{Type: "chatbot", ID: b.newID(), WorkspaceID: in.WorkspaceID, URL: in.URL}
 	b.chatbots = append(b.chatbots, c)

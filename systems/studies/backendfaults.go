@@ -25,8 +25,8 @@ var refusals = map[string]*refusal{
 
 // faultOf returns the refusal for a fault, or nil.
 func faultOf(fault string) error {
-	if no, ok := refusals[fault]; ok {
-		return no
+	if found, ok := refusals[fault]; ok {
+		return found
 	}
 	if status, _ := strconv.Atoi(fault); status >= http.StatusBadRequest && status <= 599 {
 		return refuse(status, "", "")
@@ -58,8 +58,8 @@ func (b *backend) fails(w http.ResponseWriter, r *http.Request) bool {
 		loopback.Answer(w, http.StatusOK, []string{"an object was expected"})
 		return true
 	}
-	if no := faultOf(fault); no != nil {
-		answer(w, nil, no)
+	if err := faultOf(fault); err != nil {
+		answer(w, nil, err)
 		return true
 	}
 	return false

@@ -30,14 +30,14 @@ const (
 // filter reports whether a condition holds for a row.
 type filter func(row) bool
 
-// noFilter is the filter of an empty condition.
-var noFilter filter
+// everyRow is the filter of an empty condition.
+var everyRow filter
 
 // filter converts the condition for a table.
 func (c *condition) filter(t *table) (filter, error) {
 	switch {
 	case c == nil || c.parts() == 0:
-		return noFilter, nil
+		return everyRow, nil
 	case c.parts() > 1:
 		return nil, recourse.InvalidValue("where", "one condition", nil).
 			WithMessage("A condition is one of and, or, not and a comparison.")

@@ -139,10 +139,10 @@ func (a *Access) Again(r *http.Request) *auth.Refusal {
 	if err == nil {
 		return nil
 	}
-	no := auth.RefusalOf(err)
-	switch no.Record.Kind.Class() {
+	refusal := auth.RefusalOf(err)
+	switch refusal.Record.Kind.Class() {
 	case recourse.ClassAuth, recourse.ClassPermission:
-		return no
+		return refusal
 	default:
 		return nil
 	}
@@ -150,18 +150,18 @@ func (a *Access) Again(r *http.Request) *auth.Refusal {
 
 // Challenge returns the WWW-Authenticate that tells a client what to send (RFC 6750, section 3; MCP,
 // "Authorization"). code is the error of a token that was understood, and metadata the URL of [Access.Metadata].
-func (a *Access) Challenge(code string, no *auth.Refusal, metadata string) string {
+func (a *Access) Challenge(code string, refusal *auth.Refusal, metadata string) string {
 	if !a.bearer && len(a.headers) > 0 {
 		return "ApiKey " + door.Param("headers", strings.ToLower(strings.Join(a.headers, " ")))
 	}
 	var params []string
-	if code == "" && no.At == contract.AtCredentialsInvalid {
+	if code == "" && refusal.At == contract.AtCredentialsInvalid {
 		code = "invalid_token"
 	}
 	if code != "" {
-		params = append(params, door.Param("error", code), door.Param("error_description", no.Record.Message))
+		params = append(params, door.Param("error", code), door.Param("error_description", refusal.Record.Message))
 	}
-	scopes := no.Scopes
+	scopes := refusal.Scopes
 	if scopes == nil {
 		scopes = a.scopes
 	}

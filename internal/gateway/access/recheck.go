@@ -80,19 +80,19 @@ func (k *Recheck) look() {
 	}
 	by, copied := k.by, r.Clone(context.Background()) // r is not ours once the call has ended
 	k.mu.Unlock()
-	no := by.Again(copied)
+	refusal := by.Again(copied)
 	k.mu.Lock()
-	if no != nil && k.r == r && k.cancel != nil {
-		k.cancel(&lapse{no})
+	if refusal != nil && k.r == r && k.cancel != nil {
+		k.cancel(&lapse{refusal})
 	}
 	k.timer.Reset(recheckEvery)
 }
 
 // A lapse ends a call whose caller is no longer let in.
-type lapse struct{ no *auth.Refusal }
+type lapse struct{ refusal *auth.Refusal }
 
 // Error implements error.
-func (l *lapse) Error() string { return l.no.Error() }
+func (l *lapse) Error() string { return l.refusal.Error() }
 
 // Unwrap returns an error that does not blame the server.
 func (*lapse) Unwrap() error { return recourse.Cancelled() }
@@ -103,7 +103,7 @@ func Lapsed(ctx context.Context) *auth.Refusal {
 		return nil
 	}
 	if l, ok := context.Cause(ctx).(*lapse); ok { //nolint:errorlint // the cause is stored unwrapped
-		return l.no
+		return l.refusal
 	}
 	return nil
 }

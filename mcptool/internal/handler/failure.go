@@ -168,9 +168,9 @@ func (x *exchange) readResult(r *ResultError) failure {
 	return f
 }
 
-// unmarked returns the failure that a result without isError reports in a weak form of one of the families; nil: it
+// weakFailure returns the failure that a result without isError reports in a weak form of one of the families; nil: it
 // reports none.
-func (x *exchange) unmarked(result any) error {
+func (x *exchange) weakFailure(result any) error {
 	if len(x.rule.families) == 0 || !x.isCall() {
 		return nil
 	}

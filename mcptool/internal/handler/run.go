@@ -46,7 +46,7 @@ func (s *Server) Do(ctx context.Context, req *Request, handler Func) (result any
 	x.ran = true
 	result, err := x.run(ctx, handler)
 	if err == nil {
-		err = x.unmarked(result)
+		err = x.weakFailure(result)
 	}
 	if err != nil {
 		return nil, x.fail(ctx, err)
