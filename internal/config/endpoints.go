@@ -137,6 +137,22 @@ func (m *Member) sure(node *strictyaml.Node) map[string]strictyaml.Pos {
 
 func isGlob(text string) bool { return strings.ContainsAny(text, "*?") }
 
+// Same reports whether both endpoints say the same, wherever they are in their files.
+func (e *Endpoint) Same(other *Endpoint) bool {
+	a, b := *e, *other
+	a.Servers, b.Servers = nil, nil
+	a.entry, b.entry = nil, nil
+	same := func(a, b Member) bool { return a.Same(&b) }
+	return e.entry.Same(other.entry) && slices.EqualFunc(e.Servers, other.Servers, same) && reflect.DeepEqual(a, b)
+}
+
+// Same reports whether both offer the same of the server of that name, whose own entry is not compared.
+func (m *Member) Same(other *Member) bool {
+	a, b := *m, *other
+	a.Server, b.Server = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
 // Entry returns the endpoint as an entry that clients reach like any server.
 func (e *Endpoint) Entry() *Server { return e.entry }
 

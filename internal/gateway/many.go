@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,6 +36,7 @@ const manyListTimeout = 30 * time.Second
 
 // A manyServers holds what an endpoint with several servers needs.
 type manyServers struct {
+	entry   *config.Endpoint
 	conn    *many.Conn
 	options *many.Options
 	members []*member
@@ -52,14 +52,16 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 		return nil, err
 	}
 	on.many = newManyServers(g, e, t.named, old)
-	if old != nil && on.access == old.access && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
-		old.many.options.Deadline == on.many.options.Deadline && slices.Equal(old.many.options.Servers, on.many.options.Servers) {
+	if old != nil && on.access == old.access && old.many != nil && old.many.entry.Same(e) && old.contract.Same(on.contract) &&
+		slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
 	on.ask()
 	var before *target
 	if old != nil && old.many != nil {
 		before = old.target
+	}
+	if before != nil && old.many.entry.Lists == e.Lists {
 		to.Backend, on.many.conn = before.Backend, old.many.conn
 	} else {
 		on.many.conn = newConn(g, e, on.many.options)
@@ -81,7 +83,7 @@ func newConn(g *Gateway, e *config.Endpoint, options *many.Options) *many.Conn {
 
 // newManyServers returns the servers of an endpoint. An unchanged one is taken from old.
 func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, old *endpoint) *manyServers {
-	all := &manyServers{options: &many.Options{Title: e.Title, Version: upstream.Version, Deadline: e.Deadline, Time: manyListTimeout}}
+	all := &manyServers{entry: e, options: &many.Options{Title: e.Title, Version: upstream.Version, Deadline: e.Deadline, Time: manyListTimeout}}
 	for i := range e.Servers {
 		names := &e.Servers[i]
 		on := named[names.Name]
@@ -115,9 +117,7 @@ func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server 
 		return nil
 	}
 	for i, m := range on.many.members {
-		before := m.names
-		if m.on == of && before.Prefix == names.Prefix && slices.Equal(before.Allow, names.Allow) &&
-			slices.Equal(before.Deny, names.Deny) && maps.Equal(before.Rename, names.Rename) {
+		if m.on == of && m.names.Same(names) {
 			return on.many.options.Servers[i]
 		}
 	}

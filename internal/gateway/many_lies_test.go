@@ -301,6 +301,27 @@ func TestManyListsAreKept(t *testing.T) {
 	}
 }
 
+// Another file is used from the reload on that names it.
+func TestManyListsMove(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		folder := t.TempDir()
+		endpoint := func(file string) string {
+			return fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, file))
+		}
+		f := startMany(t, endpoint("a"), "")
+		f.reload(t, endpoint("b"), "")
+		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+			t.Errorf("there are %d tools", got)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if files, err := os.ReadDir(folder); err != nil || len(files) != 1 || files[0].Name() != "b" {
+			t.Errorf("the lists are in %v, %v", files, err)
+		}
+	})
+}
+
 // A file that cannot be written is told of in the log, and nothing else comes of it.
 func TestManyListsCannotBeKept(t *testing.T) {
 	t.Parallel()
