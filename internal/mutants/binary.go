@@ -15,21 +15,21 @@ import (
 	"syscall"
 )
 
-// binaries are the compiled tests of packages, as the tree is. Whatever of them is embedded and a mutation changes, such as a
-// contract, has room behind it: the change is written into a copy, and nothing is compiled.
+// binaries are the compiled tests of packages. Embedded files that a mutation changes, such as contracts, are padded in
+// them, so that the change can be written into a copy of the binary without compiling.
 type binaries struct {
 	root, dir string
-	roomy     map[string][]byte // what stands in them in place of a file
+	roomy     map[string][]byte // the padded form of embedded files
 	mu        sync.Mutex
 	built     map[string]func() (string, error) // by package
 }
 
-// embedded reports that a file is not compiled but stands in the program as it is.
+// embedded reports whether a file is embedded in the program rather than compiled.
 func embedded(file string) bool {
 	return path.Ext(file) != ".go"
 }
 
-// newBinaries makes room for what a list changes.
+// newBinaries pads the embedded files that a list changes.
 func newBinaries(root, dir string, list []mutation) (*binaries, error) {
 	b := &binaries{root: root, dir: dir, roomy: map[string][]byte{}, built: map[string]func() (string, error){}}
 	for _, m := range list {
@@ -48,7 +48,7 @@ func newBinaries(root, dir string, list []mutation) (*binaries, error) {
 	return b, nil
 }
 
-// of returns the binary of a package, which it compiles when it is asked for first.
+// of returns the binary of a package, which it compiles on first use.
 func (b *binaries) of(ctx context.Context, pkg string) (string, error) {
 	b.mu.Lock()
 	build, ok := b.built[pkg]
@@ -66,7 +66,7 @@ func (b *binaries) of(ctx context.Context, pkg string) (string, error) {
 	return build()
 }
 
-// with returns a binary of a package in which a file has other contents.
+// with returns a copy of a package's binary in which an embedded file has other contents.
 func (b *binaries) with(ctx context.Context, dir, pkg, file string, contents []byte) (string, error) {
 	if !embedded(file) {
 		return compile(ctx, b.root, dir, pkg, map[string][]byte{file: contents})
@@ -89,13 +89,14 @@ func (b *binaries) with(ctx context.Context, dir, pkg, file string, contents []b
 		room[i] = '\n'
 	}
 	copy(room, contents)
-	syscall.ForkLock.RLock() // else a program that starts meanwhile has the file open, and it cannot be run
+	// Otherwise a program that is started now inherits the file, and Linux does not run a file that is open for writing.
+	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	name := filepath.Join(dir, "changed.test")
 	return name, os.WriteFile(name, program, 0o700) //nolint:gosec // it is run
 }
 
-// compile compiles the tests of a package with other contents of files.
+// compile compiles the tests of a package, with other contents for some files.
 func compile(ctx context.Context, root, dir, pkg string, files map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for file, contents := range files {

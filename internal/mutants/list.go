@@ -15,14 +15,14 @@ import (
 type mutation struct {
 	Name string   `yaml:"name,required"`
 	File string   `yaml:"file,required"` // relative to the module's root, with slashes
-	Find string   `yaml:"find,required"` // stands once in the file
-	Put  string   `yaml:"put,required"`  // takes its place
-	Test []string `yaml:"test,required"` // packages, such as ./contract
-	Run  string   `yaml:"run"`           // go test's -run; without it every test
-	Must bool     `yaml:"must"`          // it is not allowed to survive
+	Find string   `yaml:"find,required"` // occurs once in the file
+	Put  string   `yaml:"put,required"`  // replaces it
+	Test []string `yaml:"test,required"` // packages whose tests should notice, such as ./contract
+	Run  string   `yaml:"run"`           // go test's -run; "": every test
+	Must bool     `yaml:"must"`          // it must be noticed
 }
 
-// read reads the list and finds all its mistakes.
+// read reads the list, and reports all mistakes in it.
 func read(root, file string) ([]mutation, error) {
 	src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if err != nil {

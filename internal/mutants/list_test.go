@@ -10,7 +10,7 @@ import (
 
 const root = "../.."
 
-// Every mutation of the list can still be made, and there are as many as there have to be.
+// Every mutation of the list can still be made, and there are enough of them.
 func TestListApplies(t *testing.T) {
 	t.Parallel()
 	list, err := read(root, "internal/mutants/list.yaml")
@@ -61,7 +61,7 @@ func hasTest(t *testing.T, dir, run string) bool {
 	return false
 }
 
-// A text that is not found, or found twice, is a mistake, and so is one that changes nothing.
+// A text that is not found, or found twice, is a mistake, and so is a change that changes nothing.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// What compares with files that `make golden` rewrites does not count as a killer: it heeds the variable.
+// Tests that compare with files that `make golden` rewrites check the variable, so that they never kill a mutation.
 func TestGoldenFilesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {

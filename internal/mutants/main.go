@@ -1,23 +1,23 @@
-// Command mutants changes the program, one place at a time, and runs the tests that should notice. Run it with
-// `make mutants`, or
+// Command mutants changes the program, one place at a time, and runs the tests that should notice. Run it with `make
+// mutants`, or
 //
 //	go run ./internal/mutants [-p 2] [-match REGEXP] [-list FILE]
 //
 // # The list
 //
-// list.yaml holds the mutations: a file, a text that stands in it once, what takes its place, and the packages whose tests
-// should fail. A mutation of Go is put before the compiler as an overlay of the file (go help build). One of a file that is
-// embedded, such as a contract, is written into a copy of the compiled tests: it stands there as it is. The tree is never
-// touched, and several run at a time, those that have to die before the others.
+// list.yaml has the mutations: a file, a text that occurs in it once, its replacement, and the packages whose tests
+// should fail. A mutation of Go reaches the compiler as an overlay of the file (go help build). A mutation of an
+// embedded file, such as a contract, is written into a copy of the compiled tests, which contains the file as it is.
+// The source tree is never changed. Several mutations run at a time, those that must be noticed first.
 //
 // # What counts
 //
-// A mutation is killed when a test fails, or does not end in time. Golden files that `make golden` rewrites do not count:
-// the tests that compare with them pass while RECOURSE_GOLDEN is off. One that does not compile, or whose packages fail
-// without it, is a mistake in the list, and so is a text that is no longer found, or found twice.
+// A mutation is killed if a test fails, or does not end in time. Golden files that `make golden` rewrites do not count:
+// with RECOURSE_GOLDEN=off, the tests that compare with them pass. These are mistakes in the list: a mutation that does
+// not compile, packages that fail without it, and a text that is not found, or found twice.
 //
-// The program prints a line for each and the survivors at the end. It exits with 1 when one of those survives that have to
-// die (must), when 5 % of all survive, or when there was a mistake.
+// The program prints a line for each mutation, and the survivors at the end. It exits with 1 if a mutation survives
+// that must be noticed, if 5 % of all survive, or if there was a mistake.
 package main
 
 import (
@@ -34,10 +34,10 @@ import (
 	"time"
 )
 
-// maxSurvivors is the part of the mutations that may not survive, in percent.
+// maxSurvivors is the percentage of mutations at which too many survive.
 const maxSurvivors = 5
 
-// each is how long a mutation takes on two cores that do other things too.
+// each is how long a mutation takes on two cores that are also busy with other work.
 const each = 3 * time.Second
 
 func main() {
@@ -100,7 +100,7 @@ func must(m mutation) int {
 	return 0
 }
 
-// A result is what became of a mutation.
+// A result is what happened to a mutation.
 type result struct {
 	mutation mutation
 	killer   string // the test that failed first; "" for none
@@ -119,7 +119,7 @@ func (r result) String() string {
 	return fmt.Sprintf("%-46s %5.1fs  %s", r.mutation.Name, r.took.Seconds(), verdict)
 }
 
-// all runs mutations, as many at a time, and prints what became of each.
+// all runs mutations, parallel at a time, and prints each result.
 func (r *runner) all(ctx context.Context, list []mutation, parallel int) []result {
 	results := make([]result, len(list))
 	next := make(chan int)

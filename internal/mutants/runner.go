@@ -18,10 +18,10 @@ import (
 // A runner runs the tests of the module in root.
 type runner struct {
 	root     string
-	dir      string // for what is compiled, which ends with the program
+	dir      string // for binaries; removed when the program ends
 	out      io.Writer
 	binaries *binaries
-	took     map[string]time.Duration // the tests of a package, as it is
+	took     map[string]time.Duration // how long a package's tests take without a mutation
 }
 
 // limit is how long the tests of a package may take before they count as failed.
@@ -32,7 +32,7 @@ var (
 	noTests    = regexp.MustCompile(`(?m)^testing: warning: no tests to run$`)
 )
 
-// test runs compiled tests of a package, and returns what they print. passed is false where one has failed.
+// test runs the compiled tests of a package, and returns their output.
 func (r *runner) test(ctx context.Context, binary, pkg, run string) (output []byte, passed bool, err error) {
 	args := []string{"-test.failfast", "-test.paniconexit0", "-test.timeout=" + limit, "-test.run=" + run}
 	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // what compile has made
@@ -51,7 +51,7 @@ func (r *runner) test(ctx context.Context, binary, pkg, run string) (output []by
 	return output, err == nil, nil
 }
 
-// firstLines returns so much of an output as tells what it is about.
+// firstLines returns enough of an output to tell what went wrong.
 func firstLines(text []byte) string {
 	const most = 300
 	line := strings.Join(strings.Fields(string(text)), " ")
@@ -65,7 +65,7 @@ func (r *runner) one(ctx context.Context, m mutation) result {
 	return result{mutation: m, killer: killer, err: err, took: time.Since(start)}
 }
 
-// kill runs the tests of one package after the other, those that take least before the others, until one fails.
+// kill runs the packages' tests, the fastest first, until one fails.
 func (r *runner) kill(ctx context.Context, m mutation) (killer string, err error) {
 	changed, err := m.apply(r.root)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *runner) kill(ctx context.Context, m mutation) (killer string, err error
 			return "", err
 		}
 		if found := failedTest.FindAllSubmatch(out, -1); !passed && len(found) > 0 {
-			return pkg + " " + string(found[len(found)-1][1]), nil // of a test with parts, the part
+			return pkg + " " + string(found[len(found)-1][1]), nil // the most specific subtest
 		}
 		if !passed {
 			return pkg + " (" + firstLines(out) + ")", nil
@@ -96,7 +96,8 @@ func (r *runner) kill(ctx context.Context, m mutation) (killer string, err error
 	return "", nil
 }
 
-// baseline runs what the mutations ask for on the tree as it is: what fails then kills nothing.
+// baseline runs the tests of all mutations on the unchanged tree: a test that fails there says nothing about a
+// mutation.
 func (r *runner) baseline(ctx context.Context, list []mutation) error {
 	runs := map[string][]string{} // by package
 	var packages []string

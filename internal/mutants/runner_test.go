@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the exit code depends on.
+// The exit code depends on survivors and mistakes.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	killed := func(n int) []result {

@@ -18,17 +18,17 @@ type agent struct {
 	start     start
 }
 
-// A start returns what works on the tasks of one world.
+// A start prepares an agent for one world, and returns what works on its tasks.
 type start func(s *session, c *contract.Contract, random func() float64) func(t *task) claim
 
-// again says whether a script repeats a failed call, and after which wait. It gets the number of the attempt, from 1, and
-// the result, nil where there is none.
+// again says whether a script repeats a failed call, and after which wait. attempt counts from 1; result is nil if
+// there was none.
 type again func(attempt int, result json.RawMessage) (wait time.Duration, repeat bool)
 
-// retries is how often the scripts repeat a call.
+// retries is how often scripts repeat a call.
 const retries = 3
 
-// agents are those that are played; the first is the one that the goal is about.
+// agents are the agents that are played. The goal is about the first.
 var agents = []agent{
 	{
 		"obeys", "does what the contract says: package recovery, as it is", obeying,

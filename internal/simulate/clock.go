@@ -10,12 +10,12 @@ import (
 // epoch is when each world begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// A clock is the time of one world. Of its tasks one runs at a time; when that waits, the one that is next to wake up goes on.
-// It implements recovery.Clock.
+// A clock is the time of one world. One of its tasks runs at a time; when it waits, the one that wakes up next
+// continues. It implements recovery.Clock.
 type clock struct {
 	now     time.Time
 	running *task
-	waiting []sleeper // by time, then in the order in which they fell asleep
+	waiting []sleeper // by time, then by when they fell asleep
 }
 
 // A sleeper is a task that waits.
@@ -24,10 +24,11 @@ type sleeper struct {
 	task  *task
 }
 
-// Now returns the present.
+// Now returns the current time.
 func (c *clock) Now() time.Time { return c.now }
 
-// Sleep has the agent wait for d, or until the deadline of its task. That of ctx is in real time, and does not count.
+// Sleep makes the agent wait for d, or until the deadline of its task. The deadline of ctx is in real time and is
+// ignored.
 func (c *clock) Sleep(_ context.Context, d time.Duration) error {
 	began := c.now
 	defer func() { c.running.slept += c.now.Sub(began) }()
@@ -39,19 +40,19 @@ func (c *clock) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// until has the running task go on at a time.
+// until lets the running task continue at t.
 func (c *clock) until(t time.Time) {
 	if !t.After(c.now) {
 		return
 	}
 	running := c.running
-	if !running.yield(t) { // nobody waits for it any more
+	if !running.yield(t) { // it is no longer waited for
 		c.now = t
 	}
 	c.running = running
 }
 
-// start has a task begin.
+// start begins a task.
 func (c *clock) start(t *task, work func(*task)) {
 	t.next, t.stop = iter.Pull(func(yield func(time.Time) bool) {
 		t.yield = yield
@@ -60,7 +61,7 @@ func (c *clock) start(t *task, work func(*task)) {
 	c.goOn(t)
 }
 
-// goOn lets a task run until it waits or has ended.
+// goOn lets a task run until it waits or ends.
 func (c *clock) goOn(t *task) {
 	c.running = t
 	wakes, waits := t.next()
@@ -76,7 +77,7 @@ func (c *clock) goOn(t *task) {
 	c.waiting = slices.Insert(c.waiting, at, sleeper{wakes, t})
 }
 
-// wake lets everything happen that happens before a time, and has it come.
+// wake runs everything that happens before a time, then sets the clock to it.
 func (c *clock) wake(before time.Time) {
 	for len(c.waiting) > 0 && c.waiting[0].wakes.Before(before) {
 		first := c.waiting[0]
@@ -87,7 +88,7 @@ func (c *clock) wake(before time.Time) {
 	c.now = before
 }
 
-// stop ends the tasks that wait.
+// stop ends the waiting tasks.
 func (c *clock) stop() {
 	for _, s := range c.waiting {
 		c.running = s.task

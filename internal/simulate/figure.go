@@ -13,7 +13,7 @@ type figure struct {
 	value func(t *tally) (value float64, known bool)
 }
 
-// recoveredFigure shows how much of what can be recovered is.
+// recoveredFigure shows which part of the recoverable tasks was recovered.
 func (r *Result) recoveredFigure() []byte {
 	return r.draw(figure{
 		title: "Recovered, of what can be recovered, with the gateway", unit: " %", most: 100,
@@ -36,7 +36,7 @@ func (r *Result) duplicatesFigure() []byte {
 	return r.draw(figure{title: "Duplicates of 10,000 tasks, with the gateway", most: most, value: duplicates})
 }
 
-// colours are those of the agents; they can be told apart by people who do not see all colours (Okabe and Ito).
+// colours has one for each agent. Colour-blind people can tell them apart (Okabe and Ito).
 var colours = []string{"#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#999999"}
 
 func (r *Result) draw(f figure) []byte {

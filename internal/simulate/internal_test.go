@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// What the tallies say fits together, and whoever obeys does no harm where no failure looks like a success.
+// The counts of a tally agree, and the agent that obeys does no harm in worlds where no failure looks like a success.
 func TestTallies(t *testing.T) {
 	t.Parallel()
 	const tasks = 500
@@ -43,7 +43,7 @@ func TestTallies(t *testing.T) {
 			t.Errorf("%v: %+v", k, sum)
 		}
 	}
-	// Chance is the same for all.
+	// All agents have the same luck.
 	for _, world := range []string{"one-in-20", "lost-writes", "silent"} {
 		for _, gateway := range []bool{false, true} {
 			var all []int
@@ -61,7 +61,7 @@ func TestTallies(t *testing.T) {
 	}
 }
 
-// Behind the gateway the goal is met, but where a failure looks like a success.
+// Behind the gateway the goal is met, except where a failure looks like a success.
 func TestGoal(t *testing.T) {
 	t.Parallel()
 	worlds, err := allWorlds()
@@ -92,7 +92,7 @@ func TestGoal(t *testing.T) {
 	}
 }
 
-// A failure passes if a call after it can still be in time.
+// A task is recoverable if a call after its first fault can still be in time.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	w := &window{Every: time.Hour, For: 10 * time.Minute}
@@ -148,7 +148,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Tasks go on in the order in which they wake up, and no wait goes past a deadline.
+// Tasks continue in the order in which they wake up, and no wait exceeds a deadline.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	c := &clock{now: epoch}
@@ -173,7 +173,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A failure comes through the gateway as the contract has it, with what is known of its effect.
+// The gateway writes a failure as the contract says, with its effect if that is known.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	commerce := contract.Builtin().MustGet("commerce")
@@ -183,7 +183,7 @@ func TestGateway(t *testing.T) {
 		writes bool
 		kind   recourse.Kind
 		effect recourse.Effect
-		calls  int // of the shop
+		calls  int // that reached the shop
 		took   time.Duration
 	}{
 		{fault{Fault: faultLost, Rate: 1}, true, recourse.KindTimeout, recourse.EffectUnknown, 1, gatewayTimeout},
@@ -222,7 +222,7 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// A file of a world shows all its mistakes.
+// All mistakes in a world's file are reported at once.
 func TestParseWorld(t *testing.T) {
 	t.Parallel()
 	_, err := parseWorld("w.yaml", []byte(`title: W

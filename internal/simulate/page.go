@@ -55,7 +55,7 @@ func newTable(heads ...string) *table {
 
 func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
-// worldTables has a section for each world.
+// worldTables returns a section for each world.
 func (r *Result) worldTables() string {
 	var b strings.Builder
 	for _, w := range r.worlds {
@@ -84,7 +84,7 @@ func (sum *tally) quadrants() []string {
 	return cells
 }
 
-// over returns the sum of an agent over all worlds.
+// over adds up an agent's tallies in all worlds.
 func (r *Result) over(agent string, gateway bool) *tally {
 	var sum tally
 	for _, w := range r.worlds {
@@ -101,7 +101,7 @@ func (r *Result) over(agent string, gateway bool) *tally {
 	return &sum
 }
 
-// recoveredTable sums up all worlds.
+// recoveredTable compares the agents over all worlds.
 func (r *Result) recoveredTable() string {
 	t := newTable("agent", "gateway", "recovered of what can be", "of it, explicit", "of it, silent", "safe success",
 		"duplicates", "wrong claims", "attempts a call")
@@ -115,10 +115,10 @@ func (r *Result) recoveredTable() string {
 	return strings.TrimSpace(t.String())
 }
 
-// recovered returns how much of what can be recovered was.
+// recovered returns which part of the tasks with a passing fault was recovered.
 func (sum *tally) recovered() share { return sum.met[0].plus(sum.met[2]) }
 
-// goalTable says how the agent that obeys does by world.
+// goalTable shows the results of the agent that obeys, by world.
 func (r *Result) goalTable() string {
 	t := newTable("world", "gateway", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
 	for _, w := range r.worlds {
@@ -130,7 +130,7 @@ func (r *Result) goalTable() string {
 	return strings.TrimSpace(t.String())
 }
 
-// ratesTable says how the agent that obeys does in an outage, by how often tasks come.
+// ratesTable shows the results of the agent that obeys in an outage, by how often tasks come.
 func (r *Result) ratesTable() string {
 	t := newTable("a task comes every", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
 	for i, every := range rates {
@@ -140,10 +140,10 @@ func (r *Result) ratesTable() string {
 	return strings.TrimSpace(t.String())
 }
 
-// weights are what a duplicate or a wrong claim may cost, in goals that are met.
+// weights are possible costs of a duplicate or a wrong claim, in tasks done.
 var weights = []float64{0, 1, 3, 10, 30}
 
-// sweepTable has the points that each agent makes by the weight of harm.
+// sweepTable shows the points of each agent by the weight of harm.
 func (r *Result) sweepTable() string {
 	heads := []string{"agent", "gateway"}
 	for _, w := range weights {
@@ -163,7 +163,7 @@ func (r *Result) sweepTable() string {
 	return strings.TrimSpace(t.String())
 }
 
-// none stands where nothing was counted.
+// none is written if nothing was counted.
 const none = "-"
 
 func (s share) String() string {

@@ -14,17 +14,17 @@ import (
 // Options say what is played.
 type Options struct {
 	Seed  uint64
-	Tasks int // of each pair of agent and world
+	Tasks int // for each pair of agent and world
 }
 
-// A quadrant is a sort of fault: explicit or silent, passing or lasting.
+// A quadrant is a type of fault: explicit or silent, passing or lasting.
 type quadrant struct {
 	silent, lasting bool
 }
 
 var quadrants = []quadrant{{false, false}, {false, true}, {true, false}, {true, true}}
 
-// A share is so many of all.
+// A share is a part of a whole: 3 of 4.
 type share struct{ part, all int }
 
 func (s share) counting(is bool) share {
@@ -36,18 +36,18 @@ func (s share) counting(is bool) share {
 
 func (s share) plus(t share) share { return share{s.part + t.part, s.all + t.all} }
 
-// A tally is what comes of the tasks of one agent in one world.
+// A tally counts the results of one agent in one world.
 type tally struct {
 	tasks      int
-	success    int // the agent says so
-	safe       int // and it is so, once
+	success    int // the agent says that the goal is met
+	safe       int // and it is, exactly once
 	duplicates int
-	wrong      int // claims that are not so
+	wrong      int // claims that are not true
 	attempts   int
-	inOutage   share         // attempts and tasks that came in an outage
-	needless   time.Duration // that was waited in tasks that did not end in safe success
+	inOutage   share         // attempts and tasks that began in an outage
+	needless   time.Duration // time waited in tasks that did not end in safe success
 	took       time.Duration
-	met        [4]share // by quadrant: recovered, or of a fault that lasts, honest
+	met        [4]share // by quadrant: recovered or, of a fault that lasts, admitted
 }
 
 // A pair is one agent in one world.
@@ -57,12 +57,12 @@ type pair struct {
 	gateway bool
 }
 
-// A Result is what came of every pair.
+// A Result has the tally of every pair.
 type Result struct {
 	options Options
 	worlds  []*world
 	tallies map[key]*tally
-	rates   []*tally // of the agent that obeys in an outage, by rates
+	rates   []*tally // of the agent that obeys, in an outage, by rates
 }
 
 type key struct {
@@ -103,13 +103,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// rates are how often tasks come to an outage.
+// rates are the times between two tasks in an outage.
 var rates = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 
-// ratesTime is how long it is played for each rate at most: three outages.
+// ratesTime limits the time that is played for each rate: three outages.
 const ratesTime = 3*time.Hour + time.Minute
 
-// playRates plays the agent that obeys in the outage, behind the gateway, with tasks that come more and less often.
+// playRates plays the agent that obeys in the outage, behind the gateway, once for each rate.
 func (r *Result) playRates(ctx context.Context) []*tally {
 	at := slices.IndexFunc(r.worlds, func(w *world) bool { return w.Name == worldOutage })
 	tallies := make([]*tally, len(rates))
@@ -122,7 +122,7 @@ func (r *Result) playRates(ctx context.Context) []*tally {
 	return tallies
 }
 
-// play has the agent work on all tasks, or until ctx ends.
+// play lets the agent work on all tasks, or until ctx ends.
 func (p pair) play(ctx context.Context, o Options) *tally {
 	random := rand.New(rand.NewPCG(o.Seed, 1<<63)).Float64 //nolint:gosec // it is to be repeatable
 	c := contract.Builtin().MustGet("commerce")
@@ -144,7 +144,7 @@ func (p pair) play(ctx context.Context, o Options) *tally {
 	return &sum
 }
 
-// add counts the task that has ended with the claim.
+// add counts a task that has ended with a claim.
 func (sum *tally) add(s *shop, t *task, said claim) {
 	created := s.created[t.id]
 	isTrue := t.isTrue(said, created)

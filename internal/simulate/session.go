@@ -24,10 +24,10 @@ const (
 	gatewayTimeout = 20 * time.Second
 )
 
-// A session is how an agent calls the shop: directly, or through the gateway.
+// A session calls the shop for an agent: directly, or through the gateway.
 type session struct {
 	shop    *shop
-	gateway *gateway // nil: directly
+	gateway *gateway // nil: it calls directly
 	clock   *clock
 }
 
@@ -52,7 +52,7 @@ func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
 	return result, err
 }
 
-// direct calls the shop as it is: its failures are texts.
+// direct calls the shop itself, whose failures are texts.
 func (s *session) direct(c call, ends time.Time) (json.RawMessage, error) {
 	a := s.shop.call(c)
 	if a.fault == nil {
@@ -77,7 +77,7 @@ func failed(text string) json.RawMessage {
 	return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`)
 }
 
-// A gateway stands in front of the shop. It repeats what is safe to repeat, and writes failures in the contract's form.
+// A gateway is a model of the real one: it repeats what is safe to repeat, and writes failures as the contract says.
 type gateway struct {
 	shop     *shop
 	clock    *clock
@@ -93,7 +93,7 @@ func newGateway(s *shop, c *contract.Contract, random func() float64) *gateway {
 	}
 }
 
-// call calls the shop for a caller who waits until gone.
+// call calls the shop for a caller who gives up at gone.
 func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
 	ends := g.clock.now.Add(gatewayTimeout)
 	nature := retry.Writes
@@ -138,12 +138,12 @@ func failure(a answer) *recourse.Error {
 		return recourse.Unavailable("The shop").WithRetryAfter(a.wait)
 	case faultLimited:
 		return recourse.RateLimited(a.wait).WithProvider("The shop")
-	default: // it was never sent on
+	default: // it was never sent
 		return recourse.Unreachable("The shop").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetryAfter(a.wait)
 	}
 }
 
-// write writes a failure in the contract's form.
+// write writes a failure as the contract says.
 func (g *gateway) write(c call, e *recourse.Error) json.RawMessage {
 	about := &contract.Call{Method: "tools/call", Tool: c.Name, Arguments: c.Arguments, At: contract.AtTool, Now: g.clock.Now}
 	if v := g.contract.VerifyFor(about); v != nil && e.Effect == recourse.EffectUnknown {

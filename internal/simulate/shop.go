@@ -12,10 +12,10 @@ const (
 	toolWrite = "create-sales-order"
 )
 
-// latency is how long the shop takes for an answer.
+// latency is how long the shop takes to answer.
 const latency = 50 * time.Millisecond
 
-// A shop is the server. Every order that is read is there, and shipped; those that are created are counted.
+// A shop is the server. Every order that is read exists and is shipped; created orders are counted.
 type shop struct {
 	world *world
 	clock *clock
@@ -24,20 +24,20 @@ type shop struct {
 	spans   map[*fault]span
 }
 
-// A span is what was answered in one span of time of a limit.
+// A span counts the answers in one span of a limit.
 type span struct {
 	number int64
 	calls  int
 }
 
-// An answer is how a call of the shop ends: with a result, or with an explicit fault.
+// An answer is the result of a call to the shop, or an explicit fault.
 type answer struct {
 	result json.RawMessage
 	fault  *fault
 	wait   time.Duration // stated
 }
 
-// call carries a call out, as far as the world lets it.
+// call carries out a call, unless a fault of the world prevents it.
 func (s *shop) call(c call) answer {
 	s.clock.until(s.clock.now.Add(latency))
 	writes := c.Name == toolWrite
@@ -55,7 +55,7 @@ func (s *shop) call(c call) answer {
 	return answer{fault: f, wait: wait}
 }
 
-// fault returns what befalls a call, when it passes, and the wait that the shop states.
+// fault returns the fault that affects a call, when that passes, and the wait that the shop states.
 func (s *shop) fault(writes bool) (befalls *fault, passes time.Time, wait time.Duration) {
 	now, chance := s.clock.now, s.clock.running.luck.random.Float64()
 	for i := range s.world.Faults {
@@ -108,13 +108,13 @@ const (
 	statusStale = "open"
 )
 
-// pretend returns the result of a silent fault.
+// pretend returns the result that a silent fault shows.
 func (s *shop) pretend(c call, f *fault) json.RawMessage {
 	t := s.clock.running
 	switch {
 	case f.Fault == faultText || c.Name == toolWrite:
 		return json.RawMessage(`{"content":[{"type":"text","text":"Error: the database did not answer"}]}`)
-	case f.Fault == faultEmpty || t.writes: // an old copy of what is new has nothing
+	case f.Fault == faultEmpty || t.writes: // a new order is missing in an old copy
 		return structured(`{"items":[]}`)
 	default:
 		return structured(fmt.Sprintf(`{"items":[{"externalId":%q,"status":%q}]}`, t.id, statusStale))

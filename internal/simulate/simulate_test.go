@@ -28,7 +28,7 @@ func files(t *testing.T, o simulate.Options) map[string][]byte {
 	return made
 }
 
-// The same seed gives the same page to the byte, another seed gives another.
+// A seed always gives the same page, to the byte; another seed gives another page.
 func TestRepeatable(t *testing.T) {
 	t.Parallel()
 	first := files(t, simulate.Options{Seed: 7, Tasks: 60})
@@ -40,7 +40,7 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// The figures are XML, and the page shows every one.
+// The figures are valid XML, and the page shows them all.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	made := files(t, simulate.Options{Seed: 1, Tasks: 20})
@@ -57,7 +57,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// docs/ has what the simulation gives today.
+// docs/ has the page of today's code.
 func TestLongPage(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)

@@ -9,10 +9,10 @@ import (
 // patience is how long a task may take.
 const patience = 2 * time.Minute
 
-// never is when a fault passes that lasts.
+// never is the end of a fault that does not pass.
 var never = epoch.AddDate(1000, 0, 0)
 
-// A task is one goal: to read an order, or to create one, once.
+// A task is one goal: to read an order, or to create one, exactly once.
 type task struct {
 	id       string
 	writes   bool
@@ -20,13 +20,13 @@ type task struct {
 	began    time.Time
 	deadline time.Time
 
-	attempts int // calls of the agent's
+	attempts int // calls by the agent
 	faults   int
 	silent   bool      // one of the faults looked like a success
-	passes   time.Time // when the first of the faults is over
+	passes   time.Time // when the first of its faults ends
 	slept    time.Duration
 
-	// It is a coroutine, which yields when it goes on.
+	// The task is a coroutine, which yields the time at which it wants to continue.
 	next  func() (time.Time, bool)
 	yield func(time.Time) bool
 	stop  func()
@@ -37,13 +37,13 @@ func newTask(w *world, seed uint64, number int, now time.Time) *task {
 		id: fmt.Sprintf("T-%d", number), writes: number%2 == 1, luck: w.luckOf(seed, number),
 		began: now, deadline: now.Add(patience), passes: now,
 	}
-	if f, end := w.outage(now); f != nil { // whether or not a call is made in it
+	if f, end := w.outage(now); f != nil { // counted even if no call is made during it
 		t.met(f, end)
 	}
 	return t
 }
 
-// call returns the call that meets the goal.
+// call returns the call that achieves the goal.
 func (t *task) call() call {
 	if t.writes {
 		return call{Name: toolWrite, Arguments: fmt.Appendf(nil, `{"order":{"externalId":%q}}`, t.id)}
@@ -51,7 +51,7 @@ func (t *task) call() call {
 	return call{Name: toolRead, Arguments: fmt.Appendf(nil, `{"externalIds":[%q]}`, t.id)}
 }
 
-// met notes a fault that befell a call of the task, and when it passes.
+// met notes that a fault has affected a call of the task, and when it passes.
 func (t *task) met(f *fault, passes time.Time) {
 	if t.faults == 0 {
 		t.passes = passes
@@ -60,18 +60,18 @@ func (t *task) met(f *fault, passes time.Time) {
 	t.silent = t.silent || f.silent()
 }
 
-// recoverable is the oracle: it knows when the first fault of the task passes, and that a call after that can meet the
-// goal before the deadline.
+// recoverable is the oracle: it reports whether a call after the first fault can still reach the goal before the
+// deadline.
 func (t *task) recoverable() bool { return t.passes.Add(latency).Before(t.deadline) }
 
 // A claim is what an agent says in the end.
 type claim struct {
-	done bool   // the goal is met
-	says string // of a read: the status
-	open bool   // it failed, and it is said not to be known whether anything was done
+	done bool   // the goal is achieved
+	says string // of a read: the order's status
+	open bool   // it failed, and the agent says that the effect is not known
 }
 
-// true reports whether a claim is so, after the order was created so many times.
+// isTrue reports whether a claim is true if the order was created so many times.
 func (t *task) isTrue(c claim, created int) bool {
 	switch {
 	case c.done && t.writes:
@@ -83,7 +83,7 @@ func (t *task) isTrue(c claim, created int) bool {
 	}
 }
 
-// claimOf returns what a script makes of a result.
+// claimOf returns what a script concludes from a result.
 func claimOf(t *task, result json.RawMessage) claim {
 	var r struct {
 		StructuredContent struct {

@@ -14,7 +14,7 @@ import (
 //go:embed worlds/*.yaml
 var files embed.FS
 
-// worldOutage is the name of the world that is played with several rates.
+// worldOutage is the world that is played at several rates.
 const worldOutage = "outage"
 
 // A world says how often tasks come, and what goes wrong.
@@ -22,24 +22,24 @@ type world struct {
 	Name   string
 	Title  string        `yaml:"title,required"`
 	Doc    string        `yaml:"doc,required"`
-	Every  time.Duration `default:"2s" yaml:"every"` // a task comes
-	Burst  int           `default:"1"  yaml:"burst"` // so many come at once, and less often
+	Every  time.Duration `default:"2s" yaml:"every"` // the mean time between two tasks
+	Burst  int           `default:"1"  yaml:"burst"` // tasks that come together, Burst times Every apart
 	Faults []fault       `yaml:"faults"`
 }
 
-// A fault is something that goes wrong: at a rate, in a window of time, or past a limit.
+// A fault is something that goes wrong: at random, in a window of time, or beyond a limit.
 type fault struct {
 	Fault   string        `yaml:"fault,required"`
-	Tool    string        `yaml:"tool"`    // reads or writes; both where it is left out
+	Tool    string        `yaml:"tool"`    // reads or writes; "": both
 	Rate    float64       `yaml:"rate"`    // of the calls, or of the tasks if it is lasting
-	Lasting bool          `yaml:"lasting"` // it meets every call of a task
-	After   bool          `yaml:"after"`   // a write takes effect
-	Wait    time.Duration `yaml:"wait"`    // the server states it
+	Lasting bool          `yaml:"lasting"` // it affects every call of a task
+	After   bool          `yaml:"after"`   // a write takes effect before it
+	Wait    time.Duration `yaml:"wait"`    // stated by the server
 	Window  *window       `yaml:"window"`
 	Limit   *limit        `yaml:"limit"`
 }
 
-// A window is a time in which every call fails. It ends each span of time of the length Every.
+// A window is a time in which every call fails: the end of each period of length Every.
 type window struct {
 	Every time.Duration `yaml:"every,required"`
 	For   time.Duration `yaml:"for,required"`
@@ -51,15 +51,15 @@ type limit struct {
 	Per   time.Duration `yaml:"per,required"`
 }
 
-// The faults.
+// Explicit faults.
 const (
 	faultUnavailable = "unavailable" // 503
 	faultLimited     = "limited"     // 429
-	faultUnreachable = "unreachable" // what is behind the server cannot be reached
+	faultUnreachable = "unreachable" // what the server depends on cannot be reached
 	faultLost        = "lost"        // no answer comes
 	faultReset       = "reset"       // the connection breaks
 
-	// Those that look like a success.
+	// Silent faults: they look like a success.
 
 	faultEmpty = "empty" // an empty list
 	faultStale = "stale" // an old copy
@@ -71,18 +71,18 @@ func (f *fault) silent() bool {
 	return f.Fault == faultEmpty || f.Fault == faultStale || f.Fault == faultText
 }
 
-// meets reports whether the fault is one of calls that write, or of those that read.
+// meets reports whether the fault affects calls that write, or calls that read.
 func (f *fault) meets(writes bool) bool {
 	return f.Tool == "" || writes == (f.Tool == "writes")
 }
 
-// ends returns when the window that now lies in ends, or the limit's span of time. open reports whether now lies in a window.
+// ends returns when the current window or span of a limit ends, and whether a window is open now.
 func (w *window) ends(now time.Time) (end time.Time, open bool) {
 	into := now.Sub(epoch) % w.Every
 	return now.Add(w.Every - into), into >= w.Every-w.For
 }
 
-// outage returns the fault in whose window now lies, and when that ends; nil where there is none.
+// outage returns the fault whose window is open now, and when it closes; nil if there is none.
 func (w *world) outage(now time.Time) (f *fault, end time.Time) {
 	for i := range w.Faults {
 		if f := &w.Faults[i]; f.Window != nil {
@@ -157,18 +157,18 @@ func (f *fault) check(doc *strictyaml.Document, n *strictyaml.Node) {
 	}
 }
 
-// comes returns when a task comes.
+// comes returns when a task begins.
 func (w *world) comes(number int) time.Time {
 	return epoch.Add(time.Duration(number/w.Burst*w.Burst) * w.Every)
 }
 
-// A luck is what chance has in store for one task.
+// A luck is the random numbers of one task.
 type luck struct {
 	random  *rand.Rand
 	lasting map[*fault]bool
 }
 
-// luckOf returns that of a task, whoever works on it.
+// luckOf returns the luck of a task: the same for every agent.
 func (w *world) luckOf(seed uint64, number int) luck {
 	source := rand.NewPCG(seed, uint64(number))                     //nolint:gosec // a number is not negative
 	l := luck{random: rand.New(source), lasting: map[*fault]bool{}} //nolint:gosec // it is to be repeatable

@@ -33,9 +33,9 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// A collector keeps the spans that it is sent.
+// A collector keeps the spans that it receives.
 type collector struct {
-	answer func(w http.ResponseWriter, r *http.Request) // nil: with 200
+	answer func(w http.ResponseWriter, r *http.Request) // nil: status 200
 
 	mu       sync.Mutex
 	requests int
@@ -87,7 +87,7 @@ func start(t *testing.T, c *collector, cfg config.Tracing) (*trace.Exporter, *st
 	return trace.New(&cfg, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)), transport), &log
 }
 
-// outcome returns one of a sampled call with an attempt.
+// outcome returns the outcome of a sampled call with one attempt.
 func outcome() *observe.Outcome {
 	return &observe.Outcome{
 		Method: "tools/call", Tool: "echo", Server: "farm", End: "success", Began: time.Now(), Took: time.Second, Sent: 1,
@@ -106,7 +106,7 @@ func attributes(list []*commonpb.KeyValue) map[string]string {
 	return said
 }
 
-// What a client of a real gateway meets becomes spans: of the request, and of each attempt in it.
+// A call of a real gateway becomes spans: one for the request, and one for each attempt.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// What is not sampled, and what lasts for hours, is not sent.
+// Calls that are not sampled, and streams that last for hours, are not sent.
 func TestNotSampled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestNotSampled(t *testing.T) {
 	})
 }
 
-// Texts that are no texts do not cost the spans beside them.
+// Texts that are not valid UTF-8 do not cost the spans beside them.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// A collector that hangs costs nothing but the spans for which there is no room.
+// A collector that hangs costs only the spans for which there is no room.
 func TestCollectorHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestCollectorHangs(t *testing.T) {
 	})
 }
 
-// Spans are sent again to a collector that may take them later, and not to one that never will.
+// Spans are sent again to a collector that may accept them later, and not to one that never will.
 func TestCollectorRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -294,7 +294,7 @@ func TestCollectorRefuses(t *testing.T) {
 						w.Header().Set("Retry-After", test.wait)
 					}
 					w.WriteHeader(test.status)
-					_, _ = io.Copy(w, io.LimitReader(endless{}, 64<<20)) // a client that reads it all is a client that waits
+					_, _ = io.Copy(w, io.LimitReader(endless{}, 64<<20)) // a client that reads it all would wait
 				}}
 				e, log := start(t, c, config.Tracing{})
 				began := time.Now()
@@ -326,7 +326,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// Nobody listens.
+// Nobody listens at the collector's address.
 func TestCollectorIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestCollectorIsDown(t *testing.T) {
 	})
 }
 
-// Calls end while others are sent, from many goroutines, and the gateway ends in the middle of it: each span is counted once.
+// Calls end on many goroutines while others are sent, and the gateway ends in the middle: each span is counted once.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	c := &collector{}

@@ -21,7 +21,7 @@ import (
 //go:embed testdata
 var embedded embed.FS
 
-// A Corpus is all that the recognition is measured by.
+// A Corpus is what the recognition is measured with.
 type Corpus struct {
 	Failures  []Failure
 	Innocents []Innocent
@@ -36,7 +36,7 @@ func Load() (*Corpus, error) {
 	return LoadFrom(files)
 }
 
-// LoadFrom reads a corpus as Load does, from other files.
+// LoadFrom reads a corpus from other files, as Load does.
 func LoadFrom(files fs.FS) (*Corpus, error) {
 	l := loader{files: files, corpus: &Corpus{}, places: map[string]string{}}
 	l.each("seen/*.yaml", l.failures)
@@ -51,11 +51,11 @@ func LoadFrom(files fs.FS) (*Corpus, error) {
 type loader struct {
 	files  fs.FS
 	corpus *Corpus
-	places map[string]string // an answer to where it stands
+	places map[string]string // where each answer occurs
 	errs   []error
 }
 
-// each reads the files of a pattern; their names without the extension go to read.
+// each reads the files that match a pattern, and passes each to read with its name, without the extension.
 func (l *loader) each(pattern string, read func(doc *strictyaml.Document, dir, name string)) {
 	names, err := fs.Glob(l.files, pattern)
 	if err == nil && len(names) == 0 {
@@ -82,14 +82,13 @@ func (l *loader) each(pattern string, read func(doc *strictyaml.Document, dir, n
 	}
 }
 
-// failureEntry is a failure as a file says it, under its name.
+// failureEntry is a failure in a file.
 type failureEntry struct {
 	Source string     `yaml:"source,required"`
 	Text   *string    `yaml:"text"`   // of a tool's result with isError
 	Result *string    `yaml:"result"` // the whole CallToolResult, as JSON
 	HTTP   *httpEntry `yaml:"http"`
-	// Reads says that the answer is one of a server that is known to report failures in this
-	// form, and has no isError.
+	// Reads says that the server is known to report failures in this form, without isError.
 	Reads      bool          `yaml:"reads"`
 	Kind       oneOrMore     `yaml:"kind,required"`
 	After      time.Duration `yaml:"after"`
@@ -104,10 +103,10 @@ type httpEntry struct {
 	Body    string            `yaml:"body"`
 }
 
-// oneOrMore is a word, or a list of words.
+// oneOrMore is a word or a list of words.
 type oneOrMore []string
 
-// UnmarshalYAML reads both.
+// UnmarshalYAML reads either.
 func (o *oneOrMore) UnmarshalYAML(n *strictyaml.Node) error {
 	if n.Kind() == strictyaml.KindSequence {
 		return n.Decode((*[]string)(o))
@@ -169,7 +168,7 @@ type innocentEntry struct {
 	result json.Value
 }
 
-// UnmarshalYAML reads both.
+// UnmarshalYAML reads either.
 func (e *innocentEntry) UnmarshalYAML(n *strictyaml.Node) error {
 	if n.Kind() != strictyaml.KindMapping {
 		return n.Decode(&e.text)
@@ -182,7 +181,7 @@ func (e *innocentEntry) UnmarshalYAML(n *strictyaml.Node) error {
 	return err
 }
 
-// answer returns the answer of an entry, which has to be the only one of its kind.
+// answer returns the answer of an entry, which must have exactly one.
 func (l *loader) answer(c *checker, e *failureEntry) Answer {
 	forms := 0
 	var a Answer
@@ -218,7 +217,7 @@ func (l *loader) answer(c *checker, e *failureEntry) Answer {
 	return a
 }
 
-// once refuses an answer that stands in the corpus already.
+// once reports an answer that is in the corpus already.
 func (l *loader) once(c *checker, answer string) {
 	if where, ok := l.places[answer]; ok {
 		c.wrongf("is the same answer as %s", where)
@@ -235,7 +234,7 @@ func textResult(text string, isError bool) json.Value {
 	return json.Value(`{"content":[{"type":"text","text":` + string(json.AppendQuote(nil, text)) + `}]` + mark + `}`)
 }
 
-// checker reports what is wrong with an entry.
+// checker collects what is wrong with an entry.
 type checker struct {
 	doc    *strictyaml.Document
 	at     strictyaml.Pos
@@ -255,7 +254,7 @@ func (c *checker) word(name string) {
 	}
 }
 
-// result checks that a result is one, and notes whether it is marked as a failure.
+// result checks that a result is valid, and notes whether it has isError.
 func (c *checker) result(result json.Value) {
 	var head struct {
 		Content []json.Value `json:"content"`

@@ -43,7 +43,7 @@ func TestLoadIsStrict(t *testing.T) {
 	t.Parallel()
 	const whole = "source: a page\n  text: no\n  kind: unknown\n"
 	for name, tt := range map[string]struct {
-		file string // of the family f; `a` and `c` are in the half seen, `d` in the other
+		file string // of the family f; `a` and `c` are in the half that may be seen, `d` in the other
 		want string
 	}{
 		"an unknown key":         {"a:\n  " + whole + "  note: x\n", "unknown key `note`"},

@@ -1,22 +1,18 @@
-// Package wildtest holds the corpus by which the recognition of failures in the wild is
-// measured: answers as servers and tools really give them, and successes that must not be
-// taken for failures. It is for tests.
+// Package wildtest has the corpus with which the recognition of failures in the wild is measured: answers as real
+// servers and tools give them, and successes that must not be taken for failures. It is for tests.
 //
-// Every failure states its source, and what has to be read out of it. The failures of a
-// family stand in two files, testdata/seen and testdata/held. Which one is not a matter of
-// choice: [Held] tells it from the name, and [Load] refuses an entry in the wrong half.
-// Only the half in seen may be looked at while the recognition is worked on; the other
-// says what that work is worth on answers that nobody had in mind. A test prints entries
-// of that half only when it is told to.
+// Every failure states its source, and what should be read from it. A family has its failures in two files,
+// testdata/seen and testdata/held. [Held] decides which by the name of the entry, and [Load] refuses an entry in the
+// wrong half. Only the seen half may be looked at while the recognition is improved; the other half measures how well
+// it works on unseen answers. A test prints entries of the held half only on request.
 //
-// The values in the answers (names, identifiers, addresses, times) are made up. Their fixed
-// phrases and forms are those of the products.
+// The values in the answers (names, identifiers, addresses, times) are made up. Their fixed phrases and forms are those
+// of the products.
 //
-// An entry expects every kind that can be defended, and the wait and the arguments that the
-// answer states, no more and no less. A wait that is stated twice is the longer one. An
-// argument is named as the caller knows it, without what only says where arguments stand
-// (body, query, data, data.attributes). An answer in which no product can be recognised
-// leaves the server's own sentence and any advice but never.
+// An entry expects every kind that can be justified, and exactly the wait and the arguments that the answer states. If
+// it states two waits, the longer one counts. An argument is named as the caller knows it, without words that only
+// locate arguments (body, query, data, data.attributes). If no product can be recognised in an answer, its own sentence
+// is expected, and any advice but never.
 package wildtest
 
 import (
@@ -30,7 +26,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A Failure is an answer that reports a failure, and what has to be read out of it.
+// A Failure is an answer that reports a failure, and what should be read from it.
 type Failure struct {
 	Family, Name string
 	Held         bool
@@ -39,17 +35,17 @@ type Failure struct {
 	Want         Want
 }
 
-// An Innocent is the result of a tool that succeeded, however much it speaks of errors.
+// An Innocent is the result of a tool that succeeded, even though it may be about errors.
 type Innocent struct {
 	Topic, Name string
 	Result      json.Value // a CallToolResult without isError
 }
 
-// An Answer is a tool's result, or an HTTP response.
+// An Answer is a tool's result or an HTTP response.
 type Answer struct {
 	Result json.Value // a CallToolResult; empty for an HTTP response
-	// Unmarked says that the result does not have isError, so that it is a failure only to
-	// a reader who knows the server.
+	// Unmarked says that the result does not have isError: only a reader who knows the server can tell that it is a
+	// failure.
 	Unmarked bool
 
 	Status int
@@ -57,20 +53,19 @@ type Answer struct {
 	Body   []byte
 }
 
-// Want is what has to be read out of a failure.
+// Want is what should be read from a failure.
 type Want struct {
 	Kinds      []recourse.Kind  // any of them
-	After      time.Duration    // the wait that is stated; 0: none is
-	Violations []string         // the params, in any order; nil: not looked at
-	Retries    []recourse.Retry // the advice for a tool that reads, any of them; nil: not looked at
-	Message    string           // what the message has to contain
+	After      time.Duration    // the stated wait; 0: none is stated
+	Violations []string         // the params, in any order; nil: not checked
+	Retries    []recourse.Retry // the advice for a tool that reads, any of them; nil: not checked
+	Message    string           // a part of the message
 }
 
-// slack is by how much a wait may be longer than stated, since a wait is a minimum and may
-// be rounded up.
+// slack is by how much a wait may exceed the stated one: a wait is a minimum, and may be rounded up.
 const slack = time.Second
 
-// Wrong says what is wrong with a record that was read out of a failure, or "".
+// Wrong says what is wrong with a record that was read from a failure, or "".
 func (w *Want) Wrong(e *recourse.Error) string {
 	if e == nil {
 		return "not read as a failure"
@@ -109,8 +104,8 @@ func join[T ~string](words []T) string {
 	return strings.Join(texts, " or ")
 }
 
-// Held reports whether an entry belongs to the half that is not looked at: the lowest bit
-// of the SHA-256 sum of its family and name decides.
+// Held reports whether an entry belongs to the held half: the lowest bit of the SHA-256 sum of its family and name
+// decides.
 func Held(family, name string) bool {
 	sum := sha256.Sum256([]byte(family + "/" + name))
 	return sum[len(sum)-1]&1 == 1
