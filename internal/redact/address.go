@@ -12,8 +12,8 @@ import (
 var ipv6 = lazily(`^(?:\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
 	`[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15}\b)?(?:/\d{1,3}\b)?)`)
 
-// innerDomains are the endings of names that resolve inside a network only, and of names
-// that a cloud gives to its customers' machines.
+// innerDomains are the endings of names that only resolve inside a network, and of names that a cloud gives to its
+// customers' machines.
 var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "intranet", "consul", "svc", "cluster", "home.arpa",
 	"rds.amazonaws.com", "cache.amazonaws.com", "redshift.amazonaws.com", "elb.amazonaws.com", "compute.amazonaws.com", "ec2.amazonaws.com",
 	"es.amazonaws.com", "docdb.amazonaws.com", "neptune.amazonaws.com", "vpce.amazonaws.com",
@@ -24,15 +24,13 @@ var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "
 	"documents.azure.com", "mongodb.net", "cloudapp.azure.com", "ondigitalocean.com", "neon.tech", "aivencloud.com",
 	"psdb.cloud", "upstash.io")
 
-// resolved matches the name in a message about a failed look-up, where it need not have a
-// dot.
+// resolved matches the name in a message about a failed look-up, which need not contain a dot.
 var resolved = lazily(`^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
 	`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 
 var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host")
 
-// addresses finds addresses of machines that are no business of a caller: any with a
-// port, and those of private networks.
+// addresses finds addresses that callers should not see: any with a port, and those of private networks.
 func addresses(s string) []span {
 	found := append(numeric(s), names(s)...)
 	slices.SortFunc(found, bySpan)
@@ -59,8 +57,7 @@ func numeric(s string) []span {
 	return append(found, ipv6s(s)...)
 }
 
-// ipv4 returns the end of an IPv4 address that begins at a place, with its port or prefix
-// length, or 0.
+// ipv4 returns the end of an IPv4 address that begins at at, with its port or prefix length, or 0.
 func ipv4(s string, at int) int {
 	const parts, digits = 4, 3
 	for part := range parts {
@@ -79,7 +76,7 @@ func ipv4(s string, at int) int {
 	if at == len(s) || s[at] != '/' && s[at] != ':' {
 		return at
 	}
-	most := 5 // of a port
+	most := 5 // digits of a port
 	if s[at] == '/' {
 		most = 2
 	}
@@ -89,7 +86,7 @@ func ipv4(s string, at int) int {
 	return at
 }
 
-// ipv6s finds addresses of IPv6: runs of hexadecimal digits with more than one colon.
+// ipv6s finds IPv6 addresses: runs of hexadecimal digits with more than one colon.
 func ipv6s(s string) []span {
 	const least, longest = 2, 64
 	isPart := func(c byte) bool { return isDigit(c) || c == ':' || c == '.' || 'a' <= c|0x20 && c|0x20 <= 'f' }
@@ -128,7 +125,7 @@ func ipv6s(s string) []span {
 	}
 }
 
-// names finds names of hosts.
+// names finds host names.
 func names(s string) []span {
 	var found []span
 	if hasAfter(s, ':', isDigit) {
@@ -148,7 +145,7 @@ func names(s string) []span {
 	return found
 }
 
-// withPort finds names of hosts with a port.
+// withPort finds host names with a port.
 func withPort(s string) []span {
 	const longest, digits = 254, 6
 	var found []span
@@ -177,7 +174,7 @@ func withPort(s string) []span {
 
 func isHostByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }
 
-// inner finds names that resolve inside a network only.
+// inner finds names that only resolve inside a network.
 func inner(s string) []span {
 	const longest, digits = 640, 5
 	var found []span
@@ -214,8 +211,8 @@ func inner(s string) []span {
 	}
 }
 
-// hasAfter reports whether mark stands before a byte of that sort anywhere in s. That is
-// much cheaper than to look for what they are part of.
+// hasAfter reports whether mark is followed by a byte of that sort anywhere in s. That is much cheaper than searching
+// for the whole address.
 func hasAfter(s string, mark byte, sort func(byte) bool) bool {
 	for i := strings.IndexByte(s, mark); i >= 0 && i+1 < len(s); {
 		if sort(s[i+1]) {
@@ -234,8 +231,7 @@ func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
-// standsAlone reports whether no letter, digit or dot of a longer word is beside
-// a part of s.
+// standsAlone reports whether a part of s is not part of a longer word: no letter, digit or dot is next to it.
 func standsAlone(s string, start, end int) bool {
 	if start > 0 {
 		before := s[start-1]
@@ -269,8 +265,7 @@ var numberings = []string{
 	"id", "oid", "model", "sku",
 }
 
-// isVersion reports whether the text before a number says that it is a version, or that
-// of a section or a part.
+// isVersion reports whether the text before a number says that it is a version, a section or a part.
 func isVersion(before string) bool {
 	const longest = 24
 	before = strings.ToLower(strings.TrimRight(before[max(0, len(before)-longest):], " :=#"))
@@ -300,7 +295,7 @@ func privateIP(ip netip.Addr) bool {
 	return ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || shared.Contains(ip)
 }
 
-// busy are ports of databases and the like: such a number is seldom anything else.
+// busy are ports of databases and similar services. Such a number after a colon is seldom anything else.
 var busy = map[string]bool{
 	"1433": true, "1521": true, "2181": true, "2379": true, "3306": true, "4222": true, "5432": true, "5672": true,
 	"6379": true, "6432": true,
@@ -308,7 +303,7 @@ var busy = map[string]bool{
 	"27017": true, "50051": true,
 }
 
-// services are names by which machines with such a service are called.
+// services are usual names of machines that run such a service.
 var services = map[string]bool{
 	"redis": true, "postgres": true, "postgresql": true, "db": true, "database": true, "mysql": true, "mariadb": true,
 	"mongo": true, "mongodb": true,
@@ -336,7 +331,7 @@ func isService(name string) bool {
 	return false
 }
 
-// ports are those at which a name without a dot is taken for a machine.
+// ports are those with which a name without a dot counts as a machine.
 var ports = map[string]bool{
 	"1433": true, "1521": true, "2181": true, "2379": true, "3000": true, "3001": true, "3306": true, "4000": true, "4222": true,
 	"4317": true, "4318": true, "5000": true, "5001": true, "5173": true, "5432": true, "5672": true, "6379": true, "6432": true,
@@ -345,14 +340,14 @@ var ports = map[string]bool{
 	"9300": true, "9411": true, "11211": true, "15672": true, "26379": true, "27017": true, "50051": true,
 }
 
-// networkWords are words that stand before an address.
+// networkWords are words that precede an address.
 var networkWords = []string{
 	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "dial", "host", "upstream", "proxy", "broker", "server", "connect to", "connecting to",
 	"connected to", "connection to", "econnrefused", "econnreset", "etimedout", "ehostunreach", "enetunreach", "econnaborted", "epipe",
 	"listening on", "peer", "endpoint", "backend", "remote", "resolver", "gateway", "hostname",
 }
 
-// isNetwork reports whether the text before a place says that an address begins there.
+// isNetwork reports whether the text before a position announces an address.
 func isNetwork(before string) bool {
 	const longest = 24
 	before = strings.TrimRight(before[max(0, len(before)-longest):], "\"'(")
@@ -369,8 +364,8 @@ func isNetwork(before string) bool {
 	})
 }
 
-// isHost tells a host with a port from a file with a line, and from anything else that is
-// written with a colon and a number.
+// isHost distinguishes a host with a port from a file with a line number, and from anything else that is written with a
+// colon and a number.
 func isHost(s string, start, end int, port string) bool {
 	name := s[start:end]
 	if number, err := strconv.Atoi(port); err != nil || number > 65535 || port[0] == '0' {
@@ -395,8 +390,8 @@ func isHost(s string, start, end int, port string) bool {
 	return len(last) > 2 && !extensions[last] && !strings.ContainsAny(last, "0123456789_") && last == strings.ToLower(last)
 }
 
-// isFile reports whether what looks like a name of a host is part of a file's
-// name or of code: .env.local, settings.local.json, obj.local(.
+// isFile reports whether what looks like a host name is part of a file name or of code: .env.local,
+// settings.local.json, obj.local(.
 func isFile(s string, start, end int) bool {
 	if start > 0 && strings.IndexByte("./\\-_$", s[start-1]) >= 0 && !strings.HasSuffix(s[:start], "//") {
 		return true

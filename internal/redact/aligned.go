@@ -6,15 +6,15 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// aligned finds the values in columns that are named like a secret, in tables that are
-// aligned with blanks, with or without a rule under the head.
+// aligned finds the values in columns that are named like a secret, in tables that are aligned with blanks, with or
+// without a rule below the head.
 func aligned(s string) []span {
 	if !strings.Contains(s, "\n") || !strings.Contains(s, "  ") && !strings.Contains(s, "--") || !secret.Any(s) {
 		return nil
 	}
 	var found []span
 	var table *columns
-	inside := false // a table without secrets
+	inside := false // in a table without secrets
 	for next := 0; next < len(s); {
 		start := next
 		line := lineAt(s, start)
@@ -39,22 +39,22 @@ func aligned(s string) []span {
 	return found
 }
 
-// columns are those of a table.
+// columns are the columns of a table.
 type columns struct {
 	starts []int // in characters
 	names  []string
 	secret []bool
-	gap    int  // blanks between two of them, at least
-	any    bool // whatever stands in a column that is named like a secret is one
+	gap    int  // the least number of blanks between two of them
+	any    bool // every value in a column that is named like a secret counts as one
 }
 
-// columnsOf returns the columns of a table with a column of secrets, if head is the head
-// of such a table and below the line under it; otherwise nil.
+// columnsOf returns the columns of a table if head is its head, below is the line after it, and one column is named
+// like a secret; otherwise nil.
 func columnsOf(head, below string) *columns {
 	if !secret.Any(head) {
 		return nil
 	}
-	if i := strings.LastIndex(head, ": "); i >= 0 { // behind what leads to the table
+	if i := strings.LastIndex(head, ": "); i >= 0 { // after words that introduce the table
 		head = head[i+len(": "):]
 	}
 	t := &columns{gap: 2}
@@ -63,7 +63,7 @@ func columnsOf(head, below string) *columns {
 		t.starts = startsOf(below, t.gap)
 	} else {
 		t.starts = startsOf(head, t.gap)
-		if t.any = head == strings.ToUpper(head); t.any { // as programs write it, which fill a column up to one blank
+		if t.any = head == strings.ToUpper(head); t.any { // the style of programs, which leave one blank after the longest cell
 			t.gap = 1
 		}
 	}
@@ -80,8 +80,7 @@ func columnsOf(head, below string) *columns {
 	return t
 }
 
-// startsOf returns where the parts of a line that are separated by blanks begin, in
-// characters.
+// startsOf returns where the parts of a line begin, in characters. Parts are separated by at least gap blanks.
 func startsOf(line string, gap int) []int {
 	var starts []int
 	at, blanks := 0, gap
@@ -99,8 +98,7 @@ func startsOf(line string, gap int) []int {
 	return starts
 }
 
-// values finds the secrets in a row that begins at offset; ok is false if the cells of
-// the line are not where the columns are.
+// values finds the secrets in a row that begins at offset; ok is false if its cells are not aligned with the columns.
 func (t *columns) values(line string, offset int) (found []span, ok bool) {
 	cells, ok := t.cells(line)
 	if !ok || line == "" {
@@ -118,8 +116,8 @@ func (t *columns) values(line string, offset int) (found []span, ok bool) {
 	return found, true
 }
 
-// cells returns the cells of a line, one for each column: by where the columns begin or,
-// if a long cell has shifted the others, by their number.
+// cells returns the cells of a line, one for each column: by the columns' positions or, if a long cell has shifted the
+// others, by their number.
 func (t *columns) cells(line string) ([]span, bool) {
 	places := make([]int, 0, len(t.starts)+1)
 	at := 0
@@ -153,7 +151,7 @@ func (t *columns) counted(line string) ([]span, bool) {
 	return shifted.cells(line)
 }
 
-// withoutBlanks returns a part of a line without the blanks around it.
+// withoutBlanks returns a part of a line without surrounding blanks.
 func withoutBlanks(line string, from, to int) span {
 	cell := line[from:to]
 	from += len(cell) - len(strings.TrimLeft(cell, " "))

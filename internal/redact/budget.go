@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of what masking one answer may take.
+// Limits for masking one answer.
 const (
 	// MaxText is how many bytes of one text are examined.
 	MaxText = 4 << 20
-	// MaxAnswer is how many bytes of the texts of one answer are examined. A masked text
-	// counts once; in a text that consists of signs, each byte counts as four.
+	// MaxAnswer is how many bytes of the texts of one answer are examined. A masked text counts once; in a text made of
+	// signs, each byte counts as four.
 	MaxAnswer = 16 << 20
-	// maxLookups is how many bytes of kept texts are searched for the addresses and paths
-	// of one answer; after that, all of these are masked.
+	// maxLookups is how many bytes of kept texts are searched for the addresses and paths of one answer; beyond it, all
+	// addresses and paths are masked.
 	maxLookups = 32 << 20
 	// notShown replaces a text that exceeds the budget.
 	notShown = "[not shown: too much to check]"
@@ -26,13 +26,13 @@ type budget struct {
 	bytes, lookups atomic.Int64
 
 	mu     sync.Mutex
-	masked map[string]struct{} // what masking has returned
+	masked map[string]struct{} // results of masking
 }
 
-// minRemembered is the length of the shortest text that is worth remembering.
+// minRemembered is the length of the shortest text that is remembered.
 const minRemembered = 64
 
-// knows reports whether masking has returned s before.
+// knows reports whether s is a result of masking.
 func (b *budget) knows(s string) bool {
 	if len(s) < minRemembered {
 		return false
@@ -43,7 +43,7 @@ func (b *budget) knows(s string) bool {
 	return ok
 }
 
-// remember notes what masking returns.
+// remember notes a result of masking.
 func (b *budget) remember(s string) string {
 	if len(s) >= minRemembered {
 		b.mu.Lock()
@@ -63,16 +63,15 @@ func newBudget() *budget {
 	return b
 }
 
-// ForAnswer returns a Masker for one answer: all of its texts share one budget of time
-// and memory. Without it, each text has a budget of its own.
+// ForAnswer returns a Masker for one answer, whose texts share one budget. Without it, each text has its own.
 func (m *Masker) ForAnswer() *Masker {
 	bounded := *m
 	bounded.budget = newBudget()
 	return &bounded
 }
 
-// cut returns as much of s as may be examined. It cuts between words if it can, so that
-// no half of a credential is left that does not look like one.
+// cut returns the part of s that may be examined. It cuts between words if it can, since half a credential may not look
+// like one.
 func (b *budget) cut(s string) string {
 	weight := int64(1)
 	if isDense(s) {
@@ -94,7 +93,7 @@ func (b *budget) cut(s string) string {
 	return strings.ToValidUTF8(s[:i], "") + " …"
 }
 
-// unknown returns the parts of s that do not occur in what is kept.
+// unknown returns the parts of s that do not occur in the kept texts.
 func (m *Masker) unknown(s string, parts []span, b *budget) []span {
 	if len(m.kept) == 0 || len(parts) == 0 {
 		return parts
@@ -106,8 +105,8 @@ func (m *Masker) unknown(s string, parts []span, b *budget) []span {
 	})
 }
 
-// isDense reports whether more than a third of a long text consists of signs, each of
-// which may be part of something. People do not read such texts.
+// isDense reports whether more than a third of a long text are signs. Each of them may belong to something, which takes
+// time, and people do not read such texts.
 func isDense(s string) bool {
 	const long, part = 4 << 10, 3
 	if len(s) < long {

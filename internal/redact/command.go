@@ -7,13 +7,13 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// A program is a command that takes a secret behind short options of its own.
+// A program is a command that takes a secret with its own short options.
 type program struct {
 	next     []string // options whose value is the next word
-	attached []string // options that their value is written at
+	attached []string // options whose value follows without a space
 }
 
-// programs are listed by the beginning of their names.
+// programs has them by the beginning of their names.
 var programs = map[string]program{
 	"mysql": {attached: []string{"-p", "-P"}}, "mariadb": {attached: []string{"-p", "-P"}}, "7z": {attached: []string{"-p"}},
 	"zip": {next: []string{"-P"}, attached: []string{"-P"}}, "unzip": {next: []string{"-P"}, attached: []string{"-P"}},
@@ -50,7 +50,7 @@ func commanded(s string) []span {
 		found = append(found, values...)
 		return end
 	})
-	for at := 0; ; { // the name of which begins with a digit
+	for at := 0; ; { // a program's name may begin with a digit
 		i := strings.Index(s[at:], "7z ")
 		if i < 0 {
 			return found
@@ -93,8 +93,7 @@ func optionsOf(s string, at int, name string) (found []span, end int) {
 	return found, end
 }
 
-// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at a
-// place.
+// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at at.
 func wordEnd(s string, at int) int {
 	end := at
 	for end < len(s) && !isSpace(s[end]) {
@@ -120,8 +119,7 @@ func appendValue(found []span, s string, value span) []span {
 	return append(found, value)
 }
 
-// options finds the values of options that are named like a secret, and passwords behind
-// a user.
+// options finds the values of options that are named like a secret, and passwords after a user.
 func options(s string) []span {
 	var found []span
 	for at := 0; ; {
@@ -144,7 +142,7 @@ func options(s string) []span {
 	}
 }
 
-// optionAt returns the value of an option that begins at a place: --password x.
+// optionAt returns the value of an option that begins at start: --password x.
 func optionAt(s string, start int) (value span, ok bool) {
 	const longest, blanks = 41, 3
 	at := skip(s, start, 2, func(c byte) bool { return c == '-' })
@@ -162,16 +160,16 @@ func optionAt(s string, start int) (value span, ok bool) {
 	if text == "" || text[0] == '-' || isMark(text) || isPlaceholder(text) || at-start < 2 && !random(text) {
 		return span{}, false
 	}
-	if next > end+1 && prose(text, s[value.end:]) { // a list of options explains it
+	if next > end+1 && prose(text, s[value.end:]) { // it is explained in a list of options
 		return span{}, false
 	}
 	return value, true
 }
 
-// userOptions are those that a user and a password stand behind, as curl takes them.
+// userOptions take a user and a password, as curl does.
 var userOptions = []string{"--proxy-user", "--user", "--auth", "-u", "-U"}
 
-// loginAt returns what stands behind an option for a user and a password: -u bob:x.
+// loginAt returns the value of an option for a user and a password: -u bob:x.
 func loginAt(s string, start int) (value span, ok bool) {
 	const longestName, longest = 64, 256
 	for _, option := range userOptions {

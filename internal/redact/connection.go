@@ -22,7 +22,7 @@ func connections(s string) []span {
 var pairWords = newWords("server", "data source", "host", "address", "addr", "endpoint", "defaultendpointsprotocol", "driver", "provider",
 	"initial catalog", "database", "user id", "uid", "username", "accountname", "sharedaccesskeyname")
 
-// tellingNames are endings of names that only a connection string has.
+// tellingNames are endings of names that only occur in connection strings.
 var tellingNames = []string{
 	"password", "pwd", "user id", "uid", "initial catalog", "data source", "database", "accountkey", "sharedaccesskey",
 	"sharedaccesssignature",
@@ -56,8 +56,8 @@ func pairsIn(s string) []span {
 	return found
 }
 
-// morePairs returns the end of the pairs that begin at a place, and whether one of them
-// proves that they are a connection string.
+// morePairs returns the end of the pairs that begin at at, and whether one of them proves that they are a connection
+// string.
 func morePairs(s string, at int) (end int, telling bool) {
 	const longestName, longest = 41, 512
 	for {
@@ -106,8 +106,8 @@ func wordsIn(s string) []span {
 	return found
 }
 
-// libpqPair returns the end of a pair that begins with a word, or 0, and whether only a
-// connection string has such a pair.
+// libpqPair returns the end of a pair that begins with a word, or 0, and whether such a pair only occurs in connection
+// strings.
 func libpqPair(s string, at int, word string) (end int, telling bool) {
 	sign := at + len(word)
 	if word == "" || sign == len(s) || s[sign] != '=' || s[at:sign] != word {
@@ -129,7 +129,7 @@ func libpqPair(s string, at int, word string) (end int, telling bool) {
 	return end, telling
 }
 
-// stores are URL schemes of databases and the like, with or without credentials.
+// stores are URL schemes of databases and similar services, whose URLs count even without credentials.
 var stores = map[string]bool{
 	"postgres": true, "postgresql": true, "mysql": true, "mariadb": true, "mongodb": true, "mongodb+srv": true, "redis": true,
 	"rediss": true,
@@ -139,16 +139,15 @@ var stores = map[string]bool{
 	"couchbase": true, "couchbases": true, "sqlite": true, "sqlite3": true, "snowflake": true, "db2": true, "mqtt": true, "mqtts": true,
 }
 
-// urls finds URLs with a user and a password, URLs with a credential in place of the
-// user, and URLs of databases.
+// urls finds URLs with a user and a password, URLs with a credential instead of a user, and URLs of databases.
 func urls(s string) []span {
 	const (
 		longest      = 32  // scheme
-		maxAuthority = 512 // bytes in which the authority of a URL ends
+		maxAuthority = 512 // most bytes of a URL's authority
 		ends         = " \t\r\n\"'<>`"
 	)
 	var found []span
-	stop := -1 // the end of the word that is looked at
+	stop := -1 // the end of the current word
 	for at := 0; ; {
 		i := strings.Index(s[at:], "://")
 		if i < 0 {
@@ -194,7 +193,7 @@ func urls(s string) []span {
 	}
 }
 
-// logins finds users with their passwords as programs of databases take them.
+// logins finds users with passwords in the form of database programs.
 func logins(s string) []span {
 	var found []span
 	done := 0
@@ -224,11 +223,10 @@ func logins(s string) []span {
 	}
 }
 
-// longestLogin is how many bytes a user and a password may have before an @.
+// longestLogin is the greatest length of a user and a password before an @.
 const longestLogin = 256
 
-// driverLogin is a user and a password as Go's driver of MySQL takes them, before the
-// way to the server: user:password@tcp(...)
+// driverLogin finds a user and a password in the form of Go's MySQL driver, before the server: user:password@tcp(...)
 func driverLogin(s string, at int) (login span, ok bool) {
 	way, _, inside := strings.Cut(s[at+1:min(len(s), at+6)], "(")
 	if !inside || !slices.Contains([]string{"tcp", "tcp6", "unix", "udp"}, way) {
@@ -251,7 +249,7 @@ func driverLogin(s string, at int) (login span, ok bool) {
 	return span{start, end + indexOr(s[end:], " \t\r\n\"'")}, true
 }
 
-// oracleLogin is that of Oracle: user/password@service.
+// oracleLogin finds Oracle's form: user/password@service.
 func oracleLogin(s string, at int) (login span, ok bool) {
 	slash := at
 	for slash > 0 && at-slash < longestLogin && strings.IndexByte(" \t\r\n/@\"'", s[slash-1]) < 0 {
@@ -270,8 +268,7 @@ func oracleLogin(s string, at int) (login span, ok bool) {
 	return trimmed(s, []int{user, at + indexOr(s[at:], " \t\r\n\"',;)")}), true
 }
 
-// isOracle reports whether an address or the name of a service of Oracle's begins at a
-// place: //host, host/, host:, ORCL.
+// isOracle reports whether an address or service name of Oracle begins at at: //host, host/, host:, ORCL.
 func isOracle(s string, at int) bool {
 	if strings.HasPrefix(s[at:], "//") {
 		return at+2 < len(s) && (isWord(s[at+2]) || s[at+2] == '.' || s[at+2] == '-')
@@ -284,8 +281,7 @@ func isOracle(s string, at int) bool {
 	return capitals > at+1 && 'A' <= s[at] && s[at] <= 'Z'
 }
 
-// passFile is a line of a password file of PostgreSQL, host:port:database:user:password,
-// whose first colon stands at a place.
+// passFile finds a line of a PostgreSQL password file, host:port:database:user:password, whose first colon is at at.
 func passFile(s string, at int) (login span, ok bool) {
 	const longest = 254
 	isPart := func(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '*' }
@@ -312,7 +308,7 @@ func passFile(s string, at int) (login span, ok bool) {
 	return span{start, stop}, stop > end+3
 }
 
-// hasUserInfo tells a URL with credentials from one that has an @ in its path.
+// hasUserInfo distinguishes a URL with credentials from one with an @ in its path.
 func hasUserInfo(url string) bool {
 	_, rest, _ := strings.Cut(url, "://")
 	user := rest[:strings.LastIndexByte(rest, '@')]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// privateKeys finds PEM blocks of private keys, also those that do not end.
+// privateKeys finds PEM blocks of private keys, even without an end.
 func privateKeys(s string) []span {
 	const begin, end, dashes = "-----BEGIN ", "-----END ", "-----"
 	if !strings.Contains(s, dashes) {
@@ -36,7 +36,7 @@ func privateKeys(s string) []span {
 	}
 }
 
-// keyTails finds what is left of PEM blocks of private keys whose beginning is missing.
+// keyTails finds the remains of PEM blocks of private keys without a beginning.
 func keyTails(s string) []span {
 	const end, begin, dashes = "-----END ", "-----BEGIN ", "-----"
 	first := strings.Index(s, end)
@@ -60,8 +60,8 @@ func keyTails(s string) []span {
 	return []span{{start, first + len(end) + len(label) + len(dashes)}}
 }
 
-// spoken finds credentials after a word that announces them. What follows has to look
-// random, since these words occur in sentences too.
+// spoken finds credentials after a word that announces them. They must look random, since these words occur in
+// sentences, too.
 var spoken = lazily(`(?i)^(?:bearer|basic(?: auth)?|digest|token|secret|cookie|session(?:[ _-]?id)?|` +
 	`api[ _-]?key|access[ _-]?(?:key|token)|private[ _-]?key|credentials?|signature|(?:refresh|auth|id|session|bot|csrf)[ _-]?token|` +
 	`zu(?:griffs|gangs)token|jeton|ficha|chave)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
@@ -71,17 +71,17 @@ var spokenWords = newWords("bearer", "basic", "digest", "token", "secret", "cook
 	"credential", "signature",
 	"refresh", "auth", "id", "bot", "csrf", "zugriffstoken", "zugangstoken", "jeton", "ficha", "chave")
 
-// A telling is a word that announces a secret, and the pattern of what follows it. A
-// group of the pattern is the secret, if it looks like one.
+// A telling is a word that announces a secret, and the pattern of what follows it. A group of the pattern is the
+// secret, if it looks like one.
 type telling struct {
 	words *wordSet
 	expr  func() *regexp.Regexp
 	is    func(value string) bool
 }
 
-// tellings are tried in turn: a value right behind the word; one behind a verb, in the
-// languages that package secret knows ("the password is x1", "Passwort lautet x1"); and
-// numbers ("PIN 4821"). A secret after a word has a digit or a sign in it.
+// tellings are tried in turn: a value directly after the word; one after a verb, in the languages that package secret
+// knows ("the password is x1", "Passwort lautet x1"); and numbers ("PIN 4821"). A secret after a verb contains a digit
+// or a sign.
 var tellings = []telling{
 	{
 		passWords,
@@ -120,7 +120,7 @@ var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1
 
 var quotedWords = newWords("passw", "passphrase", "secret", "api")
 
-// tokens finds credentials that have no name beside them.
+// tokens finds credentials that are not named.
 func tokens(s string) []span {
 	var found []span
 	if hasRandomWord(s) {
@@ -160,7 +160,7 @@ func toldIn(s string) []span {
 	return found
 }
 
-// value returns the secret that is told behind the word that stands at a place.
+// value returns the secret that follows the word at at.
 func (t telling) value(s string, at int) (value span, ok bool) {
 	if t.words.at(s, at) == "" {
 		return span{}, false
@@ -174,8 +174,7 @@ func (t telling) value(s string, at int) (value span, ok bool) {
 	return span{match[2], match[2] + len(text)}, t.is(text) && !isMark(text) && !isPlaceholder(text)
 }
 
-// iban matches a word for an account, the words behind it, and the number: "the IBAN of
-// the payee is DE…".
+// iban matches a word for an account, the words after it, and the number: "the IBAN of the payee is DE…".
 var iban = lazily(`(?i)^IBAN(?:[ -]\p{L}+\.?){0,4}?[\s:="'(]{1,3}(` + accountForm + `)\b`)
 
 var ibanWords = newWords("iban")
@@ -216,8 +215,8 @@ func quotedIn(s string) []span {
 	return found
 }
 
-// isTold reports whether a word behind "the password is" is the password: it has a digit
-// or a sign in it, and is not a measure.
+// isTold reports whether a word after "the password is" is the password: it contains a digit or a sign, and is not a
+// measure.
 func isTold(s string) bool {
 	letters, others := 0, 0
 	for i := range len(s) {
@@ -231,8 +230,8 @@ func isTold(s string) bool {
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
 
-// hasRandomWord reports whether any word of s could be a credential without a name. That
-// is much cheaper than to look for the forms.
+// hasRandomWord reports whether any word of s could be a credential without a name. That is much cheaper than searching
+// for the forms.
 func hasRandomWord(s string) bool {
 	start := 0
 	for i := 0; i <= len(s); i++ {

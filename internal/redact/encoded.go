@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// minEncoded is the length of the shortest word that is taken for base64 or
-	// hexadecimal: a secret with its name does not fit into less.
+	// minEncoded is the length of the shortest word that is decoded as base64 or hexadecimal: shorter ones cannot
+	// contain a secret and its name.
 	minEncoded = 12
-	// maxLayers is how many encodings around each other are undone.
+	// maxLayers is how many nested encodings are undone.
 	maxLayers = 3
 )
 
-// encoded finds words in base64 (RFC 4648, also over several lines) and in hexadecimal
-// that are texts with secrets in them.
+// encoded finds words in base64 (RFC 4648, also over several lines) and in hexadecimal that encode texts with secrets.
 func (m *Masker) encoded(s string, layer int) []span {
 	if layer >= maxLayers {
 		return nil
@@ -48,7 +47,7 @@ func (m *Masker) encoded(s string, layer int) []span {
 
 // wrapped extends a long word to the following lines that continue it.
 func (m *Masker) wrapped(s string, start, end int) int {
-	const line = 60 // the shortest that encoders break lines at
+	const line = 60 // the shortest lines that encoders write
 	for end-start >= line {
 		next := end
 		for next < len(s) && (s[next] == '\r' || s[next] == '\n' || s[next] == ' ' || s[next] == '\t') {
@@ -85,7 +84,7 @@ func (m *Masker) hidesSecret(word string, layer int) bool {
 	return false
 }
 
-// decodings returns what a word stands for, read as hexadecimal and as base64.
+// decodings returns a word decoded as hexadecimal and as base64.
 func decodings(word string) []string {
 	var texts []string
 	if raw, err := hex.DecodeString(word); err == nil {
@@ -105,7 +104,7 @@ func decodings(word string) []string {
 	return texts
 }
 
-// isText reports whether raw is a text that people or programs write.
+// isText reports whether raw is a text as people or programs write it.
 func isText(raw string) bool {
 	if len(raw) < minEncoded/2 || !utf8.ValidString(raw) {
 		return false

@@ -15,11 +15,11 @@ import (
 //go:embed forms.txt
 var formsText string
 
-// A form is a credential that is known by how it looks.
+// A form is a credential that is recognised by its looks.
 type form struct {
 	name   string
-	begin  []string // what it begins with; nil: it is looked for as a whole
-	holds  []string // what it holds; nil: anything
+	begin  []string // what it begins with; nil: it is searched for as a whole
+	holds  []string // what it contains; nil: anything
 	sure   bool     // it need not look random
 	long   bool     // it may have several lines
 	source string
@@ -27,14 +27,14 @@ type form struct {
 	least  func() int // length in bytes of the shortest text that expr matches
 }
 
-// maxForm is how much is looked at of a credential behind its beginning, in bytes. A
-// longer one is masked to its end. For one of several lines maxKey counts.
+// maxForm is how many bytes after its beginning are compared with a form. A longer credential is masked to its end. If
+// it has several lines, maxKey counts.
 const (
 	maxForm = 512
 	maxKey  = 4 << 10
 )
 
-// How many bytes are looked at around what a form holds.
+// How many bytes around what a form contains are examined.
 const (
 	beforeHold = 96
 	behindHold = 160
@@ -51,7 +51,7 @@ type beginning struct {
 	form *form
 }
 
-// knownForms returns the forms. They are read when there is something to mask.
+// knownForms returns the forms, which are parsed on first use.
 var knownForms = sync.OnceValue(func() *formIndex {
 	index := &formIndex{}
 	for _, f := range parseForms(formsText) {
@@ -70,7 +70,7 @@ var knownForms = sync.OnceValue(func() *formIndex {
 
 var fieldGap = regexp.MustCompile(` {2,}`)
 
-// parseForms reads lines of the form that forms.txt describes.
+// parseForms parses the language that forms.txt describes.
 func parseForms(text string) []*form {
 	var forms []*form
 	for line := range strings.Lines(text) {
@@ -134,7 +134,7 @@ func shortestOf(re *syntax.Regexp) int {
 	}
 }
 
-// formed finds credentials that are known by how they look.
+// formed finds credentials that are recognised by their looks.
 func formed(s string) []span {
 	index := knownForms()
 	var found []span
@@ -167,8 +167,7 @@ func formed(s string) []span {
 	return found
 }
 
-// at returns the end of a form that begins at a place; start is where the text behind its
-// beginning begins.
+// at returns the end of a form that begins at begin; start is where its beginning ends.
 func (f *form) at(s string, begin, start int) (end int, ok bool) {
 	if least := f.least(); skip(s, start, least, func(c byte) bool { return c > ' ' || f.long }) < start+least {
 		return 0, false
@@ -191,13 +190,13 @@ func (f *form) at(s string, begin, start int) (end int, ok bool) {
 	return end, true
 }
 
-// around finds the form around what it holds.
+// around finds a form by what it contains.
 func (f *form) around(s string) []span {
 	if f.holds[0] == "#" {
 		return f.afterHex(s)
 	}
 	var found []span
-	done := 0 // what is before was looked at
+	done := 0 // the text before it has been examined
 	for at := 0; ; {
 		next := -1
 		for _, hold := range f.holds {
@@ -247,18 +246,17 @@ func (f *form) afterHex(s string) []span {
 	return found
 }
 
-// escapedBefore reports whether the letter before a place is that of an escape, such as
-// the n of \n.
+// escapedBefore reports whether the letter before i belongs to an escape, such as the n of
+// .
 func escapedBefore(s string, i int) bool {
 	return i > 1 && s[i-2] == '\\' && strings.IndexByte("nrt", s[i-1]) >= 0
 }
 
-// bareKey is the length of a secret access key of AWS. Only its mix of characters tells
-// it from other words.
+// bareKey is the length of a secret access key of AWS. Only its mixture of characters distinguishes it from other
+// words.
 const bareKey = 40
 
-// bareKeys finds words of exactly that length that mix capitals, small letters and digits
-// as only random ones do.
+// bareKeys finds words of exactly that length that mix upper case, lower case and digits as only random ones do.
 func bareKeys(s string) []span {
 	var found []span
 	start := 0
@@ -274,8 +272,7 @@ func bareKeys(s string) []span {
 	return found
 }
 
-// isMixed reports whether a word changes between capitals, small letters and digits as
-// often as a random one.
+// isMixed reports whether a word changes between upper case, lower case and digits as often as a random one.
 func isMixed(s string) bool {
 	var seen [256]bool
 	distinct, changes, digits, capitals, small, before := 0, 0, 0, 0, 0, byte(0)

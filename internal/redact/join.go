@@ -2,8 +2,7 @@ package redact
 
 import "slices"
 
-// across masks secrets that are spread over several texts of one array, read as lines
-// that follow each other and as one word.
+// across masks secrets that are spread over several texts of one array, read as successive lines and as one word.
 func (m *Masker) across(texts []string, group []int) {
 	const most = 64
 	if len(group) < 2 {
@@ -16,8 +15,8 @@ func (m *Masker) across(texts []string, group []int) {
 	}
 }
 
-// Joined returns texts that follow each other, such as the blocks of an answer, without
-// the credentials that are spread over several of them; those within one text stay.
+// Joined returns successive texts, such as the blocks of an answer, without the credentials that are spread over
+// several of them; those within one text stay.
 func Joined(texts []string) []string {
 	masked := slices.Clone(texts)
 	group := make([]int, len(texts))
@@ -28,16 +27,16 @@ func Joined(texts []string) []string {
 	return masked
 }
 
-// join masks secrets that go over the end of a text.
+// join masks secrets that cross the end of a text.
 func (m *Masker) join(texts []string, group []int, between string) {
-	const near = 1 << 10 // bytes at each end that are looked at
+	const near = 1 << 10 // bytes at each end that are examined
 	for n := 0; n+1 < len(group); n++ {
 		left, right := &texts[group[n]], &texts[group[n+1]]
 		if *left == "" || *right == "" {
 			continue
 		}
 		seam := seam{tail: (*left)[max(0, len(*left)-near):], between: between, head: (*right)[:min(len(*right), near)]}
-		if between == "" { // as one word: only what both are parts of
+		if between == "" { // as one word: only secrets that both are parts of
 			seam.tail, seam.head = lastWord(seam.tail), firstWord(seam.head)
 		}
 		over, ok := m.over(seam)
@@ -55,13 +54,12 @@ func (m *Masker) join(texts []string, group []int, between string) {
 // A seam is where one text ends and the next begins.
 type seam struct{ tail, between, head string }
 
-// inHead returns the place in the head of a place in the whole.
+// inHead converts a position in the joined text to one in the head.
 func (s seam) inHead(at int) int { return min(max(0, at-len(s.tail)-len(s.between)), len(s.head)) }
 
-// over returns the first secret that lies on both sides of a seam, or whose name is on
-// the other side, as a place in the whole.
+// over returns the position in the joined text of the first secret that crosses the seam, or whose name does.
 func (m *Masker) over(s seam) (found span, ok bool) {
-	// Up to here a value would end, and beyond a new one would begin.
+	// Here a value would end or begin.
 	joined, begins := s.tail+s.between+s.head, len(s.tail)+len(s.between)
 	if !m.hasLiteral(joined) && !suspicious(joined) {
 		return span{}, false
@@ -71,7 +69,7 @@ func (m *Masker) over(s seam) (found span, ok bool) {
 			continue
 		}
 		for _, p := range f.find(m, joined, nil) {
-			// A value that begins behind the end of the first has its name there.
+			// The name of a value that begins after the end of the first text is in that text.
 			named := p.start >= len(s.tail) && p.start <= begins+4 && !alsoAlone(m, f, s.head, p.start-begins)
 			from, to := s.inHead(p.start), s.inHead(p.end)
 			if p.end > begins && (p.start < len(s.tail) || named) && to > from && !isMark(s.head[from:]) {
@@ -82,8 +80,7 @@ func (m *Masker) over(s seam) (found span, ok bool) {
 	return span{}, false
 }
 
-// alsoAlone reports whether a finder finds something at a place of a text without the
-// text before it.
+// alsoAlone reports whether a finder finds something at start without the text before s.
 func alsoAlone(m *Masker, f finder, s string, start int) bool {
 	return slices.ContainsFunc(f.find(m, s, nil), func(p span) bool { return p.start == start })
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// JSON returns the JSON text raw with its strings masked, names included. The value of a
-// member that is named like a secret is replaced by the mark as a whole, unless it is
-// null, true or false; so is the value in a pair such as {"name": "token", "value": "x"},
-// and what follows a name or an option in an array. A secret that is spread over several
-// texts of one array is found, too. A text in base64 in a member blob or data is masked
-// inside. Everything else stays as it is spelled; repeated names and halves of surrogate
-// pairs are accepted. What is not JSON is returned as one masked JSON string.
+// JSON returns the JSON text raw with its strings masked, including names. The value of a member that is named like a
+// secret is replaced by a mark as a whole, unless it is null, true or false; so is the value in a pair such as {"name":
+// "token", "value": "x"}, and what follows a name or an option in an array. A secret that is spread over several texts
+// of one array is found, too. Text in base64 is masked inside if it is in a member blob or data. Everything else stays
+// as it is written; repeated names and halves of surrogate pairs are accepted. If raw is not JSON, it is returned as
+// one masked JSON string.
 func (m *Masker) JSON(raw []byte) []byte {
 	out, ok := m.Document(raw)
 	if !ok {
@@ -28,7 +27,7 @@ func (m *Masker) JSON(raw []byte) []byte {
 	return out
 }
 
-// Document is [Masker.JSON], but ok is false for what is not JSON.
+// Document is [Masker.JSON], but ok is false if raw is not JSON.
 func (m *Masker) Document(raw []byte) (masked []byte, ok bool) {
 	if m.mode == Off {
 		return raw, true
@@ -41,10 +40,9 @@ func (m *Masker) Document(raw []byte) (masked []byte, ok bool) {
 	return masked, err == nil
 }
 
-// Message returns a JSON-RPC message of a server to its client with its words masked.
-// What the client has to give back or to act on stays: identifiers, state, cursors and
-// progress tokens and, except for secrets that are known as they are spelled, URLs and
-// schemas. A message that cannot be read becomes a masked string.
+// Message returns a JSON-RPC message of a server to its client with its words masked. What the client has to give back
+// or to act on stays: identifiers, state, cursors and progress tokens and, except for known secrets, URLs and schemas.
+// A message that cannot be read becomes a masked string.
 func (m *Masker) Message(raw []byte) []byte {
 	if m.mode == Off {
 		return raw
@@ -60,25 +58,25 @@ var fixed = map[string]bool{
 	"taskId": true, "cursor": true, "nextCursor": true, "_meta": true, "mimeType": true, "resultType": true, "uri": true, "kind": true,
 }
 
-// plain are members in which only secrets that are known as they are spelled are masked.
+// plain are members in which only known secrets are masked.
 var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferences": true}
 
 // A leaf is a string of a JSON text, or a value that is hidden as a whole.
 type leaf struct {
 	start, end int
 	text       string
-	mark       string // it is hidden as a whole; empty: it is masked
-	name       bool   // of a member
-	plain      bool   // only what is known as it is spelled is masked
-	blob       bool   // it may be a text in base64
-	array      int    // in which array, directly or as the text of a block; 0: in none
+	mark       string // replaces it as a whole; "": it is masked
+	name       bool   // it is the name of a member
+	plain      bool   // only known secrets are masked
+	blob       bool   // it may be text in base64
+	array      int    // the array that it is in, directly or as the text of a block; 0: none
 }
 
 // A level is an object or array that is being read.
 type level struct {
 	object  bool
-	array   int    // number of the array, or of the one in which the object is
-	name    string // of the member that is being read
+	array   int    // number of the array, or of the one that contains the object
+	name    string // of the current member
 	hide    string // the mark of the next value
 	secret  string // the mark of the value in a pair of name and value
 	values  []int  // leaves that are values in such a pair
@@ -157,7 +155,7 @@ func (r *reader) open(object bool, start int) {
 	r.levels = append(r.levels, next)
 }
 
-// close leaves one.
+// close leaves an object or array.
 func (r *reader) close(end int) {
 	l := r.levels[len(r.levels)-1]
 	r.levels = r.levels[:len(r.levels)-1]
@@ -174,7 +172,7 @@ func (r *reader) close(end int) {
 	}
 }
 
-// text takes a string.
+// text adds a string.
 func (r *reader) text(text string, end int) {
 	start := stringStart(r.raw, end)
 	top := r.top()
@@ -206,7 +204,7 @@ func (r *reader) text(text string, end int) {
 	}
 }
 
-// memberName takes the name of a member.
+// memberName adds the name of a member.
 func (r *reader) memberName(top *level, text string, start, end int) {
 	top.name, top.hide = text, r.m.markOf(text)
 	if r.m.spoken && (fixed[text] || plain[text]) {
@@ -215,7 +213,7 @@ func (r *reader) memberName(top *level, text string, start, end int) {
 	r.leaves = append(r.leaves, leaf{start: start, end: end, text: text, name: true})
 }
 
-// scalar takes a number, true, false or null.
+// scalar adds a number, true, false or null.
 func (r *reader) scalar(kind json.Kind, end int) {
 	top := r.top()
 	if top == nil {
@@ -239,8 +237,8 @@ func (r *reader) scalar(kind json.Kind, end int) {
 	r.valueEnds(top, start, end, len(r.leaves), digits)
 }
 
-// valueEnds hides a value if its name says so, with its parts, which are the leaves from
-// first on; or notes that it belongs to a pair.
+// valueEnds hides a value if its name says so, together with its parts, which are the leaves from first on; or notes
+// that it belongs to a pair.
 func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	if !top.object {
 		return
@@ -261,7 +259,7 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	case pairValue[top.name] && isString:
 		top.values = append(top.values, first)
 	case pairValue[top.name]:
-		// It is hidden by a leaf around it, which shows nothing until it gets a mark.
+		// A leaf around the value hides it. It shows nothing until it gets a mark.
 		r.leaves = slices.Insert(r.leaves, first, leaf{start: start, end: end, text: string(r.raw[start:min(end, start+1)]), array: -1})
 		top.values = append(top.values, first)
 	}
@@ -300,7 +298,7 @@ func (m *Masker) markOf(name string) string {
 	}
 }
 
-// sequence hides what follows a name or an option of a secret in an array.
+// sequence hides what follows the name or option of a secret in an array.
 func (r *reader) sequence(elements []int) {
 	for i := 0; i+1 < len(elements); i++ {
 		name, value := r.leaves[elements[i]].text, &r.leaves[elements[i+1]]
@@ -319,7 +317,7 @@ func (r *reader) sequence(elements []int) {
 // write returns the text with its leaves masked.
 func (r *reader) write(m *Masker, layer int) []byte {
 	masked := r.masked(m, layer)
-	var out []byte // nil as long as nothing differs
+	var out []byte // nil until something differs
 	done := 0
 	for i, l := range r.leaves {
 		if l.start < done || masked[i] == l.text && l.mark == "" || l.array < 0 && l.mark == "" {
@@ -346,7 +344,7 @@ func (r *reader) masked(m *Masker, layer int) []string {
 			arrays[l.array] = append(arrays[l.array], i)
 		}
 	}
-	for _, group := range arrays { // before a part of what goes over the end of a text is masked
+	for _, group := range arrays { // before parts of a secret that crosses texts are masked
 		m.across(texts, group)
 	}
 	for i, l := range r.leaves {
@@ -365,7 +363,7 @@ func (r *reader) masked(m *Masker, layer int) []string {
 		default:
 			texts[i] = m.text(text, layer)
 		}
-		if l.name && texts[i] != l.text { // no two members are to have one name
+		if l.name && texts[i] != l.text { // no two members may have the same name
 			for n := 2; names[texts[i]]; n++ {
 				texts[i] = strings.TrimRight(texts[i], " 0123456789") + " " + strconv.Itoa(n)
 			}
@@ -375,7 +373,7 @@ func (r *reader) masked(m *Masker, layer int) []string {
 	return texts
 }
 
-// blob masks a text in base64. Anything else stays, unless a secret shows in it.
+// blob masks text in base64. Anything else stays, unless a secret is visible in it.
 func (m *Masker) blob(text string, layer int) string {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -393,7 +391,7 @@ func (m *Masker) blob(text string, layer int) string {
 	return text
 }
 
-// stringStart returns where the JSON string begins that ends at a place.
+// stringStart returns where the JSON string that ends at end begins.
 func stringStart(raw []byte, end int) int {
 	for start := end - 2; ; start-- {
 		if raw[start] != '"' {

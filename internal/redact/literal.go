@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// minLiteral is the length in bytes of the shortest secret that is looked for as it
-	// is spelled. A shorter one is part of too many words.
+	// minLiteral is the length in bytes of the shortest secret that is searched for literally. A shorter one is part of
+	// too many words.
 	minLiteral = 4
-	// minCut is the length of the shortest beginning of a secret that is taken for the
-	// secret. It has to be at least half of it.
+	// minCut is the length of the shortest beginning of a secret that counts as the secret. It must be at least half of
+	// it.
 	minCut = 12
-	// minSpelled is the length of the shortest secret that is looked for in encodings.
+	// minSpelled is the length of the shortest secret that is searched for in encodings.
 	minSpelled = 6
 )
 
-// A literal is a text that is looked for as it is spelled.
+// A literal is a text that is searched for literally.
 type literal struct {
 	text string
-	cut  bool // its beginning stands for the whole
+	cut  bool // its beginning counts, too
 }
 
-// Environ returns the secrets in an environment, whose variables have the form
-// NAME=value: values with a telling name or form. PWD is the working directory
-// (POSIX.1-2024, section 8.3), whose files are spoken of.
+// Environ returns the secrets in an environment, whose variables have the form NAME=value: values with a telling name
+// or form. PWD is not one: it is the working directory (POSIX.1-2024, section 8.3), whose files are mentioned in
+// messages.
 func Environ(environ []string) []string {
 	var secrets []string
 	for _, variable := range environ {
@@ -45,9 +45,8 @@ func Environ(environ []string) []string {
 	return secrets
 }
 
-// Headers returns the secrets in headers that an operator has set: all values except for
-// short ones, and media types and plain words under a name that does not suggest a
-// secret.
+// Headers returns the secrets in headers that an operator has set: all values except short ones, and media types and
+// plain words under a name that does not suggest a secret.
 func Headers(headers map[string]string) []string {
 	var secrets []string
 	for name, value := range headers {
@@ -66,8 +65,8 @@ func isPlainWord(value string) bool {
 		"0123456789.") == ""
 }
 
-// URL returns the secrets in a URL that an operator has written: user and password, and
-// those path segments and query values that look like secrets or are named like them.
+// URL returns the secrets in a URL that an operator has written: user and password, and those path segments and query
+// values that look like secrets or are named like them.
 func URL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -123,7 +122,7 @@ func Arguments(raw []byte) []string {
 	}
 	dec := json.NewLenientDecoder(bytes.NewReader(raw))
 	var secrets []string
-	hidden := -1 // the depth at which the value of such a name stands
+	hidden := -1 // the depth of the value of such a name
 	for {
 		token, err := dec.ReadToken()
 		if err != nil {
@@ -145,8 +144,8 @@ func Arguments(raw []byte) []string {
 	}
 }
 
-// partsOf returns a secret and its parts that are secret by themselves: its lines, the
-// credentials behind a scheme, the password of a URL, the values of pairs.
+// partsOf returns a secret and those of its parts that are secret by themselves: its lines, credentials after a scheme,
+// the password of a URL, the values of pairs.
 func partsOf(s string) []string {
 	parts := []string{s}
 	for line := range strings.Lines(s) {
@@ -178,10 +177,9 @@ func partsOf(s string) []string {
 	return parts
 }
 
-// Hiding returns a Masker that also masks these secrets wherever they stand, in each mode
-// but [Off]: as they are, in parts that are secret by themselves, in the encodings that
-// programs use, and cut off behind their first half. Secrets of less than 4 bytes are
-// ignored. secrets is called once, when there is a text to mask.
+// Hiding returns a Masker that also masks these secrets wherever they occur, in each mode but [Off]: as they are, in
+// parts that are secret by themselves, in the encodings that programs use, and cut off after their first half. Secrets
+// of less than 4 bytes are ignored. secrets is called once, when there is a text to mask.
 func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
 	hiding.literals = sync.OnceValue(func() []literal {
@@ -197,16 +195,15 @@ func (m *Masker) Hiding(secrets func() []string) *Masker {
 				literals = append(literals, spellings(part)...)
 			}
 		}
-		// One may be part of another.
+		// Longer ones first: one may be part of another.
 		slices.SortStableFunc(literals, func(a, b literal) int { return len(b.text) - len(a.text) })
 		return literals
 	})
 	return &hiding
 }
 
-// spellings returns a secret as it is, reversed, and in those encodings that are not
-// found by decoding a whole text: base64 at each of its three alignments, and
-// hexadecimal. Views find percent-encoding and escapes.
+// spellings returns a secret as it is, reversed, and in those encodings that are not found by decoding a whole text:
+// base64 at each of its three alignments, and hexadecimal. Views find percent-encoding and escapes.
 func spellings(s string) []literal {
 	list := []literal{{s, len(s) >= minCut}}
 	if len(s) < minSpelled {
@@ -220,14 +217,14 @@ func spellings(s string) []literal {
 	reversed := []rune(s)
 	slices.Reverse(reversed)
 	add(string(reversed))
-	if strings.Contains(s, " ") { // in a query a plus sign stands for it
+	if strings.Contains(s, " ") { // in a query a plus sign means a space
 		add(url.QueryEscape(s))
 	}
 	lower := hex.EncodeToString([]byte(s))
 	add(lower)
 	add(strings.ToUpper(lower))
 	for place := range 3 {
-		// The characters at the ends also hold bits of what stands beside the secret.
+		// The characters at the ends also contain bits of what is next to the secret.
 		raw := append(make([]byte, place), s...)
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			text := encoding.EncodeToString(raw)
@@ -239,7 +236,7 @@ func spellings(s string) []literal {
 	return list
 }
 
-// known returns the secrets that are known as they are spelled.
+// known returns the secrets that are searched for literally.
 func (m *Masker) known() []literal {
 	if m.literals == nil {
 		return nil
@@ -247,7 +244,7 @@ func (m *Masker) known() []literal {
 	return m.literals()
 }
 
-// hasLiteral reports whether s holds a secret that is known as it is spelled.
+// hasLiteral reports whether s contains a known secret.
 func (m *Masker) hasLiteral(s string) bool {
 	return slices.ContainsFunc(m.known(), func(l literal) bool {
 		text := l.text
@@ -258,7 +255,7 @@ func (m *Masker) hasLiteral(s string) bool {
 	})
 }
 
-// least returns how much of the literal has to be there.
+// least returns how many bytes of the literal count as all of it.
 func (l literal) least() int {
 	if l.cut {
 		return max(minCut, (len(l.text)+1)/2)
@@ -266,7 +263,7 @@ func (l literal) least() int {
 	return len(l.text)
 }
 
-// spelledOut finds the secrets that are known as they are spelled.
+// spelledOut finds the known secrets.
 func (m *Masker) spelledOut(s string) []span {
 	var found []span
 	for _, l := range m.known() {

@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// marked finds the values of what is named like a secret in markup, lists and tables.
+// marked finds values that are named like a secret in markup, lists and tables.
 func marked(s string) []span {
 	var found []span
 	add := func(name string, value span) {
@@ -26,7 +26,7 @@ func marked(s string) []span {
 	return append(found, tabled(s)...)
 }
 
-// hiddenBy returns the part of a value that its name makes a secret.
+// hiddenBy returns the part of a value that is a secret because of its name.
 func hiddenBy(s, name string, value span) (hidden span, ok bool) {
 	text := s[value.start:value.end]
 	trimmed := strings.TrimSpace(text)
@@ -39,7 +39,7 @@ func hiddenBy(s, name string, value span) (hidden span, ok bool) {
 
 func isElementName(c byte) bool { return isWord(c) || c == ':' || c == '.' || c == '-' }
 
-// elements finds elements of XML with a text in them, <name ...>text</.
+// elements finds XML elements with a text, <name ...>text</.
 func elements(s string, add func(name string, value span)) {
 	const longestName, longestRest = 80, 257
 	for at := 0; ; {
@@ -73,15 +73,13 @@ func elements(s string, add func(name string, value span)) {
 	}
 }
 
-// A name and a value that stand as two members or attributes: name="password" value="x",
-// "key": "token", "value": "x".
+// A name and its value in two members or attributes: name="password" value="x", "key": "token", "value": "x".
 var (
 	nameWords  = newWords("name", "key", "id", "field", "header", "param", "parameter", "property", "variable", "k")
 	valueWords = newWords("value", "val", "v", "content", "default")
 )
 
-// members finds two members side by side of which the first has a name in first and the
-// second one in second.
+// members finds two adjacent members of which the first has a name in first and the second one in second.
 func members(s string, first, second *wordSet, add func(first, second span)) {
 	const between = 80
 	first.each(s, func(at int, word string) int {
@@ -116,8 +114,7 @@ func longestMember(w *wordSet) int {
 	return MaxText
 }
 
-// member returns the value of a member or attribute whose name ends at a place: ="x",
-// ": "x", \": \"x\".
+// member returns the value of a member or attribute whose name ends at at: ="x", ": "x", \": \"x\".
 func member(s string, at int) (value span, ok bool) {
 	const blanks = 3
 	at = skip(s, at, 1, func(c byte) bool { return c == '\\' })
@@ -130,7 +127,7 @@ func member(s string, at int) (value span, ok bool) {
 	return quotedAt(s, at)
 }
 
-// quotedAt returns what stands in quotes, which may be escaped once, on one line.
+// quotedAt returns the text in quotes, which may be escaped once, on one line.
 func quotedAt(s string, at int) (value span, ok bool) {
 	at = skip(s, at, 1, func(c byte) bool { return c == '\\' })
 	if at == len(s) || !isQuote(s[at]) {
@@ -147,8 +144,7 @@ func quotedAt(s string, at int) (value span, ok bool) {
 	return span{start, end}, true
 }
 
-// below finds a name and its value on the line below it, such as behind "password:" or
-// "password = |".
+// below finds a name and its value on the next line, as after "password:" or "password = |".
 func below(s string, add func(name string, value span)) {
 	const longest = 200 // bytes of a line that ends in a name and a sign
 	start := 0
@@ -184,8 +180,7 @@ func directive(s string, start, end int) (value span, ok bool) {
 	return span{next, next + len(text)}, at < next && isTold(text) && !strings.ContainsAny(text, " \t()")
 }
 
-// headOf returns the name that a line ends in with a sign, and whether a block of YAML
-// follows it.
+// headOf returns the name at the end of a line, before a sign, and whether a YAML block follows it.
 func headOf(line string) (name string, block, ok bool) {
 	line = strings.TrimRight(line, " \t\r")
 	if head := strings.TrimRight(line, "|>+-0123456789"); len(line)-len(head) <= 3 && head != line &&
@@ -200,8 +195,8 @@ func headOf(line string) (name string, block, ok bool) {
 	return strings.Trim(name, " \t-\"'`"), block, true
 }
 
-// lineBelow returns the value on the line below a name. Unless it is in a block, the line
-// has to be indented and a single word.
+// lineBelow returns the value on the line below a name. Unless it is in a block, the line must be indented and a single
+// word.
 func lineBelow(s string, start int, block bool) (value span, ok bool) {
 	at := skip(s, start, len(s), isBlank)
 	if strings.HasPrefix(s[at:], "- ") { // a list
@@ -215,9 +210,8 @@ func lineBelow(s string, start int, block bool) (value span, ok bool) {
 	return span{at, end}, true
 }
 
-// tuples finds values that follow names in lists, such as ('password', 'x') and
-// ["--token", "x"], also in the lines of a diff. A name beside another name, or beside a
-// plain word, is part of a list of names.
+// tuples finds values that follow names in lists, such as ('password', 'x') and ["--token", "x"], also in the lines of
+// a diff. A name next to another name, or next to a plain word, is part of a list of names.
 func tuples(s string) []span {
 	var found []span
 	for at := 0; at < len(s); {
@@ -240,7 +234,7 @@ func tuples(s string) []span {
 	return found
 }
 
-// quotedBefore returns the name in quotes, which may be escaped, that ends at a place.
+// quotedBefore returns the name in quotes, which may be escaped, that ends at at.
 func quotedBefore(s string, at int) string {
 	const longest = 64
 	if at == 0 || !isQuote(s[at-1]) {
@@ -261,8 +255,7 @@ func quotedBefore(s string, at int) string {
 	return name
 }
 
-// nextQuoted returns what stands in quotes behind white space, signs of a difference and
-// the letters of Python's strings.
+// nextQuoted returns the text in quotes that follows white space, signs of a diff and prefixes of Python's strings.
 func nextQuoted(s string, at int) (value span, ok bool) {
 	const blanks, prefix = 60, 2
 	at = skip(s, at, blanks, func(c byte) bool { return isSpace(c) || c == '+' || c == '-' })
@@ -277,7 +270,7 @@ func isTuple(name, value string) bool {
 		!saysNothing(value) && !isPlaceholder(value) && !strings.HasPrefix(value, "--") && (option || !isIdentifier(value))
 }
 
-// isIdentifier reports whether s is a word as members and parameters are named.
+// isIdentifier reports whether s could be the name of a member or parameter.
 func isIdentifier(s string) bool {
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_ ") == ""
 }

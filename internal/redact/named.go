@@ -7,8 +7,8 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// named finds the values of what is named like a secret. For names that only may be those
-// of a secret, the value has to look like one.
+// named finds values that are named like a secret. If the name only may be that of a secret, the value must look like
+// one.
 func named(s string) []span {
 	return values(s, func(name string, p span) (span, bool) {
 		switch {
@@ -26,7 +26,7 @@ func named(s string) []span {
 	}, secret.Any)
 }
 
-// number extends a value to the groups of digits behind it.
+// number extends a value to the groups of digits after it.
 func number(s string, p span) span {
 	for p.end+1 < len(s) && (isDigit(s[p.end]) || (s[p.end] == ' ' || s[p.end] == '-') && isDigit(s[p.end+1])) {
 		p.end++
@@ -37,7 +37,7 @@ func number(s string, p span) span {
 	return p
 }
 
-// isNumber reports whether digits may be those of a card, or a number of few digits.
+// isNumber reports whether digits may be a card number, or another secret number.
 func isNumber(name, digits string) bool {
 	const few, card = 3, 12
 	if strings.Contains(strings.ToLower(name), "card") {
@@ -46,8 +46,8 @@ func isNumber(name, digits string) bool {
 	return len(digits) >= few
 }
 
-// isWeak reports whether the value of a name that may be that of a secret looks like
-// one. In the query of a URL, whatever looks random does.
+// isWeak reports whether a value looks like a secret, if its name only may be that of one. In the query of a URL, every
+// value that looks random does.
 func isWeak(s, name string, p span) bool {
 	const short, long, longestName = 6, 16, 128
 	value := s[p.start:p.end]
@@ -69,17 +69,15 @@ func isID(value string) bool {
 		strings.ContainsAny(value, " @")
 }
 
-// valuesOf finds the values of what has such a name.
+// valuesOf finds the values that have such a name.
 func valuesOf(s string, isName func(name string) bool) []span {
 	return values(s, func(_ string, p span) (span, bool) { return p, true }, isName)
 }
 
-// longestWeak is how far the value of a name is followed that only may be that of a
-// secret.
+// longestWeak limits the value of a name that only may be that of a secret.
 const longestWeak = 1 << 10
 
-// values finds the values that wanted chooses, of everything with a name that isName
-// accepts.
+// values finds the values that wanted chooses, of all names that isName accepts.
 func values(s string, wanted func(name string, value span) (span, bool), isName func(name string) bool) []span {
 	var found []span
 	for at := 0; at < len(s); {
@@ -98,7 +96,7 @@ func values(s string, wanted func(name string, value span) (span, bool), isName 
 		after := sign + 1
 		after = skip(s, after, 2, func(c byte) bool { return c == '=' || c == '>' }) // :=, => and ===
 		reach := s
-		if !nameOf(name) { // what may be none is not followed through the whole text
+		if !nameOf(name) { // it may not be a secret: not followed through the whole text
 			reach = s[:min(len(s), after+longestWeak)]
 		}
 		if value, ok := valueAt(reach, after, name, s[sign]); ok {
@@ -114,8 +112,8 @@ func values(s string, wanted func(name string, value span) (span, bool), isName 
 	return found
 }
 
-// nameBefore returns the name before a sign: "api_key" in quotes, which may be
-// escaped, or without; or the two words of "api key".
+// nameBefore returns the name before a sign: "api_key" in quotes, which may be escaped, or without; or the two words of
+// "api key".
 func nameBefore(s string, sign int) string {
 	const longest = 80
 	end := nameEnd(s, sign)
@@ -136,7 +134,7 @@ func nameBefore(s string, sign int) string {
 	}
 }
 
-// nameEnd returns where the name before a sign ends; 0 where a mark stands there.
+// nameEnd returns where the name before a sign ends; 0 if a mark is there.
 func nameEnd(s string, sign int) int {
 	end := sign
 	for end > 0 && sign-end < 3 && (s[end-1] == ' ' || s[end-1] == '\t') {
@@ -157,7 +155,7 @@ func nameEnd(s string, sign int) int {
 	return end
 }
 
-// valueAt finds the value that begins behind a name and its sign.
+// valueAt finds the value after a name and its sign.
 func valueAt(s string, start int, name string, sign byte) (value span, ok bool) {
 	at := start
 	for at < len(s) && at < start+4 && (s[at] == ' ' || s[at] == '\t') {
@@ -188,7 +186,7 @@ func valueAt(s string, start int, name string, sign byte) (value span, ok bool) 
 	return span{at, end}, true
 }
 
-// behindPrefix returns the place of a quote behind the letters of Python's strings, b'...'.
+// behindPrefix returns the position of the quote after a prefix of Python's strings, b'...'.
 func behindPrefix(s string, at int) int {
 	const longest = 2
 	if end := skip(s, at, longest, func(c byte) bool { return strings.IndexByte("bruBRU", c) >= 0 }); end < len(s) && isQuote(s[end]) {
@@ -197,12 +195,12 @@ func behindPrefix(s string, at int) int {
 	return at
 }
 
-// takesLine reports whether a credential is all that stands behind a name on its line.
+// takesLine reports whether a credential is all that follows a name on its line.
 func takesLine(name, text string) bool {
 	return strings.HasSuffix(strings.ToLower(name), "cookie") || strings.HasPrefix(text, "AWS4-") || strings.EqualFold(text, "digest")
 }
 
-// lineEnd returns where a credential ends that may have several words.
+// lineEnd returns the end of a credential that may have several words.
 func lineEnd(s string, at int) int {
 	if match := digest().FindStringIndex(s[at:]); match != nil {
 		return at + match[1]
@@ -210,13 +208,13 @@ func lineEnd(s string, at int) int {
 	return at + indexOr(s[at:], "\r\n\"'`")
 }
 
-// digest are the credentials of RFC 7616.
+// digest are credentials as in RFC 7616.
 var digest = lazily(`^(?i:digest)\s+(?:[\w\-]{1,20}=\\?(?:"[^"\n]*"|[^\s,"]+),?\s{0,2})+`)
 
 // wrappers are calls around a value, as languages print it.
 var wrappers = map[string]bool{"Some(": true, "Just(": true, "Ok(": true, "String(": true, "Secret(": true, "str(": true}
 
-// isCall reports whether text is a call of a function up to its bracket.
+// isCall reports whether text is a function call up to its bracket.
 func isCall(text string) bool {
 	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.") == "("
 }
@@ -230,7 +228,7 @@ func isCount(name, value string) bool {
 	return len(value) <= longest && strings.Trim(value, "0123456789.,%k") == "" && strings.HasSuffix(strings.ToLower(name), "tokens")
 }
 
-// afterScheme finds the credentials behind an authentication scheme.
+// afterScheme finds the credentials after an authentication scheme.
 func afterScheme(s string, at, end int) (value span, ok bool) {
 	next := end
 	for next < len(s) && s[next] == ' ' {
@@ -246,7 +244,7 @@ func afterScheme(s string, at, end int) (value span, ok bool) {
 
 var schemes = map[string]bool{"bearer": true, "basic": true, "token": true, "apikey": true, "negotiate": true}
 
-// inQuotes finds what stands between quotes, which may be escaped, at a place.
+// inQuotes finds the text between quotes, which may be escaped.
 func inQuotes(s string, at int) (inside span, ok bool) {
 	quote := at
 	for quote < len(s) && quote < at+8 && s[quote] == '\\' {
@@ -255,8 +253,8 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 	if quote >= len(s) || strings.IndexByte("\"'`", s[quote]) < 0 {
 		return span{}, false
 	}
-	// In a text that was escaped n times, 2^n-1 backslashes stand before a quote
-	// that begins or ends a string, and more before one inside it.
+	// In a text that was escaped n times, 2^n-1 backslashes precede a quote that begins or ends a string, and more
+	// precede one inside it.
 	level, escapes := quote-at, 0
 	start := quote + 1
 	for end := start; end < len(s); end++ {
@@ -276,12 +274,12 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 	return span{start, len(s)}, true
 }
 
-// placeholder matches what stands for a value in instructions.
+// placeholder matches a placeholder for a value in instructions.
 var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
 
 func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
 
-// saysNothing reports whether a value says that there is none, or what is wrong with it.
+// saysNothing reports whether a value says that there is no value, or what is wrong with it.
 func saysNothing(value string) bool {
 	const longest = 16
 	if len(value) > longest {
@@ -296,7 +294,7 @@ func saysNothing(value string) bool {
 	}
 }
 
-// prose reports whether a value behind a colon begins a sentence.
+// prose reports whether the text after a colon begins a sentence.
 func prose(value, rest string) bool {
 	for i := range len(value) {
 		if c := value[i]; c < 'a' || c > 'z' {
@@ -322,7 +320,7 @@ func endsInMark(s string) bool {
 	return false
 }
 
-// indexOr returns where one of chars first stands in s, or the length of s.
+// indexOr returns the position of the first of chars in s, or the length of s.
 func indexOr(s, chars string) int {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return i

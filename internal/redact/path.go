@@ -24,14 +24,14 @@ var roots = map[string]bool{
 	"nix": true, "snap": true, "node_modules": true, "rustc": true, "storage": true,
 }
 
-// routes are where paths of a web site begin that look like files.
+// routes are beginnings of paths of web sites that look like files.
 var routes = map[string]bool{
 	"api": true, "static": true, "assets": true, "public": true, "docs": true, "doc": true, "js": true, "css": true, "dist": true,
 	"_next": true, "wp-content": true, "blog": true, "download": true, "downloads": true,
 }
 
-// extensions are those of files that a program is made of or configured by. What
-// a caller works with (.csv, .pdf, .json) is not among them.
+// extensions are those of files of a program or its configuration. Files that a caller works with (.csv, .pdf, .json)
+// are not among them.
 var extensions = map[string]bool{
 	".go": true, ".py": true, ".pyc": true, ".rb": true, ".rs": true, ".java": true, ".kt": true, ".scala": true, ".cs": true,
 	".php": true, ".js": true, ".mjs": true, ".cjs": true, ".ts": true, ".mts": true, ".tsx": true, ".jsx": true, ".c": true,
@@ -51,14 +51,13 @@ var extensions = map[string]bool{
 	".rego": true, ".r": true,
 }
 
-// data are those of extensions in which a route may well end.
+// data are those extensions in which a route may end, too.
 var data = map[string]bool{
 	".json": true, ".xml": true, ".md": true, ".txt": true, ".html": true, ".css": true, ".csv": true, ".yaml": true, ".yml": true,
 }
 
-// paths finds absolute paths of files. A path with slashes counts if it begins where file
-// systems do, or ends in a file of a program. A JSON Pointer (/order/items/0), a route
-// (/api/v2/orders) and a media type do not count.
+// paths finds absolute paths of files. A path with slashes counts if it begins where file systems do, or ends in a file
+// of a program. A JSON Pointer (/order/items/0), a route (/api/v2/orders) and a media type do not count.
 func paths(s string) []span {
 	found := unix(s)
 	for at := 0; ; at++ {
@@ -84,7 +83,7 @@ const unixEnds = " \t\r\n\f\v\"'<>|,;:()[]{}\\?*#&=+`"
 
 // unix finds paths that begin with a slash and have another.
 func unix(s string) []span {
-	const lines = 2 // a line and a column behind it
+	const lines = 2 // a line number and a column after it
 	var found []span
 	for at := 0; ; {
 		i := strings.IndexByte(s[at:], '/')
@@ -148,8 +147,7 @@ func windowsPaths(s string) []span {
 	return found
 }
 
-// begins reports whether a path may begin at a place: not in a URL, a word or
-// another path.
+// begins reports whether a path may begin at start: not in a URL, a word or another path.
 func begins(s string, start int) bool {
 	if start == 0 {
 		return true
@@ -175,7 +173,7 @@ func isPath(text string) bool {
 	return extensions[ext] && !data[ext] && !routes[first]
 }
 
-// isWindows tells a path from the escapes of a text and from a URL.
+// isWindows distinguishes a path from the escapes of a text and from a URL.
 func isWindows(s string, start int, text string) bool {
 	if text[0] == '\\' { // a share, and not the end of another path
 		return (start == 0 || !isWord(s[start-1]) && s[start-1] != ':') && strings.Count(text, `\`) > 2
@@ -187,7 +185,7 @@ func isWindows(s string, start int, text string) bool {
 	return len(rest) > 1 || strings.HasSuffix(text, `\`)
 }
 
-// quotedPath extends a path with spaces in it to the quote that ends it.
+// quotedPath extends a path that contains spaces to the quote that ends it.
 func quotedPath(s string, start, end int) span {
 	const longest = 256
 	if start == 0 || end == len(s) || s[end] != ' ' || strings.IndexByte("\"'`", s[start-1]) < 0 {

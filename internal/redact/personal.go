@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Classes of what a contract keeps out of its failures, beside what the mode hides.
+// Classes that a contract keeps out of its failures, in addition to what the mode hides.
 const (
-	Personal  = "personal"  // data of people
+	Personal  = "personal"  // data about people
 	Addresses = "addresses" // of machines, whoever wrote them
 )
 
-// With returns a Masker that also masks these classes, in each mode but [Off]: what a
-// contract asks for in its `mask`. Unknown classes are ignored.
+// With returns a Masker that also masks these classes, in each mode but [Off]: a contract's `mask`. Unknown classes are
+// ignored.
 func (m *Masker) With(classes ...string) *Masker {
 	if len(classes) == 0 {
 		return m
 	}
 	with := *m
-	if with.mode == Off { // classes that are asked for are masked all the same, and credentials no less
+	if with.mode == Off { // classes that are asked for are masked even then, and so are credentials
 		with.mode = Secrets
 	}
 	with.personal = with.personal || slices.Contains(classes, Personal)
@@ -26,18 +26,17 @@ func (m *Masker) With(classes ...string) *Masker {
 	return &with
 }
 
-// accountForm is the form of an IBAN (ISO 13616), grouped or not. Words behind one may
-// fit it, too.
+// accountForm is the form of an IBAN (ISO 13616), grouped or not. It may also match words after one.
 const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
 
 var (
 	// email is an address of RFC 5321, section 4.1.2, as people write it.
 	email = lazily(`[A-Za-z0-9!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}\b`)
 
-	// digitGroups are digits that stand in groups, such as numbers of cards and phones.
+	// digitGroups are digits in groups, as in card and phone numbers.
 	digitGroups = lazily(`\+?\(?\d[\d().\x{a0} \-]{5,28}\d`)
 
-	// account is an IBAN, and words behind it.
+	// account is an IBAN, and words after it.
 	account = lazily(`\b` + accountForm + `\b`)
 
 	// social is a social security number of the United States.
@@ -70,7 +69,7 @@ func people(s string) []span {
 	return found
 }
 
-// mayBePersonal is a fast and generous test.
+// mayBePersonal is a fast test that lets too much pass.
 func mayBePersonal(s string) bool {
 	const few = 7 // digits
 	digits := 0
@@ -82,8 +81,8 @@ func mayBePersonal(s string) bool {
 	return digits >= few || strings.Contains(s, "@")
 }
 
-// alone reports whether no letter or digit, and no point or hyphen of a longer number,
-// is beside a part of s.
+// alone reports whether a part of s is not part of a longer word or number: no letter or digit, nor a dot or hyphen of
+// a number, is next to it.
 func alone(s string, start, end int) bool {
 	if start > 0 && (isWord(s[start-1]) || start > 1 && strings.IndexByte("-.", s[start-1]) >= 0 && isWord(s[start-2])) {
 		return false
@@ -100,8 +99,8 @@ func digitsOf(s string) string {
 	}, s)
 }
 
-// isCard reports whether s is the number of a payment card: 13 to 19 digits that
-// begin as those of the schemes do, with the check digit of ISO/IEC 7812-1 (Luhn).
+// isCard reports whether s is a payment card number: 13 to 19 digits with the first digits of a card scheme and the
+// check digit of ISO/IEC 7812-1 (Luhn).
 func isCard(s string) bool {
 	digits := digitsOf(s)
 	if len(digits) < 13 || len(digits) > 19 || digits[0] < '2' || digits[0] > '6' || strings.ContainsAny(s, "+().") {
@@ -120,8 +119,8 @@ func isCard(s string) bool {
 	return sum%10 == 0
 }
 
-// isPhone reports whether s is a phone number: international (ITU-T E.164, at most 15
-// digits), or of North America in groups of three, three and four.
+// isPhone reports whether s is a phone number: international (ITU-T E.164, at most 15 digits), or North American in
+// groups of three, three and four.
 func isPhone(s string) bool {
 	digits := digitsOf(s)
 	if strings.HasPrefix(s, "+") {
@@ -150,8 +149,7 @@ func accounts(s string) []span {
 	}
 }
 
-// accountIn returns the IBAN that a text begins with, up to the end of a word; "" if there
-// is none.
+// accountIn returns the IBAN that a text begins with, up to the end of a word; "" if there is none.
 func accountIn(s string) string {
 	for !isAccount(s) {
 		end := strings.LastIndexByte(s, ' ')
@@ -180,8 +178,7 @@ func isAccount(s string) bool {
 	return rest == 1
 }
 
-// personalNames are names of members and parameters that hold data of a person, their
-// words in lower case and together.
+// personalNames are names of members and parameters with personal data: their words in lower case, written as one.
 var personalNames = map[string]bool{
 	"email": true, "emailaddress": true, "mail": true, "phone": true, "phonenumber": true, "telephone": true, "mobile": true, "fax": true,
 	"firstname": true, "lastname": true, "fullname": true, "surname": true, "givenname": true, "familyname": true, "middlename": true,
@@ -194,8 +191,7 @@ var personalNames = map[string]bool{
 	"nationalid": true, "accountnumber": true, "cvv": true, "cvc": true,
 }
 
-// isPersonal reports whether a name, or the last part of a path, is that of data of a
-// person.
+// isPersonal reports whether a name, or the last part of a path, is that of personal data.
 func isPersonal(name string) bool {
 	const longest = 80
 	if i := strings.LastIndexAny(name, "./"); i >= 0 {

@@ -11,10 +11,9 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// Error returns a copy of e with its texts masked: the message, the hints, the
-// violations, the details, members of other versions, and the same of failed items.
-// Kinds, codes, numbers, names of parameters and the private cause stay. The copy of nil
-// is nil.
+// Error returns a copy of e with its texts masked: the message, the hints, the violations, the details, unknown
+// members, and the same of failed items. Kinds, codes, numbers, names of parameters and the private cause stay. The
+// copy of nil is nil.
 func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 	if e == nil || m.mode == Off {
 		return e

@@ -1,20 +1,16 @@
-// Package redact masks, in the texts of failures, what is nobody's business: credentials
-// and connection strings, and in the strictest mode also stack traces, addresses of
-// machines and paths of files.
+// Package redact masks what is nobody's business in the texts of failures: credentials and connection strings and, in
+// the strictest mode, also stack traces, addresses of machines and paths of files.
 //
-// A mark says what stood there: [credential], [connection string], [stack trace],
-// [address], [path], [personal data]. The sentence around it stays, since a model or a
-// person acts on it. Addresses and paths that the caller wrote, or that the operator gave
-// for the server, are no news to them and stay.
+// A mark says what was there: [credential], [connection string], [stack trace], [address], [path], [personal data]. The
+// sentence around it stays, since a model or a person acts on it. Addresses and paths that the caller wrote, or that
+// the operator configured for the server, are known to them and stay.
 //
-// Secrets are recognised by their names and by their forms, which forms.txt lists. Those
-// of the configuration and of the call are also recognised as they are spelled, plain or
-// in the encodings that programs use. Invisible characters are removed first, so that
-// nothing can hide behind them.
+// Secrets are recognised by their names and by their forms, which forms.txt lists. Those of the configuration and of
+// the call are also searched for literally, plain or in the encodings that programs use. Invisible characters are
+// removed first, so that nothing can hide behind them.
 //
-// Masking takes time in proportion to the text. How much of one answer is examined is
-// bounded, and what is not examined is not shown. Masking twice is the same as masking
-// once.
+// Masking takes time in proportion to the text. The amount of one answer that is examined is limited, and what is not
+// examined is not shown. Masking twice is the same as masking once.
 package redact
 
 import (
@@ -57,9 +53,9 @@ const (
 )
 
 const (
-	maxKept = 1 << 20 // bytes of what is kept, in total
-	// maxRounds bounds how often a text is gone over: a mark may bring to light
-	// what stood behind something that looked like one thing with it.
+	maxKept = 1 << 20 // bytes of all kept texts
+	// maxRounds limits how often a text is masked: a mark may reveal the beginning of something that looked like a part
+	// of what it replaces.
 	maxRounds = 4
 )
 
@@ -67,19 +63,18 @@ const (
 type Masker struct {
 	mode     Mode
 	kept     []string
-	literals func() []literal // secrets that are known as they are spelled; nil: none
-	budget   *budget          // of an answer; nil: each text has one of its own
+	literals func() []literal // known secrets; nil: none
+	budget   *budget          // of an answer; nil: each text has its own
 
-	personal  bool // data of people is masked, too
-	addresses bool // no address stays, whoever wrote it
-	spoken    bool // it is a message of the protocol
+	personal  bool // personal data is masked, too
+	addresses bool // every address is masked, whoever wrote it
+	spoken    bool // it masks a message of the protocol
 
-	spared string // what a person needs to see: no address or number in it is masked
+	spared string // what a person needs to see: its addresses and numbers are not masked
 }
 
-// New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass
-// the arguments of the call and what the configuration says of the server. Of a text that
-// is a JSON object or array, its strings count.
+// New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass the arguments of the call and
+// the server's configuration. Of a text that is a JSON object or array, its strings count.
 func New(mode Mode, keep ...string) *Masker {
 	m := &Masker{mode: mode}
 	if mode != All {
@@ -100,8 +95,8 @@ func New(mode Mode, keep ...string) *Masker {
 // Mode returns what is masked.
 func (m *Masker) Mode() Mode { return m.mode }
 
-// As returns a Masker of another mode that is otherwise the same and shares the budget. A
-// Masker that masks nothing stays so.
+// As returns a Masker of another mode that is otherwise the same and shares the budget. A Masker that masks nothing is
+// returned unchanged.
 func (m *Masker) As(mode Mode) *Masker {
 	if m.mode == Off || m.mode == mode {
 		return m
@@ -130,8 +125,8 @@ func stringsIn(text string) []string {
 	return append(found, text)
 }
 
-// String returns s with marks in place of what the mode hides, and without invisible
-// characters. What is beyond the budget is cut off.
+// String returns s with marks for what the mode hides, and without invisible characters. Text beyond the budget is cut
+// off.
 func (m *Masker) String(s string) string {
 	if m.mode == Off {
 		return s
@@ -139,7 +134,7 @@ func (m *Masker) String(s string) string {
 	return m.text(s, 0)
 }
 
-// text masks a text that was found inside others, each an encoding of the next.
+// text masks a text that was found inside others; layer is the number of encodings around it.
 func (m *Masker) text(s string, layer int) string {
 	if len(s) > MaxText {
 		s = strings.ToValidUTF8(s[:MaxText], "") + " …"
@@ -179,26 +174,26 @@ func isDocument(s string) bool {
 	return len(s) > 1 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
 }
 
-// A finder finds one sort of what is masked.
+// A finder finds one sort of text that is masked.
 type finder struct {
 	mark string
 	find func(m *Masker, s string, b *budget) []span
-	on   func(m *Masker) bool // nil: in each mode
+	on   func(m *Masker) bool // nil: in every mode
 }
 
 func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
 	return func(_ *Masker, s string, _ *budget) []span { return find(s) }
 }
 
-// foreign has only those parts found that do not occur in what is spared.
+// foreign leaves out the parts that occur in the spared text.
 func foreign(find func(string) []span) func(*Masker, string, *budget) []span {
 	return func(m *Masker, s string, _ *budget) []span {
 		return slices.DeleteFunc(find(s), func(p span) bool { return strings.Contains(m.spared, s[p.start:p.end]) })
 	}
 }
 
-// Sparing returns a Masker that leaves the addresses and numbers in a text alone, whatever classes it masks: what is in it was
-// made for a person to read.
+// Sparing returns a Masker that leaves the addresses and numbers in a text alone, whatever classes it masks: the text
+// was written for a person to read.
 func (m *Masker) Sparing(text string) *Masker {
 	spares := *m
 	spares.spared = text
@@ -207,7 +202,7 @@ func (m *Masker) Sparing(text string) *Masker {
 
 func inAll(m *Masker) bool { return m.mode == All }
 
-// finders are in such an order that what is larger goes before its parts.
+// finders are tried in this order: larger things before their parts.
 var finders = []finder{
 	{mark: markCredential, find: func(m *Masker, s string, _ *budget) []span { return m.spelledOut(s) }},
 	{mark: markCredential, find: plainly(privateKeys)},
@@ -223,7 +218,7 @@ var finders = []finder{
 	{mark: markPath, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, paths(s), b) }, on: inAll},
 }
 
-// once goes over s once, and over what its spelling stands for.
+// once masks s once, as it is written and as it is read.
 func (m *Masker) once(s string, layer int, b *budget) string {
 	for _, f := range finders {
 		if f.on == nil || f.on(m) {
@@ -236,7 +231,7 @@ func (m *Masker) once(s string, layer int, b *budget) string {
 	return mask(s, markCredential, m.encoded(s, layer))
 }
 
-// behind masks what a view of s shows.
+// behind masks what is found in a view of s.
 func (m *Masker) behind(s string, v view, b *budget) string {
 	type part struct {
 		span
@@ -257,7 +252,7 @@ func (m *Masker) behind(s string, v view, b *budget) string {
 		}
 	}
 	add(v)
-	if deeper, ok := viewOf(v.text); ok { // what was encoded twice
+	if deeper, ok := viewOf(v.text); ok { // encoded twice
 		for i, at := range deeper.at {
 			deeper.at[i] = v.at[at]
 		}
@@ -277,7 +272,7 @@ func (m *Masker) behind(s string, v view, b *budget) string {
 	return out.String()
 }
 
-// secretIn reports whether a text that was encoded holds a secret.
+// secretIn reports whether a decoded text contains a secret.
 func (m *Masker) secretIn(text string, layer int) bool {
 	if m.hasLiteral(text) {
 		return true
@@ -286,8 +281,7 @@ func (m *Masker) secretIn(text string, layer int) bool {
 	return inner.suspicious(text) && inner.text(text, layer) != visible.Strip(text)
 }
 
-// Log returns s as it may stand in the log: with credentials and connection strings
-// masked, and everything else as it is.
+// Log returns s for the log: credentials and connection strings are masked, everything else stays.
 func Log(s string) string { return (&Masker{mode: Secrets}).String(s) }
 
 // span is a part of a text, from start up to end.
@@ -317,8 +311,7 @@ func mask(s, mark string, parts []span) string {
 	return b.String()
 }
 
-// suspicious reports whether s holds anything that could be part of something that is
-// masked. Most sentences do not.
+// suspicious reports whether s contains anything that could be part of something that is masked. Most sentences do not.
 func (m *Masker) suspicious(s string) bool {
 	return suspicious(s) || m.personal && mayBePersonal(s)
 }
@@ -344,7 +337,7 @@ func suspicious(s string) bool {
 	return strings.Contains(s, "PIN ") || strings.Contains(s, "pin ")
 }
 
-// wordSigns is what a word is made of.
+// wordSigns is what a word consists of.
 type wordSigns struct {
 	length, digits      int // digits: of all words so far
 	upper, digit, lower bool
@@ -360,9 +353,9 @@ func (w *wordSigns) add(c byte) {
 	w.length++
 }
 
-// odd reports whether the word may be something else than a word of a sentence.
+// odd reports whether the word may be something other than a word of a sentence.
 func (w *wordSigns) odd() bool {
-	const account = 10 // digits that a number in groups has at least
+	const account = 10 // the least digits of a number in groups
 	return w.length >= 8 && w.upper || w.length >= 6 && w.digit || w.length >= 32 || w.length >= 5 && w.digit && w.lower ||
 		w.digits >= account
 }

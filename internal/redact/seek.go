@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Searching with a pattern is slow. Here patterns are tried only where one of their first
-// words stands, and only on a window of the text.
+// Searching with a pattern is slow. Patterns are only tried where one of their first words occurs, and only on a window
+// of the text.
 
-// window is how many bytes of a text a pattern is tried on. A value that goes on behind
-// it is followed to its end.
+// window is how many bytes of a text a pattern is tried on. A value that extends beyond it is followed to its end.
 const window = 256
 
-// A wordSet holds words in small letters by their first letter.
+// A wordSet has words in lower case, by their first letter.
 type wordSet [26][]string
 
 func newWords(list ...string) *wordSet {
@@ -27,7 +26,7 @@ func newWords(list ...string) *wordSet {
 	return &set
 }
 
-// at returns the longest word of the set that begins at a place of s, in any case.
+// at returns the longest word of the set that begins at i, in any case.
 func (w *wordSet) at(s string, i int) string {
 	c := s[i] | 0x20
 	if c < 'a' || c > 'z' {
@@ -41,8 +40,8 @@ func (w *wordSet) at(s string, i int) string {
 	return ""
 }
 
-// each calls visit with each word of the set that stands at the beginning of a word. It
-// goes on where visit says, or behind the word's first letter.
+// each calls visit with each word of the set that begins a word of s. It continues where visit says, or after the
+// word's first letter.
 func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 	for i := 0; i < len(s); {
 		c := s[i] | 0x20
@@ -59,8 +58,7 @@ func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 	}
 }
 
-// hasPrefixFold reports whether s begins with small, which is in small letters, in any
-// case.
+// hasPrefixFold reports whether s begins with small, which is in lower case, in any case.
 func hasPrefixFold(s, small string) bool {
 	if len(s) < len(small) {
 		return false
@@ -77,8 +75,7 @@ func hasPrefixFold(s, small string) bool {
 	return true
 }
 
-// matchAt tries a pattern that is anchored at its beginning at a place of s. It returns
-// places in s.
+// matchAt tries a pattern that is anchored at its beginning at a position in s. It returns positions in s.
 func matchAt(expr *regexp.Regexp, s string, at int) []int {
 	match := expr.FindStringSubmatchIndex(s[at:min(len(s), at+window)])
 	for i := range match {
@@ -110,7 +107,7 @@ func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
 }
 
-// skip returns the place behind at most that many bytes of a sort.
+// skip returns the position after at most that many bytes for which is reports true.
 func skip(s string, at, most int, is func(c byte) bool) int {
 	end := at
 	for end < len(s) && end-at < most && is(s[end]) {

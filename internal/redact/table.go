@@ -6,9 +6,8 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// tabled finds the values of columns, and of rows of two columns, that are named like a
-// secret: in tables of Markdown and of databases, with commas, and with columns of fixed
-// width.
+// tabled finds the values of columns, and of rows of two columns, that are named like a secret: in tables of Markdown
+// and of databases, with commas, and with columns of fixed width.
 func tabled(s string) []span {
 	const few = 2
 	for _, sign := range []string{"|", "\t", ",", ";"} {
@@ -25,7 +24,7 @@ func tabled(s string) []span {
 // table finds values in a table whose cells are separated by sign.
 func table(s, sign string) []span {
 	var found []span
-	var columns []bool // of the table, which hold secrets; nil outside
+	var columns []bool // which columns of the table are secrets; nil outside of a table
 	width := 0
 	for next := 0; next < len(s); {
 		start := next
@@ -57,8 +56,8 @@ func table(s, sign string) []span {
 	return found
 }
 
-// cellsOf finds the values in a line of cells that begins at a place: those in columns of
-// secrets or, without columns, those beside a name.
+// cellsOf finds the values in a line of cells that begins at offset: those in columns of secrets or, without columns,
+// those next to a name.
 func cellsOf(cells []string, offset, sign int, columns []bool) []span {
 	var found []span
 	for j, cell := range cells {
@@ -77,11 +76,10 @@ func cellsOf(cells []string, offset, sign int, columns []bool) []span {
 	return found
 }
 
-// lineAt returns the line that begins at a place, without the line feed.
+// lineAt returns the line that begins at start, without the line feed.
 func lineAt(s string, start int) string { return s[start : start+indexOr(s[start:], "\n")] }
 
-// heads returns which columns hold secrets, if cells are the head of a table with such a
-// column; otherwise nil.
+// heads returns which columns are secrets, if cells are the head of a table with such a column; otherwise nil.
 func heads(cells []string, head bool) []bool {
 	if !head {
 		return nil
@@ -89,7 +87,7 @@ func heads(cells []string, head bool) []bool {
 	columns := make([]bool, len(cells))
 	some := false
 	for i, cell := range cells {
-		if i == 0 { // behind what leads to the table
+		if i == 0 { // after words that introduce the table
 			cell = cell[strings.LastIndex(cell, ": ")+1:]
 			cell = strings.TrimPrefix(cell, " ")
 		}

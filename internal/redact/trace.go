@@ -8,20 +8,19 @@ import (
 type role int
 
 const (
-	other role = iota // not of a trace, or its message
-	glue              // of a trace if frames are around it
+	other role = iota // not part of a trace, or its message
+	glue              // part of a trace if frames are around it
 	frame             // a frame if another is near
-	proof             // a frame for sure
+	proof             // certainly a frame
 )
 
-// maxGap is how many lines may stand between two frames of one trace: causes,
-// lines of source, "10 more".
+// maxGap is how many lines there may be between two frames of one trace: causes, lines of source, "10 more".
 const maxGap = 8
 
 var (
 	atFrame = lazily(`^at \S.*(?::\d+(?::\d+)?\)?|:line \d+|` +
 		`\((?:Native Method|Unknown Source|native|<anonymous>|index \d+)\))$`)
-	// atCall is a frame without a place, as .NET writes it.
+	// atCall is a frame without a position, as .NET writes it.
 	atCall     = lazily(`^at (?:async |new )?[\w.$<>\[\]` + "`" + `+/]+(?:\(.*\)| \[as .*\].*| \(.*\))$`)
 	pythonFile = lazily(`^File \\*".*", line \d+`)
 	goFile     = lazily(`^\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
@@ -36,15 +35,15 @@ var (
 	more   = lazily(`^\.{3} \d+ (?:more|common frames omitted)`)
 )
 
-// line is a line of a text, without what ends it.
+// line is a line of a text, without its end.
 type line struct {
 	start, end int
-	text       string // without white space around it
+	text       string // without surrounding white space
 	deep       bool   // indented
 }
 
-// traces finds stack traces of Go, Python, JavaScript, Java, .NET, Ruby, PHP and
-// Rust. The message stays: it stands before the frames, in Python behind them.
+// traces finds stack traces of Go, Python, JavaScript, Java, .NET, Ruby, PHP and Rust. The message stays: it precedes
+// the frames, or follows them in Python.
 func traces(s string) []span {
 	if !mayHaveTrace(s) {
 		return nil
@@ -82,7 +81,7 @@ func traces(s string) []span {
 	return inline(s)
 }
 
-// inline finds frames that stand in one line, at a.b (c.js:1:2) at d.e (f.js:3:4).
+// inline finds frames in one line: at a.b (c.js:1:2) at d.e (f.js:3:4).
 func inline(s string) []span {
 	var found []span
 	for at := 0; ; {
@@ -107,7 +106,7 @@ func inline(s string) []span {
 	}
 }
 
-// inlineFrame returns the end of a frame that begins at a place, or 0.
+// inlineFrame returns the end of a frame that begins at at, or 0.
 func inlineFrame(s string, at int) (end int, ok bool) {
 	const longestCall, longestPlace = 162, 264
 	if !strings.HasPrefix(s[at:], "at ") {
@@ -124,17 +123,16 @@ func inlineFrame(s string, at int) (end int, ok bool) {
 	return end + 1, true
 }
 
-// mayHaveTrace is a fast and generous test.
+// mayHaveTrace is a fast test that lets too much pass.
 func mayHaveTrace(s string) bool {
 	return containsAny(s, "at ", "File ", ".go:", ":in ", "#0 ", "#1 ", "goroutine ", ".rs:", "::", ".ex:", ".exs:", ".erl:")
 }
 
-// split splits s into lines, also where a line's end is escaped, as in JSON
-// inside a text.
+// split splits s into lines, also at escaped line ends, as in JSON inside a text.
 func split(s string) []line {
 	var lines []line
 	group := " \t"
-	if strings.Contains(s, "Exception Group Traceback") { // of Python, which draws its tree
+	if strings.Contains(s, "Exception Group Traceback") { // Python draws its tree
 		group = " \t|+-"
 	}
 	add := func(start, end int) {
@@ -151,7 +149,7 @@ func split(s string) []line {
 		case s[i] == '\n':
 			add(start, i)
 			start, escaped = i+1, false
-		case s[i] == '"' && escaped && s[i-1] != '\\': // the string with the lines in it ends
+		case s[i] == '"' && escaped && s[i-1] != '\\': // the end of the string that has the lines
 			add(start, i)
 			start, escaped = i, false
 		case s[i] == '\\' && strings.HasPrefix(s[i:], `\n`):
@@ -170,7 +168,7 @@ func split(s string) []line {
 
 func classify(lines []line) []role {
 	roles := make([]role, len(lines))
-	source := false // in the lines of source below a frame of Python
+	source := false // in the source lines below a frame of Python
 	for i, l := range lines {
 		roles[i] = roleOf(l)
 		switch {

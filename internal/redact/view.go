@@ -6,10 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A view is a text as somebody reads it who undoes one layer of its spelling:
-// percent-encoding (RFC 3986, section 2.1), the escapes of JSON, of programming
-// languages and shells, HTML's character references, and characters that look like
-// those of ASCII.
+// A view is a text with one layer of its spelling undone: percent-encoding (RFC 3986, section 2.1), the escapes of
+// JSON, of programming languages and shells, HTML's character references, and characters that look like ASCII.
 type view struct {
 	text string
 	at   []int32 // where in the original each byte begins; one more for the end
@@ -40,10 +38,10 @@ func viewOf(s string) (v view, ok bool) {
 	return view{string(b), append(at, int32(len(s)))}, changed //nolint:gosec // texts are bounded
 }
 
-// original returns the part of the original that a part of the view was made of.
+// original converts a part of the view to the part of the original that it comes from.
 func (v view) original(p span) span { return span{int(v.at[p.start]), int(v.at[p.end])} }
 
-// spelled is a fast and generous test of whether there is something to undo.
+// spelled is a fast test of whether there may be something to undo.
 func spelled(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c == '%' || c == '\\' || c == '&' || c >= utf8.RuneSelf {
@@ -53,8 +51,8 @@ func spelled(s string) bool {
 	return false
 }
 
-// unspell returns what the spelling that s begins with stands for, and its length; 0
-// when s begins with none.
+// unspell returns the text that the spelling at the beginning of s means, and its length; 0 if s does not begin with
+// one.
 func unspell(s string) (text string, size int) {
 	switch c := s[0]; {
 	case c == '%':
@@ -72,7 +70,7 @@ func unspell(s string) (text string, size int) {
 	return "", 0
 }
 
-// code returns the character that digits of a base stand for.
+// code returns the character with that number, whose digits are of that base.
 func code(digits string, base int) (text string, ok bool) {
 	n, err := strconv.ParseUint(digits, base, 32)
 	if err != nil || n == 0 || n > utf8.MaxRune {
@@ -136,7 +134,7 @@ func unescapeAt(s string) (text string, size int) {
 	return text, 2 + digits
 }
 
-// references are HTML's names of characters that stand in secrets and around them.
+// references are HTML's names of characters that occur in secrets and around them.
 var references = map[string]string{
 	"quot": `"`, "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "colon": ":", "equals": "=", "sol": "/", "bsol": `\`,
 	"commat": "@", "num": "#", "percnt": "%", "plus": "+", "lowbar": "_", "period": ".", "excl": "!", "dollar": "$", "semi": ";",
@@ -163,8 +161,7 @@ func unreference(s string) (text string, size int) {
 	return text, end + 1
 }
 
-// lookalikes are letters of Cyrillic and Greek that look like those of ASCII (Unicode
-// UTS #39, confusables).
+// lookalikes are Cyrillic and Greek letters that look like ASCII letters (Unicode UTS #39, confusables).
 var lookalikes = map[rune]byte{
 	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ѕ': 's', 'ј': 'j', 'ԁ': 'd', 'ԛ': 'q', 'ԝ': 'w',
 	'һ': 'h', 'ո': 'n', 'ɡ': 'g', 'А': 'A', 'В': 'B', 'Е': 'E', 'К': 'K', 'М': 'M', 'Н': 'H', 'О': 'O', 'Р': 'P', 'С': 'C', 'Т': 'T',
@@ -174,8 +171,8 @@ var lookalikes = map[rune]byte{
 	'–': '-', '‐': '-', '‑': '-', '∶': ':', 'ꞌ': '\'', 'ⲟ': 'o', 'ⅼ': 'l',
 }
 
-// fold returns the character of ASCII that r looks like, or 0: in another width, as a
-// mathematical letter or digit (Unicode block U+1D400), or of another script.
+// fold returns the ASCII character that r looks like, or 0: in another width, as a mathematical letter or digit
+// (Unicode block U+1D400), or in another script.
 func fold(r rune) byte {
 	const (
 		wide, widest = 0xff01, 0xff5e
