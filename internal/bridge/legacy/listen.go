@@ -152,7 +152,7 @@ func (s *session) publish(m *wire.Message) {
 	uri := json.Text(m.Params, "/uri")
 	s.listeners.each(func(l *listener) {
 		if slices.Contains(l.hears.Changes(), m.Method) || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
-			l.put(m)
+			l.tell(m.Method, m.Params)
 		}
 	})
 }
@@ -169,31 +169,17 @@ func (s *session) missed() {
 	})
 }
 
-func (l *listener) tell(method string, params []byte) {
-	var m wire.Message
-	if wire.Parse(wire.AppendRequest(nil, nil, method, params), &m) == nil { // it is one
-		l.put(&m)
-	}
-}
-
-// put sends the client a notification of its subscription. A client that does not keep up loses the
+// tell sends the client a notification of its subscription. A client that does not keep up loses the
 // subscription, so that it knows that it missed something.
-func (l *listener) put(m *wire.Message) {
-	member := fmt.Appendf(nil, "%q:%s", wire.MetaSubscription, l.id)
-	var edit wire.Edit
-	switch params, meta := json.Value(m.Params).Kind(), json.Value(m.Meta).Kind(); {
-	case !m.Subscription.IsZero():
-		edit = wire.Edit{At: m.SubscriptionAt, With: l.id}
-	case params == '{' && m.Meta != nil && meta != '{':
-		edit = wire.Edit{At: m.MetaAt, With: fmt.Appendf(nil, "{%s}", member)}
-	case m.Params == nil || params == '{':
-		edit = m.PutMeta(member)
-	case params == 'n':
-		edit = wire.Edit{At: m.ParamsAt, With: fmt.Appendf(nil, `{"_meta":{%s}}`, member)}
-	default:
+func (l *listener) tell(method string, params json.Value) {
+	if params.Kind() == '[' { // which have no place for the subscription
 		return
 	}
-	if !l.box.Put(wire.Splice(nil, m.Raw, edit)) {
+	members := json.MembersOf(json.Without(params, "_meta"))
+	meta := json.MembersOf(json.Without(json.Lookup(params, "/_meta"), wire.MetaSubscription))
+	meta.Add(wire.MetaSubscription, json.Value(l.id))
+	members.Object("_meta", meta)
+	if !l.box.Put(wire.AppendRequest(nil, nil, method, members.AppendTo(nil))) {
 		l.box.End(errTooSlow)
 	}
 }

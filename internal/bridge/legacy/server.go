@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,14 +153,7 @@ func refusedOpening(err error) (*http.Response, error) {
 	if !ok {
 		return nil, err
 	}
-	return again(denied.answer), nil
-}
-
-// again returns an answer that has been read in a form that can be read again.
-func again(answer *upstream.Answer) *http.Response {
-	resp := wire.Respond(answer.Status, answer.Body)
-	resp.Header = answer.Header.Clone()
-	return resp
+	return peer.Respond(denied.answer.Status, denied.answer.Header, denied.answer.Body), nil
 }
 
 // A denial is the answer of a server that has refused the caller's credentials.
@@ -190,10 +185,7 @@ func (srv *Server) Close() {
 	if srv.sweeping != nil {
 		srv.sweeping.Stop()
 	}
-	held := make([]*call, 0, len(srv.held))
-	for _, c := range srv.held {
-		held = append(held, c)
-	}
+	held := slices.Collect(maps.Values(srv.held))
 	sessions := srv.sessions.All()
 	srv.mu.Unlock()
 	var ends sync.WaitGroup

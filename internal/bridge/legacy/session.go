@@ -56,7 +56,7 @@ type session struct {
 
 	listeners listeners
 
-	leveling chan struct{} // holds a token while nobody sets the level
+	leveling chan struct{} // holds a token while somebody sets the level
 	level    wire.LogLevel // that was set; guarded by leveling
 	levelAt  *opened       // where
 }
@@ -102,7 +102,6 @@ func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header ht
 		srv: srv, key: key, declared: declared, asks: asks, header: http.Header{},
 		calls: map[string]*call{}, leveling: make(chan struct{}, 1),
 	}
-	s.leveling <- struct{}{}
 	for _, name := range srv.p.Forward {
 		if values, ok := header[name]; ok {
 			s.header[name] = values
@@ -230,7 +229,7 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 	case peer.IsDenied(answer.Status):
 		return nil, &denial{answer: answer}
 	case peer.IsAway(answer.Status):
-		return nil, p.Refused(again(answer)).WithEffect(recourse.EffectNone)
+		return nil, p.Refused(peer.Respond(answer.Status, answer.Header, answer.Body)).WithEffect(recourse.EffectNone)
 	}
 	at := &opened{
 		id: answer.Header.Get(wire.HeaderSession), hello: answer.Result, version: json.Text(answer.Result, "/protocolVersion"),
@@ -246,9 +245,7 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 
 // headerAt returns the headers of one of the bridge's own messages in the session.
 func (s *session) headerAt(at *opened) http.Header {
-	h := s.header.Clone()
-	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
-	h["Content-Type"] = []string{wire.TypeJSON}
+	h := peer.HeaderOf(s.header)
 	at.name(h)
 	return h
 }
@@ -293,11 +290,11 @@ func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel)
 		return
 	}
 	select {
-	case <-s.leveling:
+	case s.leveling <- struct{}{}:
+		defer func() { <-s.leveling }()
 	case <-ctx.Done():
 		return
 	}
-	defer func() { s.leveling <- struct{}{} }()
 	if s.levelAt == at && s.level <= level {
 		return
 	}

@@ -70,9 +70,7 @@ func (t *turn) answerIn(resp *http.Response) *http.Response {
 	answer := *resp
 	answer.Body = t
 	answer.ContentLength = -1
-	answer.Header = resp.Header.Clone()
-	delete(answer.Header, "Content-Length")
-	delete(answer.Header, wire.HeaderSession)
+	answer.Header = peer.AnswerHeader(resp.Header)
 	return &answer
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 
 	"github.com/recoursehq/recourse"
@@ -144,7 +143,8 @@ func (c *call) look(part *wire.Part) (*inputRequired, error) {
 func (c *call) pass(resp *http.Response, part *wire.Part) error {
 	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
-		c.begun <- beginning{resp: c.whole(resp, part.Data)}
+		text := c.passage.Close(c.passage.Append(make([]byte, 0, len(part.Data)), part.Data))
+		c.begun <- beginning{resp: peer.Respond(http.StatusOK, resp.Header, text)}
 		return nil
 	}
 	c.begin(resp.Header, false)
@@ -160,24 +160,9 @@ func (c *call) pass(resp *http.Response, part *wire.Part) error {
 	}
 }
 
-func (c *call) whole(resp *http.Response, text []byte) *http.Response {
-	r := wire.Respond(http.StatusOK, c.passage.Close(c.passage.Append(make([]byte, 0, len(text)), text)))
-	r.Header = answerHeader(resp.Header)
-	return r
-}
-
 // isQuestion reports whether the answer, as far as it is known, says that it needs input.
 func (c *call) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
-}
-
-// answerHeader returns the client's form of the headers of a server's answer.
-func answerHeader(from http.Header) http.Header {
-	h := http.Header{}
-	maps.Copy(h, from)
-	delete(h, "Content-Length")
-	delete(h, wire.HeaderSession)
-	return h
 }
 
 // begin begins an answer in pieces, as events or as one JSON text.
@@ -190,7 +175,7 @@ func (c *call) begin(from http.Header, events bool) {
 	stop := context.AfterFunc(c.asker, func() { _ = answer.CloseWithError(context.Cause(c.asker)) }) // never fails
 	context.AfterFunc(c.ctx, func() { stop() })
 	r := wire.RespondEvents(body)
-	r.Header = answerHeader(from)
+	r.Header = peer.AnswerHeader(from)
 	if events {
 		r.Header["Content-Type"] = []string{wire.TypeEventStream}
 		r.Header["Cache-Control"] = []string{"no-cache"}
@@ -262,7 +247,5 @@ func (srv *Server) passRefusal(status int, header http.Header, text []byte) *htt
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}
-	resp := wire.Respond(status, text)
-	resp.Header = answerHeader(header)
-	return resp
+	return peer.Respond(status, header, text)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -58,7 +59,7 @@ type beginning struct {
 func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	c := &call{
-		srv: srv, s: s, of: r.Caller, header: headerOf(r.Header), text: renewed(m, s.introduce()),
+		srv: srv, s: s, of: r.Caller, header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}

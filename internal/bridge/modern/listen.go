@@ -42,11 +42,11 @@ func (t *stream) close() {
 
 // A listening is a subscriptions/listen in progress.
 type listening struct {
-	id      wire.ID
-	resp    *http.Response
-	reader  *wire.MessageReader
-	end     context.CancelFunc
-	honours json.Value // the part of the filter that the server has agreed to
+	id     wire.ID
+	resp   *http.Response
+	reader *wire.MessageReader
+	end    context.CancelFunc
+	agreed wire.Filter // what the server has agreed to announce
 }
 
 // wants returns what the client wants to hear.
@@ -127,7 +127,7 @@ func (srv *Server) subscribeTo(
 	if err != nil {
 		return nil, nil, err
 	}
-	h := headerFor(header, wire.MethodListen)
+	h := peer.ModernHeader(header, wire.MethodListen)
 	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, t.s.introduce())
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
@@ -182,7 +182,8 @@ func (srv *Server) agree(
 		case !part.Complete || part.Err != nil || string(part.Signs.Method) != wire.MethodAcknowledged:
 			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, part.Data))
 		default:
-			l.honours = json.Lookup(part.Data, "/params/notifications").Clone()
+			// What cannot be read is not agreed to.
+			_ = json.UnmarshalLenient(json.Lookup(part.Data, "/params/notifications"), &l.agreed)
 			return nil, nil //nolint:nilnil // it has agreed
 		}
 	}
@@ -227,15 +228,11 @@ func (t *stream) pass(l *listening) {
 
 // announced returns a notification in legacy form, or nil if there is no such form.
 func announced(text []byte) []byte {
-	var message struct {
-		Method string     `json:"method"`
-		Params json.Value `json:"params"`
-	}
-	if json.UnmarshalLenient(text, &message) != nil || !strings.HasPrefix(message.Method, "notifications/") ||
-		strings.HasPrefix(message.Method, "notifications/subscriptions/") {
+	method := json.Text(text, "/method")
+	if !strings.HasPrefix(method, "notifications/") || strings.HasPrefix(method, "notifications/subscriptions/") {
 		return nil
 	}
-	params := json.MembersOf(json.Change(message.Params, "_meta", func(meta json.Value) json.Value {
+	params := json.MembersOf(json.Change(json.Lookup(text, "/params"), "_meta", func(meta json.Value) json.Value {
 		meta = json.Without(meta, wire.MetaSubscription)
 		if len(json.MembersOf(meta)) == 0 {
 			return nil
@@ -243,9 +240,9 @@ func announced(text []byte) []byte {
 		return meta
 	}))
 	if len(params) == 0 {
-		return wire.AppendRequest(nil, nil, message.Method, nil)
+		return wire.AppendRequest(nil, nil, method, nil)
 	}
-	return wire.AppendRequest(nil, nil, message.Method, params.AppendTo(nil))
+	return wire.AppendRequest(nil, nil, method, params.AppendTo(nil))
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses nothing after
@@ -334,9 +331,7 @@ func (srv *Server) relisten(ctx context.Context, s *session, header http.Header,
 	if l == nil {
 		return true, err
 	}
-	var agreed wire.Filter
-	_ = json.UnmarshalLenient(l.honours, &agreed) // what cannot be read is not agreed to
-	if slices.Contains(f.Watched, uri) && !slices.Contains(agreed.Watched, uri) {
+	if slices.Contains(f.Watched, uri) && !slices.Contains(l.agreed.Watched, uri) {
 		l.close()
 		return true, nil
 	}

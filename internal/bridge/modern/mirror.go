@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -80,7 +81,7 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn requests the server's tools on behalf of a caller, and reports whether the tool mirrors anything.
 func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
-	h := headerFor(header, wire.MethodToolsList)
+	h := peer.ModernHeader(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
 	for range maxToolPages {

@@ -96,10 +96,7 @@ func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	if id.Equal(c.clientID) {
 		id = c.srv.p.NewID()
 	}
-	if c.text, err = again(c.text, id, answers, asked.State); err != nil {
-		return nil, c.srv.p.BadResponse(err)
-	}
-	c.id = id
+	c.id, c.text = id, c.again(id, answers, asked.State)
 	return c.post()
 }
 

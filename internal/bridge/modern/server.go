@@ -133,7 +133,7 @@ func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Req
 	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
 		return wire.Respond(http.StatusAccepted, nil), nil // servers are not notified of it
 	}
-	h := headerOf(r.Header)
+	h := peer.HeaderOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
 	resp, err := srv.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
 	if err == nil && resp.StatusCode == http.StatusNotFound { // otherwise it would mean a lost session
@@ -203,7 +203,7 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 	if is == avowed {
 		return true
 	}
-	h := headerOf(r.Header)
+	h := peer.HeaderOf(r.Header)
 	answer, err := srv.p.Ask(ctx, r.Caller, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
 	switch {
 	case err != nil:

@@ -115,7 +115,7 @@ func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Respons
 	if refusal != nil {
 		return refusal, nil
 	}
-	h := headerFor(r.Header, wire.MethodDiscover)
+	h := peer.ModernHeader(r.Header, wire.MethodDiscover)
 	params := append(append([]byte(`{"_meta":{`), s.meta...), "}}"...)
 	answer, err := srv.p.Ask(ctx, r.Caller, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
 	switch {

@@ -83,7 +83,7 @@ func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Hea
 		}
 		p.mu.Unlock()
 		if own {
-			h := discoverHeader(header)
+			h := ModernHeader(header, wire.MethodDiscover)
 			p.Background(func(ctx context.Context) { p.askServer(ctx, q, of, h) }) // it serves all callers, and outlives this one
 		}
 		select {
@@ -128,15 +128,6 @@ var (
 	discoverID      = wire.ID(`"recourse-discover"`)
 	discoverRequest = wire.AppendRequest(nil, discoverID, wire.MethodDiscover, upstream.DiscoverParams)
 )
-
-// discoverHeader returns the headers of server/discover for the sender of header.
-func discoverHeader(header http.Header) http.Header {
-	h := header.Clone()
-	WithoutEra(h)
-	h[wire.HeaderVersion] = []string{wire.Version20260728}
-	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
-	return h
-}
 
 // ErrOtherEra says that the server does not accept requests in the era into which the bridge would convert
 // the client's. The client's request has not been sent.

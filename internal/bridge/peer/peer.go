@@ -3,7 +3,8 @@
 // A [Peer] has the connection to it, the work in the background ([Peer.Background], [Peer.End]), and the
 // bridge's own ids and requests ([Peer.Ask], [Peer.Post]). [Eras] is what is known about the server's eras;
 // [Peer.Discover] finds it out, once for all who want to know (era.go). What a refusal shows about a server
-// is in refusal.go: whether it looks like the other era, and whether the request may be sent again.
+// is in refusal.go: whether it looks like the other era, and whether the request may be sent again. Which
+// headers go there and back is in header.go.
 package peer
 
 import (

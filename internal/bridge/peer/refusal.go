@@ -2,11 +2,8 @@ package peer
 
 import (
 	"bytes"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
@@ -68,15 +65,6 @@ func SoundsLegacy(status int, header http.Header, body []byte) bool {
 		return code == "" || code == "-32000" || code == "-32001" || code == "-32600"
 	}
 }
-
-// WithoutEra removes the headers that belong to one of the eras.
-func WithoutEra(h http.Header) {
-	maps.DeleteFunc(h, func(name string, _ []string) bool {
-		return strings.HasPrefix(name, wire.HeaderParamPrefix) || slices.Contains(ofAnEra, name)
-	})
-}
-
-var ofAnEra = []string{wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName, wire.HeaderSession, wire.HeaderLastEventID}
 
 // Cacheable reports whether results of the method say how long they may be cached (MCP 2026-07-28,
 // "Caching").
