@@ -80,5 +80,5 @@ func (s *Subscriptions[L]) All() []string { return slices.Sorted(maps.Keys(s.wan
 // Count returns how many resources a listener has subscribed to.
 func (s *Subscriptions[L]) Count(who L) int { return len(s.of[who]) }
 
-// Bytes returns the size of a listener's URIs.
+// Bytes returns the size of all listeners' URIs.
 func (s *Subscriptions[L]) Bytes() int { return s.bytes }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
-	"iter"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,7 +23,7 @@ func mark(cmd *exec.Cmd) string {
 
 // strays returns the processes that have a mark and are not of the group.
 func strays(mark string, group int) (pids []int) {
-	for pid := range processes() {
+	for _, pid := range processes() {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty for a zombie
 		if err != nil || !bytes.Contains(text, []byte(mark)) {
 			continue
@@ -37,29 +36,25 @@ func strays(mark string, group int) (pids []int) {
 }
 
 // processes returns the processes there are. They may have ended by the time they are looked at.
-func processes() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		proc, err := os.Open("/proc")
-		if err != nil {
-			return
-		}
-		defer proc.Close()
-		names, err := proc.Readdirnames(-1)
-		if err != nil {
-			return
-		}
-		for _, name := range names {
-			if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
-				return
-			}
+func processes() (pids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1) // as many as can be read
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
 	}
+	return pids
 }
 
 // onlyZombies reports whether all processes of the group are zombies; see proc_pid_stat(5).
 func onlyZombies(group int) bool {
 	found := false
-	for pid := range processes() {
+	for _, pid := range processes() {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it is gone
