@@ -94,21 +94,21 @@ func (r *MessageReader) Next() (*Part, error) {
 	return p, nil
 }
 
-// Rest reads the rest of the message that part is a piece of, and returns all of it. The signs of part
-// are then those of the whole message, and part is its last piece. A message of more than limit bytes
-// returns [ErrTooLong].
-func (r *MessageReader) Rest(part *Part, limit int) ([]byte, error) {
+// Rest reads the rest of the message that part is the first piece of. The data and the signs of part are
+// then those of the whole message. A message of more than limit bytes returns [ErrTooLong].
+func (r *MessageReader) Rest(part *Part, limit int) error {
 	text := append([]byte(nil), part.Data...)
 	for !part.Complete {
 		next, err := r.Next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if text = append(text, next.Data...); len(text) > limit {
-			return nil, ErrTooLong
+			return ErrTooLong
 		}
 	}
-	return text, nil
+	part.Data = text
+	return nil
 }
 
 // Drain reads what a server still sends in resp, up to the window and for at most a second, and closes

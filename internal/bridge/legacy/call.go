@@ -118,7 +118,7 @@ func (c *call) listen(l *hearing) {
 			c.ending <- ending{of: l, err: err}
 			return
 		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
-			c.hear(l, part)
+			c.hear(part)
 		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
 			c.tell(said{notice: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
 		default:
@@ -151,10 +151,10 @@ func (c *call) resume(l *hearing, err error) bool {
 // nobody is the id of an answer that is not to the client's request.
 var nobody = wire.ID("null")
 
-func (c *call) hear(l *hearing, part *wire.Part) {
+func (c *call) hear(part *wire.Part) {
 	if part.Kind == wire.Notification {
 		if !c.s.srv.isHeld(c) { // else there is nobody to tell
-			c.tell(said{notice: bytes.Clone(l.text)})
+			c.tell(said{notice: bytes.Clone(part.Data)})
 		}
 		return
 	}
@@ -162,7 +162,7 @@ func (c *call) hear(l *hearing, part *wire.Part) {
 	if c.s.srv.p.Program {
 		about = c.s.onlyCall()
 	}
-	if q := c.s.asked(c.at, about, l.text, part.Signs); q != nil {
+	if q := c.s.asked(c.at, about, part); q != nil {
 		about.tell(said{question: q})
 	}
 }

@@ -13,7 +13,6 @@ import (
 type hearing struct {
 	resp     *http.Response
 	messages wire.MessageReader
-	text     []byte // the message, if it is complete
 
 	lastID string        // id of an event: where the stream continues when it is reopened
 	retry  time.Duration // after how long it may be reopened
@@ -51,11 +50,10 @@ func (l *hearing) next() (*wire.Part, error) {
 		if part.Other {
 			continue
 		}
-		l.text = part.Data
 		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
 			return part, nil //nolint:nilerr // the reader of the part sees what is wrong with it
 		}
-		switch l.text, err = l.messages.Rest(part, maxHeard); {
+		switch err = l.messages.Rest(part, maxHeard); {
 		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
 			return nil, errUnheard
 		case err != nil:

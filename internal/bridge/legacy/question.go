@@ -34,20 +34,20 @@ func (s *session) refuse(at *opened, id wire.ID, why *wire.Error) {
 
 // asked handles a request from the server about the call c; c is nil if it is unclear which call. It returns
 // the question if the client should be asked.
-func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *question {
-	method := string(signs.Method)
+func (s *session) asked(at *opened, c *call, part *wire.Part) *question {
+	method, id := string(part.Signs.Method), part.Signs.ID
 	capability, known := asks[method]
 	switch {
 	case method == wire.MethodPing:
-		s.reply(at, wire.AppendResult(nil, signs.ID, []byte("{}")))
+		s.reply(at, wire.AppendResult(nil, id, []byte("{}")))
 	case !known || json.Lookup(s.declared, capability) == nil:
-		s.refuse(at, signs.ID, errNotAsked)
+		s.refuse(at, id, errNotAsked)
 	case c == nil:
-		s.refuse(at, signs.ID, errNotAlone)
+		s.refuse(at, id, errNotAlone)
 	case !wire.Named(c.method): // its result has no place for questions
-		s.refuse(at, signs.ID, errNotAsked)
+		s.refuse(at, id, errNotAsked)
 	default:
-		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(text, "/params"))}
+		q := &question{id: id.Clone(), method: method, params: bytes.Clone(json.Lookup(part.Data, "/params"))}
 		if q.params == nil {
 			q.params = json.Value("{}") // the Go SDK's client wants some
 		}

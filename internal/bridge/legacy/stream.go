@@ -127,22 +127,22 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 			return
 		}
 		if part.Complete {
-			s.hear(st.at, l.text, part)
+			s.hear(st.at, part)
 		}
 	}
 }
 
 // hear handles a message on the session's stream.
-func (s *session) hear(at *opened, text []byte, part *wire.Part) {
+func (s *session) hear(at *opened, part *wire.Part) {
 	if part.Kind == wire.Request {
 		c := s.onlyCall()
-		if q := s.asked(at, c, text, part.Signs); q != nil {
+		if q := s.asked(at, c, part); q != nil {
 			s.srv.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
 		return
 	}
 	var m wire.Message
-	if part.Kind == wire.Notification && wire.Parse(text, &m) == nil && !s.hearOfCall(&m) {
+	if part.Kind == wire.Notification && wire.Parse(part.Data, &m) == nil && !s.hearOfCall(&m) {
 		s.publish(&m)
 	}
 }
