@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
@@ -106,7 +107,7 @@ type child struct {
 
 	// Guarded by Stdio.mu:
 	ready bool        // it has been opened
-	hello *initResult // the introduction, if all clients share it and it is of the legacy era
+	hello json.Value  // its result of initialize, if clients share it and it is of the legacy era
 	key   string      // the client that it belongs to, if there is no session
 	timer *time.Timer // ends it when it is idle
 }

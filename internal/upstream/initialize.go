@@ -10,12 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// initResult is a child's answer to initialize.
-type initResult struct {
-	result  json.Value
-	version string
-}
-
 // Version is the version of this program.
 var Version = func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -27,18 +21,22 @@ var Version = func() string {
 // ClientInfo is what this program calls itself as a client, unless it speaks for another one.
 var ClientInfo = append(json.AppendQuote([]byte(`{"name":"recourse","version":`), Version), '}')
 
-// open makes a child that does not belong to a session ready for requests, in whichever era it speaks. hello
-// is empty in the modern era.
-func (c *child) open(ctx context.Context) (*initResult, error) {
-	said, err := c.ask(ctx, wire.MethodInitialize,
-		fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, wire.Version20251125, ClientInfo))
+// InitializeParams returns the params of our own initialize.
+func InitializeParams(capabilities json.Value) []byte {
+	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, capabilities, ClientInfo)
+}
+
+// open makes a child that does not belong to a session ready for requests, in whichever era it speaks, and
+// returns its result of initialize; in the modern era there is none.
+func (c *child) open(ctx context.Context) (json.Value, error) {
+	said, err := c.ask(ctx, wire.MethodInitialize, InitializeParams([]byte("{}")))
 	if err != nil {
 		return nil, err
 	}
-	hello, err := readInitResult(said)
+	hello, _, err := readInitResult(said)
 	switch {
 	case errors.Is(err, errRefused) && c.discovers(ctx):
-		return &initResult{}, nil
+		return nil, nil
 	case err != nil:
 		return nil, err
 	}
@@ -57,22 +55,23 @@ func (c *child) ask(ctx context.Context, method string, params []byte) (message,
 // errRefused says that a child does not know initialize, or answers it with an error.
 var errRefused = errors.New("refused initialize")
 
-func readInitResult(said message) (*initResult, error) {
+// readInitResult returns the result of a child's answer to initialize, and the version in it.
+func readInitResult(said message) (hello json.Value, version string, err error) {
 	if said.long != nil {
 		said.long.close()
-		return nil, errors.New("answered initialize with more than 1 MiB of data")
+		return nil, "", errors.New("answered initialize with more than 1 MiB of data")
 	}
 	if why := json.Lookup(said.text, "/error"); why != nil {
-		return nil, fmt.Errorf("%w: %.500s", errRefused, why)
+		return nil, "", fmt.Errorf("%w: %.500s", errRefused, why)
 	}
-	hello := &initResult{result: json.Lookup(said.text, "/result")}
-	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
-		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", hello.result)
+	hello = json.Lookup(said.text, "/result")
+	if json.Unmarshal(json.Lookup(hello, "/protocolVersion"), &version) != nil {
+		return nil, "", fmt.Errorf("answered initialize without a protocolVersion: %.200q", hello)
 	}
-	if era, _ := wire.EraOf(hello.version); era == wire.Modern {
-		return nil, fmt.Errorf("%w: the answer states version %s, which has none", errRefused, hello.version)
+	if era, _ := wire.EraOf(version); era == wire.Modern {
+		return nil, "", fmt.Errorf("%w: the answer states version %s, which has none", errRefused, version)
 	}
-	return hello, nil
+	return hello, version, nil
 }
 
 // negotiate returns the protocol version for a client that asked for one version at a child that uses
@@ -94,10 +93,7 @@ func overHTTP(version string) string {
 	return version
 }
 
-// withVersion returns the result with its protocolVersion replaced.
-func (r *initResult) withVersion(version string) json.Value {
-	if version == r.version {
-		return r.result
-	}
-	return json.Change(r.result, "protocolVersion", func(json.Value) json.Value { return json.AppendQuote(nil, version) })
+// withVersion returns a result of initialize with another protocolVersion.
+func withVersion(hello json.Value, version string) json.Value {
+	return json.Change(hello, "protocolVersion", func(json.Value) json.Value { return json.AppendQuote(nil, version) })
 }

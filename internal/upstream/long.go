@@ -22,7 +22,7 @@ var (
 // A longAnswer is an answer larger than the window, on its way from the child to the reader waiting for it.
 // The child is never kept waiting, since others wait for its next messages.
 //
-// One goroutine writes and another reads; any may call close.
+// One goroutine writes and another reads, as from any body; any may call Close.
 type longAnswer struct {
 	wake chan struct{} // holds a token when there is something new
 
@@ -32,9 +32,10 @@ type longAnswer struct {
 	err     error       // how it ends: io.EOF if it is complete, errClosed if nobody reads it; nil: there is more to come
 
 	// Of the reader:
-	rewriter wire.Rewriter // puts the client's id back
-	room     []byte        // its memory
-	ready    []byte        // what it has not been asked for yet
+	ctx      context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
+	rewriter wire.Rewriter   // puts the client's id back
+	room     []byte          // its memory
+	ready    []byte          // what it has not been asked for yet
 }
 
 func newLongAnswer(room *spool.Room) *longAnswer {
@@ -90,9 +91,15 @@ func (a *longAnswer) close() {
 	wake(a.wake)
 }
 
-// next waits for a piece of the text and reads it into p. The error is io.EOF at the end of a complete text,
-// the fault if there was one, or the cause of ctx.
-func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
+// Close implements [io.Closer]. It may be called while Read waits.
+func (a *longAnswer) Close() error {
+	a.close()
+	return nil
+}
+
+// Read implements [io.Reader]. The error is io.EOF at the end of a complete text, the fault if there was one,
+// or the cause of ctx.
+func (a *longAnswer) Read(p []byte) (int, error) {
 	for len(a.ready) == 0 {
 		n, err := a.poll(p)
 		switch {
@@ -109,8 +116,8 @@ func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 		default:
 			select {
 			case <-a.wake:
-			case <-ctx.Done():
-				return 0, context.Cause(ctx)
+			case <-a.ctx.Done():
+				return 0, context.Cause(a.ctx)
 			}
 		}
 	}
@@ -135,21 +142,4 @@ func (a *longAnswer) poll(p []byte) (int, error) {
 		a.end(err)
 	}
 	return n, err
-}
-
-// longBody is an answer's body that is one long text.
-type longBody struct {
-	ctx    context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
-	answer *longAnswer
-}
-
-var _ io.ReadCloser = (*longBody)(nil)
-
-// Read implements [io.Reader].
-func (b *longBody) Read(p []byte) (int, error) { return b.answer.next(b.ctx, p) }
-
-// Close implements [io.Closer]. It may be called while Read waits.
-func (b *longBody) Close() error {
-	b.answer.close()
-	return nil
 }

@@ -29,7 +29,8 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 		return a
 	}
 	read := func(a *longAnswer) (int64, error) {
-		return io.Copy(io.Discard, &longBody{ctx: context.Background(), answer: a})
+		a.ctx = context.Background()
+		return io.Copy(io.Discard, a)
 	}
 
 	unread := fill(5)
@@ -63,10 +64,11 @@ func TestLongAnswerInPieces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newLongAnswer(&spool.Room{Memory: 1 << 20, Files: 1 << 20})
 				defer a.close()
+				a.ctx = t.Context()
 				a.renumber(wire.IntID(17), wire.ID(`"the client's"`))
 				read := make(chan string, 1)
 				go func() {
-					got, err := io.ReadAll(iotest.OneByteReader(&longBody{ctx: t.Context(), answer: a}))
+					got, err := io.ReadAll(iotest.OneByteReader(a))
 					read <- fmt.Sprint(string(got), err)
 				}()
 				for piece := range slices.Chunk([]byte(text), size) {

@@ -147,6 +147,7 @@ func (b *eventBody) load(m message) {
 		b.from = wire.AppendMessage(b.from[:0], m.text)
 	} else {
 		b.from = append(b.from[:0], wire.EventBegin...)
+		m.long.ctx = b.ctx
 		b.long.Store(m.long)
 	}
 	b.buf = b.from
@@ -159,7 +160,7 @@ func (b *eventBody) load(m message) {
 func (b *eventBody) Read(p []byte) (int, error) {
 	for len(b.buf) == 0 {
 		if long := b.long.Load(); long != nil {
-			n, err := long.next(b.ctx, p)
+			n, err := long.Read(p)
 			if n > 0 || !errors.Is(err, io.EOF) {
 				return n, err
 			}

@@ -155,7 +155,8 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 		return wire.Respond(http.StatusOK, said.text)
 	}
 	if said.last {
-		return wire.RespondText(&longBody{ctx: ctx, answer: said.long})
+		said.long.ctx = ctx
+		return wire.RespondText(said.long)
 	}
 	resp, body := stream(ctx, c, call)
 	body.load(said)

@@ -104,8 +104,8 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 	s.mu.Lock()
 	s.add(x)
 	s.mu.Unlock()
-	version := negotiate(json.Text(m.Params, "/protocolVersion"), c.hello.version)
-	return x.opened(wire.AppendResult(nil, m.ID, c.hello.withVersion(version))), nil
+	version := negotiate(json.Text(m.Params, "/protocolVersion"), json.Text(c.hello, "/protocolVersion"))
+	return x.opened(wire.AppendResult(nil, m.ID, withVersion(c.hello, version))), nil
 }
 
 // opened returns the answer that opens the session.
@@ -145,22 +145,21 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		<-c.ended
 		return nil, errDiedOpening
 	}
-	hello, err := readInitResult(said)
-	if errors.Is(err, errRefused) && c.discovers(ctx) {
+	hello, version, err := readInitResult(said)
+	switch {
+	case errors.Is(err, errRefused) && c.discovers(ctx):
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.era = wire.Modern; !s.offer(c, key) {
 			c.stop(errStopped)
 		}
 		return refuseInitialize(m), nil
-	}
-	if err != nil && said.long == nil { // whatever it is, the client decides
+	case err != nil:
 		c.stop(errStopped)
-		return wire.Respond(http.StatusOK, said.text), nil
-	}
-	if err != nil {
-		c.stop(errStopped)
-		return nil, BadResponse(s.name, err)
+		if said.long != nil {
+			return nil, BadResponse(s.name, err)
+		}
+		return wire.Respond(http.StatusOK, said.text), nil // whatever it is, the client decides
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +168,8 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		s.add(x)
 		s.watchIdle(c)
 	}
-	if version := overHTTP(hello.version); version != hello.version {
-		return x.opened(wire.AppendResult(nil, m.ID, hello.withVersion(version))), nil
+	if ours := overHTTP(version); ours != version {
+		return x.opened(wire.AppendResult(nil, m.ID, withVersion(hello, ours))), nil
 	}
 	return x.opened(said.text), nil
 }

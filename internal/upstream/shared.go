@@ -21,15 +21,6 @@ func (s *Stdio) isShared(key string) bool {
 	return s.command.Share == ShareAll || key == anonymous
 }
 
-func concernsAll(method string) bool {
-	switch method {
-	case wire.MethodToolsChanged, wire.MethodPromptsChanged, wire.MethodResourcesChanged:
-		return true
-	default:
-		return false
-	}
-}
-
 // hear implements [listener] for the child that all clients share. If a reader does not keep up, its stream
 // ends, so that it knows that it missed something.
 func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
@@ -38,7 +29,9 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 		return
 	}
 	method := string(signs.Method)
-	if !concernsAll(method) && method != wire.MethodUpdated {
+	switch method {
+	case wire.MethodToolsChanged, wire.MethodPromptsChanged, wire.MethodResourcesChanged, wire.MethodUpdated:
+	default:
 		return
 	}
 	uri := json.Text(text, "/params/uri") // without one it belongs to nobody
@@ -96,10 +89,9 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)
 }
 
-// forAll returns the answer to initialize without what clients that share a child are not offered.
-func (r *initResult) forAll() *initResult {
-	result := json.Change(r.result, "capabilities", func(capabilities json.Value) json.Value {
+// forAll returns the result of initialize without what clients that share a child are not offered.
+func forAll(hello json.Value) json.Value {
+	return json.Change(hello, "capabilities", func(capabilities json.Value) json.Value {
 		return json.Without(json.Without(capabilities, "tasks"), "logging")
 	})
-	return &initResult{result: result, version: r.version}
 }

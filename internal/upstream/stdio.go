@@ -223,11 +223,9 @@ func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	return e.WithRetry(recourse.RetryNever) // the person who is told can and must fix it
 }
 
-var errShut = errors.New("the server is closed")
-
 // shut is the failure for a message after Close.
 func (s *Stdio) shut() *recourse.Error {
-	return s.unavailable(s.name+" is no longer served.", errShut)
+	return s.unavailable(s.name+" is no longer served.", errors.New("the server is closed"))
 }
 
 // errOtherEra says that the server is of the legacy era, in which a client without a session cannot have a
@@ -297,7 +295,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		c.stop(errStopped) // it was told of no client, so it can belong to none
 		return
 	}
-	c.hello = hello.forAll()
+	c.hello = forAll(hello)
 	switch taken := s.offer(c, key); {
 	case !taken:
 		c.stop(errStopped)
