@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -59,13 +60,13 @@ func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*htt
 // agree decides which of the wanted notifications the client will get. There are none if the server has lost
 // the session, which it reports.
 func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lost bool) {
-	hears := wire.Filter{
-		Tools:     isTrue(wanted, "/toolsListChanged") && isTrue(at.hello, "/capabilities/tools/listChanged"),
-		Prompts:   isTrue(wanted, "/promptsListChanged") && isTrue(at.hello, "/capabilities/prompts/listChanged"),
-		Resources: isTrue(wanted, "/resourcesListChanged") && isTrue(at.hello, "/capabilities/resources/listChanged"),
-	}
+	offered := json.Lookup(at.hello, "/capabilities")
+	hears := peer.Announced(offered)
+	hears.Tools = hears.Tools && peer.IsTrue(wanted, "/toolsListChanged")
+	hears.Prompts = hears.Prompts && peer.IsTrue(wanted, "/promptsListChanged")
+	hears.Resources = hears.Resources && peer.IsTrue(wanted, "/resourcesListChanged")
 	var uris []string
-	if isTrue(at.hello, "/capabilities/resources/subscribe") {
+	if peer.IsTrue(offered, "/resources/subscribe") {
 		_ = json.Unmarshal(json.Lookup(wanted, "/resourceSubscriptions"), &uris) // else there are none
 	}
 	if hears.IsEmpty() && len(uris) == 0 {
@@ -81,10 +82,6 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lo
 	}
 	l.hears = hears
 	return false
-}
-
-func isTrue(raw json.Value, pointer json.Pointer) bool {
-	return json.Lookup(raw, pointer).Kind() == 't'
 }
 
 var errNotSubscribed = errors.New("the server refused the subscription")

@@ -3,7 +3,6 @@ package legacy
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -219,8 +218,7 @@ func (s *session) open(ctx context.Context, op *opening) {
 
 func (s *session) initialize(ctx context.Context) (*opened, error) {
 	p := s.srv.p
-	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
-		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, upstream.ClientInfo))
+	answer, err := s.ask(ctx, nil, wire.MethodInitialize, upstream.InitializeParams(s.declared))
 	switch {
 	case err != nil && recourse.From(err).Kind == recourse.KindBadResponse:
 		return nil, peer.ErrOtherEra

@@ -53,17 +53,16 @@ type listening struct {
 func (s *session) wants() wire.Filter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return wire.Filter{
-		Tools: s.offered.Tools.ListChanged, Prompts: s.offered.Prompts.ListChanged, Resources: s.offered.Resources.ListChanged,
-		Watched: slices.Clone(s.watched),
-	}
+	f := s.offered.changes
+	f.Watched = slices.Clone(s.watched)
+	return f
 }
 
 // listen opens the stream of a session, replacing an existing one. Nothing is kept for a client that does not
 // listen.
 func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	f := s.wants()
-	if f.IsEmpty() && !s.offered.Resources.Subscribe {
+	if f.IsEmpty() && !s.offered.subscribe {
 		return silent(), nil
 	}
 	life, end := context.WithCancel(ctx)
@@ -251,7 +250,7 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 	m := r.Message
 	uri := json.Text(m.Params, "/uri")
 	switch {
-	case !s.offered.Resources.Subscribe:
+	case !s.offered.subscribe:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil
 	case uri == "" || len(uri) > maxURI:
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri must be a string of 1 to %d bytes.", maxURI)), nil

@@ -8,24 +8,18 @@ import (
 // renewed returns a legacy request in modern form: with the introduction in its _meta, and otherwise
 // unchanged.
 func renewed(m *wire.Message, introduction []byte) []byte {
-	edit := wire.Edit{At: m.MetaAt}
+	var edit wire.Edit
 	if m.Meta == nil {
 		edit = m.PutMeta(introduction)
-	} else {
-		edit.With = withIntroduction(m.Meta, introduction)
+	} else { // the client's own members of the same names are replaced
+		meta := append([]byte{'{'}, introduction...)
+		others := wire.WithoutIntroduction(m.Meta)
+		if len(others) > 0 {
+			meta = append(meta, ',')
+		}
+		edit = wire.Edit{At: m.MetaAt, With: append(json.AppendMembers(meta, others), '}')}
 	}
 	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
-}
-
-// withIntroduction returns a client's _meta with the introduction, which replaces the client's own members of
-// the same names.
-func withIntroduction(meta json.Value, introduction []byte) []byte {
-	members := wire.WithoutIntroduction(meta)
-	text := append([]byte{'{'}, introduction...)
-	if len(members) > 0 {
-		text = append(text, ',')
-	}
-	return append(json.AppendMembers(text, members), '}')
 }
 
 // again returns the call's request under a new id, with the answers to the server's questions and its state;

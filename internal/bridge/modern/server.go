@@ -187,8 +187,10 @@ func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 }
 
 // probe is an initialize that every legacy server accepts.
-var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
-	`","capabilities":{},"clientInfo":` + string(upstream.ClientInfo) + `}}`)
+var (
+	probeID = wire.ID(`"recourse-probe"`)
+	probe   = wire.AppendRequest(nil, probeID, wire.MethodInitialize, upstream.InitializeParams([]byte("{}")))
+)
 
 // Alone reports whether resp, the answer to a legacy message, comes from a server that only speaks the modern
 // era: one that accepts no initialize at all. The answer is not consumed.
@@ -204,7 +206,7 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 		return true
 	}
 	h := peer.HeaderOf(r.Header)
-	answer, err := srv.p.Ask(ctx, r.Caller, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
+	answer, err := srv.p.Ask(ctx, r.Caller, h.Clone(), probe, probeID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return false

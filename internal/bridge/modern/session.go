@@ -48,16 +48,11 @@ type declared struct {
 	Elicitation json.Value `json:"elicitation"`
 }
 
-// offered are the server's capabilities that the bridge has to know.
+// offered is what the bridge has to know of the server's capabilities.
 type offered struct {
-	Tools, Prompts struct {
-		ListChanged bool `json:"listChanged"`
-	}
-	Resources struct {
-		ListChanged bool `json:"listChanged"`
-		Subscribe   bool `json:"subscribe"`
-	}
-	Logging bool
+	changes   wire.Filter // of lists, which the server announces
+	subscribe bool        // to resources
+	logging   bool
 }
 
 // find returns the session of that id, or nil. It belongs to the caller who opened it.
@@ -186,7 +181,10 @@ func (s *session) greet(discovered json.Value, version, name string) json.Value 
 	capabilities = json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
 		return json.Without(extensions, wire.ExtensionTasks)
 	})
-	s.offered = offeredBy(capabilities)
+	s.offered = offered{
+		changes: peer.Announced(capabilities), subscribe: peer.IsTrue(capabilities, "/resources/subscribe"),
+		logging: json.Lookup(capabilities, "/logging") != nil,
+	}
 	info := json.Lookup(discovered, json.Pointer("/_meta").AppendToken(wire.MetaServerInfo))
 	if info.Kind() != '{' {
 		info = json.Lookup(discovered, "/serverInfo")
@@ -204,20 +202,11 @@ func (s *session) greet(discovered json.Value, version, name string) json.Value 
 	return l.AppendTo(nil)
 }
 
-// offeredBy reads what a server offers. A capability that cannot be read has no options.
-func offeredBy(capabilities json.Value) (o offered) {
-	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/tools"), &o.Tools)
-	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/prompts"), &o.Prompts)
-	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/resources"), &o.Resources)
-	o.Logging = json.Lookup(capabilities, "/logging") != nil
-	return o
-}
-
 // setLevel remembers which logs the client wants; each of its requests asks for them.
 func (s *session) setLevel(m *wire.Message) *http.Response {
 	level := json.Text(m.Params, "/level")
 	switch {
-	case !s.offered.Logging:
+	case !s.offered.logging:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
 	case wire.LogLevelOf(level) == 0:
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The level must be one of those in RFC 5424, such as warning.")

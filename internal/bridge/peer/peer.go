@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -116,4 +117,18 @@ func (p *Peer) Refused(resp *http.Response) *recourse.Error {
 		return e.WithOrigin(recourse.OriginServer)
 	}
 	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.StatusCode))
+}
+
+// Announced returns the changes of lists of which a server with these capabilities tells its clients.
+func Announced(capabilities json.Value) wire.Filter {
+	return wire.Filter{
+		Tools:     IsTrue(capabilities, "/tools/listChanged"),
+		Prompts:   IsTrue(capabilities, "/prompts/listChanged"),
+		Resources: IsTrue(capabilities, "/resources/listChanged"),
+	}
+}
+
+// IsTrue reports whether a pointer leads to true.
+func IsTrue(raw json.Value, pointer json.Pointer) bool {
+	return json.Lookup(raw, pointer).Kind() == 't'
 }
