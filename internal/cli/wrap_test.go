@@ -28,7 +28,7 @@ func startWrapped(t *testing.T, p *child.Program, opts *mcp.ClientOptions, args 
 			t.Skip(err)
 		}
 	}
-	command := append([]string{"wrap", "--name", "farm", "--", filepath.Join(dir, "farmd")}, p.Command(args...)[1:]...)
+	command := append([]string{"wrap", "--name", "farm", "--", filepath.Join(dir, "farmd")}, p.Arguments(args...)...)
 	wrapper := exec.CommandContext(context.Background(), filepath.Join(dir, "recourse"), command...)
 	wrapper.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	host := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, opts)

@@ -16,7 +16,6 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -25,8 +24,6 @@ const recourseVariable = "E2E_RECOURSE"
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(child.Variable) != "":
-		os.Exit(child.Main(os.Args[1:]))
 	case os.Getenv(sdk.ModernVariable) != "":
 		os.Exit(sdk.ModernProgram(os.Args[1:]))
 	case os.Getenv(recourseVariable) != "":

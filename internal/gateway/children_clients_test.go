@@ -308,7 +308,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			entry := append(command(t, program), fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
+			entry := append(command(t, program), "env:", fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
 			f := start(t, "", append(entry, "redact: "+mode)...)
 			client := f.client(t, testkit.Legacy)
 			var said strings.Builder

@@ -18,14 +18,18 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// authorArgument makes the test binary a server on stdin and stdout that an author wrote with
-// mcptool: the contract follows it.
-const authorArgument = "author="
+// authorVariable is the environment variable that makes the test binary a server on stdin and stdout that an author
+// wrote with mcptool. Its value is the contract.
+const authorVariable = "AUTHOR_CONTRACT"
+
+// author are the keys of an entry for such a server.
+func author(contract string) []string {
+	return []string{"command: [" + strconv.Quote(os.Args[0]) + "]", "env:", "  " + authorVariable + ": " + contract, "  GORACE: atexit_sleep_ms=0"}
+}
 
 // authored is a server with a tool that fails for each other item.
 func authored(name string) *mcp.Server {
@@ -41,15 +45,10 @@ func authored(name string) *mcp.Server {
 	return server
 }
 
-// serveAuthor runs such a server, where the arguments of the program say so.
-func serveAuthor(arguments []string) {
-	for _, argument := range arguments {
-		if name, ok := strings.CutPrefix(argument, authorArgument); ok {
-			if err := authored(name).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-			os.Exit(0)
-		}
+// serveAuthor runs such a server until its client leaves.
+func serveAuthor(contract string) {
+	if err := authored(contract).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
 }
 
@@ -113,7 +112,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 	var url string
 	switch {
 	case c.transport == overStdio:
-		entry = append(entry, command(t, child.NewProgram(t), authorArgument+c.from)...)
+		entry = append(entry, author(c.from)...)
 	case c.server == byAuthor:
 		server := authored(c.from)
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },

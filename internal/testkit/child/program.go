@@ -11,8 +11,7 @@ import (
 )
 
 // A Program is a child as a server's command: the faults of its processes, and what they have done. Both
-// are kept in files of one folder, since they must survive the processes. The test binary's TestMain has to
-// run [Main].
+// are kept in files of one folder, since they must survive the processes.
 type Program struct {
 	tb  testing.TB
 	dir string
@@ -45,18 +44,19 @@ func NewProgram(tb testing.TB) *Program {
 	return p
 }
 
-// Command returns the command line of a child with these arguments.
+// Command returns the command line of a child with these arguments. The package's TestMain has to be
+// [testkit.Goroutines], which removes the program after the tests.
 func (p *Program) Command(args ...string) []string {
-	return append([]string{os.Args[0], "dir=" + p.dir}, args...)
+	p.tb.Helper()
+	program, err := built()
+	if err != nil {
+		p.tb.Fatalf("child: %v", err)
+	}
+	return append([]string{program}, p.Arguments(args...)...)
 }
 
-// Environ returns the environment for the command.
-func (p *Program) Environ() map[string]string {
-	return map[string]string{
-		Variable: "1",
-		"GORACE": "atexit_sleep_ms=0", // saves a second at the exit of a program with the race detector
-	}
-}
+// Arguments returns what [Main] takes to be a child of p, with these arguments.
+func (p *Program) Arguments(args ...string) []string { return append([]string{"dir=" + p.dir}, args...) }
 
 // Next applies a fault to the next call of a tool.
 func (p *Program) Next(tool, fault string) { p.script("next", tool, fault) }
