@@ -71,7 +71,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	if !ok {
 		line = s.message()
 	}
-	dst = append(dst, t.unmark(t.fold(line))...)
+	dst = append(dst, t.escapeMarks(t.fold(line))...)
 	if t.hints.before != "" {
 		for i, hint := range s.e.Hints {
 			if i == 0 {
@@ -82,7 +82,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 			if mark := strings.TrimSpace(t.hints.between); mark != "" {
 				hint = strings.ReplaceAll(hint, mark, ",")
 			}
-			dst = append(dst, t.unmark(clean.Line(strings.TrimSpace(hint)))...)
+			dst = append(dst, t.escapeMarks(clean.Line(strings.TrimSpace(hint)))...)
 		}
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
@@ -138,8 +138,8 @@ func (t textCodec) cut(text string) (line, rest string) {
 	return strings.ReplaceAll(line, continued, "\n"), rest
 }
 
-// unmark escapes the marks that occur in a sentence.
-func (t textCodec) unmark(sentence string) string {
+// escapeMarks escapes the marks that occur in a sentence.
+func (t textCodec) escapeMarks(sentence string) string {
 	for _, mark := range []string{t.hints.before, t.envelope.mark} {
 		if strings.TrimSpace(mark) == "" || !strings.Contains(sentence, mark) {
 			continue

@@ -19,13 +19,14 @@ type Option interface{ option() }
 // is sealed.
 type ToolOption interface{ toolOption() }
 
-// SharedOption is an Option for all tools of a server, and a ToolOption that overrides it for one.
+// SharedOption is an Option for all tools of a server, and a ToolOption that overrides it for one. [Guard] does not
+// take it.
 type SharedOption interface {
 	Option
 	ToolOption
 }
 
-// CommonOption is an Option of [Use] and of [Guard].
+// CommonOption is an Option of [Use] and of [Guard]. It cannot be set for one tool.
 type CommonOption interface {
 	Option
 	GuardOption
@@ -100,12 +101,12 @@ func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDead
 // see what [recourse.From] makes of the error, and its text is logged.
 func WithErrorTexts(told bool) SharedOption { return shared{handler.WithErrorTexts(told)} }
 
-// WithReads names the families of failures that handlers pass on from the systems they call, see [contract.Families] and
+// WithFamilies names the families of failures that handlers pass on from the systems they call, see [contract.Families] and
 // [contract.LoadFamily]. For a result with isError, an author's own family takes precedence over the built-in ones. A
 // result without isError is a failure, too, if it consists of nothing but a weak form of one of these families. By
 // default a result without isError is a success, whatever it says.
-func WithReads(families ...*contract.Family) SharedOption {
-	return shared{handler.WithReads(families)}
+func WithFamilies(families ...*contract.Family) SharedOption {
+	return shared{handler.WithFamilies(families)}
 }
 
 // NoDeadline lets a call take as long as its handler does.

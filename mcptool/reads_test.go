@@ -32,7 +32,7 @@ func TestReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	const busy, rate = "the silo is busy, come back in 2 minutes", "ThrottlingException: Rate exceeded"
-	reads, nothing := mcptool.WithReads(own), mcptool.WithReads()
+	reads, nothing := mcptool.WithFamilies(own), mcptool.WithFamilies()
 	for _, tt := range []struct {
 		name    string
 		options []mcptool.Option

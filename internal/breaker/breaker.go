@@ -28,7 +28,7 @@ type Outcome uint8
 
 // The outcomes of a call.
 const (
-	Untold   Outcome = iota // nothing: it was cancelled, or never sent
+	Nothing  Outcome = iota // nothing: it was cancelled, or never sent
 	Answered                // the server works, whatever it said
 	Failed                  // it did not answer
 	TimedOut                // no answer came in time: that may be due to the tool alone
@@ -149,7 +149,7 @@ func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration
 			if b.server.note(now, &b.rule, o != Answered, stated) {
 				changed = append(changed, b.server.state(now, "", &b.rule))
 			}
-		case Untold, TimedOut:
+		case Nothing, TimedOut:
 			b.server.leave()
 		}
 	}
@@ -162,7 +162,7 @@ func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration
 		if l.note(now, &b.rule, o != Answered, stated) {
 			changed = append(changed, l.state(now, pass.tool, &b.rule))
 		}
-	case Untold, Missed:
+	case Nothing, Missed:
 		l.leave()
 	}
 	return changed

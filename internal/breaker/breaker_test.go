@@ -44,7 +44,7 @@ func (c *clock) open(t *testing.T, b *breaker.Breaker, tool string, o breaker.Ou
 
 func TestOpensOnRate(t *testing.T) {
 	t.Parallel()
-	const ok, bad, nothing = breaker.Answered, breaker.Failed, breaker.Untold
+	const ok, bad, nothing = breaker.Answered, breaker.Failed, breaker.Nothing
 	for _, test := range []struct {
 		name  string
 		calls []breaker.Outcome
@@ -115,7 +115,7 @@ func TestProbes(t *testing.T) {
 		b.Done(c.now, probe, breaker.Failed, 0)
 	}
 	c.pass(time.Minute)
-	c.call(b, "get", breaker.Untold)
+	c.call(b, "get", breaker.Nothing)
 	if b.Closed("get") || b.Refuses(c.now, "get") != nil {
 		t.Error("a probe that tells nothing decides something")
 	}

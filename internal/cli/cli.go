@@ -124,8 +124,8 @@ func explained(err error, command string) error {
 	return term.Hint(err, "`recourse "+command+" --help` explains it, with an example")
 }
 
-// notOneOf matches kong's message about a value that is not in a list.
-var notOneOf = regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`)
+// choiceError matches kong's message about a value that is not in a list.
+var choiceError = regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`)
 
 // parseError returns a command-line mistake, with the help that explains it.
 func parseError(err error) error {
@@ -141,7 +141,7 @@ func parseError(err error) error {
 	if missing, ok := strings.CutPrefix(text, "expected \"<"); ok {
 		text = "missing: <" + strings.TrimSuffix(strings.ReplaceAll(missing, `"`, ""), " ...")
 	}
-	if m := notOneOf.FindStringSubmatch(text); m != nil {
+	if m := choiceError.FindStringSubmatch(text); m != nil {
 		text = m[1] + " must be one of " + strings.ReplaceAll(strings.ReplaceAll(m[2], `"`, ""), ",", ", ") + "; not " + m[3]
 	}
 	if before, _, isDuration := strings.Cut(text, ": time: "); isDuration {

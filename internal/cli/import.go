@@ -53,7 +53,7 @@ const maxDraft = 160 << 10
 func (c *importOpenAPI) Run(ctx context.Context, env *term.Environment) error {
 	text, source, err := c.read(ctx)
 	if err != nil {
-		return unread(err, source)
+		return descriptionError(err, source)
 	}
 	survey, err := openapi.Look(text, source)
 	if err != nil {
@@ -103,9 +103,9 @@ func (c *importOpenAPI) read(ctx context.Context) (text []byte, source *url.URL,
 	return text, source, err
 }
 
-// unread returns the failure for a description that could not be read, from source or, if that is nil,
+// descriptionError returns the failure for a description that could not be read, from source or, if that is nil,
 // from a file.
-func unread(err error, source *url.URL) error {
+func descriptionError(err error, source *url.URL) error {
 	status, answered := errors.AsType[openapi.StatusError](err)
 	e := recourse.From(err)
 	if source != nil && errors.Is(err, io.EOF) {
@@ -129,12 +129,12 @@ func unread(err error, source *url.URL) error {
 	return &term.CallError{Failure: e}
 }
 
-var noName = regexp.MustCompile(`[^a-z0-9]+`)
+var separators = regexp.MustCompile(`[^a-z0-9]+`)
 
 // nameFor returns a name for an API.
 func nameFor(title string) string {
 	const most = 24
-	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(title), "-"), "-0123456789")
+	name := strings.Trim(separators.ReplaceAllString(strings.ToLower(title), "-"), "-0123456789")
 	return cmp.Or(strings.TrimRight(name[:min(len(name), most)], "-"), "api")
 }
 
@@ -269,5 +269,5 @@ func contractDraft(name string, s *openapi.Survey) string {
 
 // slug returns a text in the form of a code.
 func slug(s string) string {
-	return strings.Trim(noName.ReplaceAllString(strings.ToLower(s), "_"), "_")
+	return strings.Trim(separators.ReplaceAllString(strings.ToLower(s), "_"), "_")
 }

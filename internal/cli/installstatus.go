@@ -24,7 +24,7 @@ import (
 // status reports for each server whether it is wrapped, and whether it starts.
 func (*installCommand) status(ctx context.Context, env *term.Environment, paths []string) error {
 	out := env.Painter(env.Stdout)
-	total, failed, unread := 0, 0, 0
+	total, failed, unreadable := 0, 0, 0
 	for _, path := range paths {
 		term.Printf(env.Stdout, "%s\n", path)
 		file, err := load.Hosts(path, hosts.LoadSome)
@@ -32,7 +32,7 @@ func (*installCommand) status(ctx context.Context, env *term.Environment, paths 
 			return err
 		}
 		if err != nil {
-			unread++
+			unreadable++
 			out.Printf(term.Red, "  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 			continue
 		}
@@ -46,8 +46,8 @@ func (*installCommand) status(ctx context.Context, env *term.Environment, paths 
 		total, failed = total+tried, failed+bad
 	}
 	switch {
-	case unread > 0:
-		return fmt.Errorf("%d of %d files cannot be read", unread, len(paths))
+	case unreadable > 0:
+		return fmt.Errorf("%d of %d files cannot be read", unreadable, len(paths))
 	case failed > 0:
 		return fmt.Errorf("%d of %d servers did not start", failed, total)
 	default:
@@ -116,7 +116,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil).
 		Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
 	if err != nil {
-		return "", noStart(s.Command, err, last.String())
+		return "", openError(s.Command, err, last.String())
 	}
 	defer session.Close()
 	tools, _, err := client.ListTools(ctx, session)
@@ -126,8 +126,8 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	return fmt.Sprintf("starts, %d tools", len(tools)), nil
 }
 
-// noStart returns why a program did not open a session; the last line it wrote may explain it best.
-func noStart(program string, err error, last string) error {
+// openError returns why a program did not open a session; the last line it wrote may explain it best.
+func openError(program string, err error, last string) error {
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // from the wrapper, in front of a server that does not start
 		return errors.New(redact.Log(visible.Escape(strings.TrimSuffix(refused.Message, "."))))
 	}

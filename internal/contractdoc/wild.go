@@ -24,7 +24,7 @@ const writingFamilies = `A family of your own is a file like this one:
 ` + "```yaml\n%s```" + `
 
 ` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its position. Name the file
-under ` + "`reads`" + ` in the server's entry, or pass it to ` + "`mcptool.WithReads`" + ` in a server of your own. It takes
+under ` + "`reads`" + ` in the server's entry, or pass it to ` + "`mcptool.WithFamilies`" + ` in a server of your own. It takes
 precedence over the built-in families. ` + "`recourse schema family`" + ` prints the JSON Schema that editors check the file by.`
 
 // familyExample is a family that the page shows.

@@ -186,7 +186,7 @@ func (c *call) asked(id wire.ID) {
 // it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
 func (c *call) takeLarge(first *wire.Part) (done bool, err error) {
-	if c.in.stream && c.unspeakable() {
+	if c.in.stream && c.tooLongToMask() {
 		return c.dropRest()
 	}
 	if c.beginsFailed(first.Data) || c.filters() && c.in.signs.MethodAt.IsZero() {

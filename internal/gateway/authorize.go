@@ -90,9 +90,9 @@ func union(a, b []string) []string {
 	return all
 }
 
-// unlisted returns why a tool that the server does not list cannot be called. It names no tool that the
+// unknownTool returns why a tool that the server does not list cannot be called. It names no tool that the
 // caller may not see.
-func (c *call) unlisted() *recourse.Error {
+func (c *call) unknownTool() *recourse.Error {
 	name, list := c.req.msg.Name, &c.rule.list.List
 	if c.on.grants != nil && !c.mayCall(name, false) {
 		return c.forbidden("call " + name)

@@ -60,8 +60,8 @@ func raw(session, method, body string) string {
 		method, session, len(body), body)
 }
 
-// unread are the ways in which a client can be sent more than it takes.
-func unread() map[string]testkit.Fault {
+// floods are the ways in which a client can be sent more than it takes.
+func floods() map[string]testkit.Fault {
 	return map[string]testkit.Fault{
 		"answers that flow":           faults.Large(testkit.JSON, 8<<20, faults.Whole),
 		"an event that flows":         faults.Large(testkit.SSE, 8<<20, faults.Whole),
@@ -79,7 +79,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 func clientsThatNeverRead(t *testing.T, reads config.Front) {
 	t.Helper()
 	const patience = 300 * time.Millisecond
-	for name, fault := range unread() {
+	for name, fault := range floods() {
 		runVirtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")

@@ -21,9 +21,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// unasked is route for a message without an answer of its own: a notification, the client's answer to a
+// routeDelivery is route for a message without an answer of its own: a notification, the client's answer to a
 // server's question, the opening of a stream or the end of a session.
-func (c *call) unasked() {
+func (c *call) routeDelivery() {
 	most := c.to.Timeout
 	if c.req.http.Method == http.MethodGet {
 		most = min(openTimeout, most)
@@ -159,7 +159,7 @@ func (c *call) passStream() {
 	dropped := false
 	c.stream(func(part *wire.Part) []byte {
 		if part.First {
-			dropped = !part.Complete && !part.Other && c.unspeakable()
+			dropped = !part.Complete && !part.Other && c.tooLongToMask()
 		}
 		if dropped {
 			return nil
@@ -223,9 +223,9 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	return masking.Event(c.masker, event, raw)
 }
 
-// unspeakable reports whether the current message, which is larger than decide_within, is a notification: it
+// tooLongToMask reports whether the current message, which is larger than decide_within, is a notification: it
 // cannot be masked, and nobody waits for it.
-func (c *call) unspeakable() bool {
+func (c *call) tooLongToMask() bool {
 	signs := c.in.signs
 	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
 		return false

@@ -155,8 +155,8 @@ func (to *target) broken(ctx context.Context, err error) *recourse.Error {
 	return upstream.Broken(ctx, to.Title, err)
 }
 
-// unserved is the failure for requests that arrive when the server has been removed from the configuration.
-func (to *target) unserved() *recourse.Error {
+// removed is the failure for requests that arrive when the server has been removed from the configuration.
+func (to *target) removed() *recourse.Error {
 	return recourse.Unavailable(to.Title).WithMessage("%s is no longer served.", to.Title).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }

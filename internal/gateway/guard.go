@@ -113,10 +113,10 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	case err == nil:
 		return nil
 	case errors.Is(err, bulkhead.ErrFull):
-		return c.unsent(busyWait).
+		return c.heldBackFor(busyWait).
 			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
 	default:
-		return c.unsent(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+		return c.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
 			c.to.Title, recourse.FormatWait(time.Since(began)))
 	}
 }
@@ -141,12 +141,12 @@ func holdBack(c *call, next next) error {
 		return next(c)
 	}
 	err := next(c)
-	if outlived := c.out.last.outlived; outlived.outcome != breaker.Untold {
+	if outlived := c.out.last.outlived; outlived.outcome != breaker.Nothing {
 		c.tellBreaker(pass, outlived)
 	}
 	told := c.toldOf(err)
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
-		told.outcome = breaker.Untold // it may have been answered from memory, as a list or a shared program's initialize is
+		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
 	}
 	c.tellBreaker(pass, told)
 	return err
@@ -189,15 +189,15 @@ func (c *call) isHeldBack() *recourse.Error {
 }
 
 func (c *call) heldBack(r *breaker.Refusal) *recourse.Error {
-	e := c.unsent(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
+	e := c.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
 	if r.Tool != "" {
 		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, c.to.Title)
 	}
 	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", c.to.Title)
 }
 
-// unsent is the failure for a call that the gateway holds back.
-func (c *call) unsent(wait time.Duration) *recourse.Error {
+// heldBackFor is the failure for a call that the gateway holds back.
+func (c *call) heldBackFor(wait time.Duration) *recourse.Error {
 	return recourse.Unavailable(c.to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }

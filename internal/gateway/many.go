@@ -153,7 +153,7 @@ func (c *call) routeMany(next next) error {
 	}
 	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
 	if !c.req.asks() {
-		c.unasked()
+		c.routeDelivery()
 		return next(c)
 	}
 	if c.rule.nature = natureOfMethod(c.req.msg.Method); c.req.isCall() {
@@ -308,7 +308,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	c.member, c.req.era, c.req.user, c.req.body = m, wire.Modern, of.who.user, r.Body
 	if !c.enterMember() {
 		c.release()
-		return nil, m.on.target.unserved()
+		return nil, m.on.target.removed()
 	}
 	c.who, c.trace = of.at(c), of.traced(m.relays)
 	if err := wire.Parse(c.req.body, c.req.msg); err != nil {

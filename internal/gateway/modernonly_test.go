@@ -233,8 +233,8 @@ func TestBadInputToModernServer(t *testing.T) {
 	if a, err := long.Initialize(t.Context()); err == nil || a == nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("a long introduction: %v %+v", err, a)
 	}
-	unsessioned := testkit.NewClient(t, f.url, testkit.Legacy)
-	if a, err := unsessioned.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+	plain := testkit.NewClient(t, f.url, testkit.Legacy)
+	if a, err := plain.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
 		t.Errorf("without a session: %v %+v", err, a)
 	}
 	if got := srv.Sessions(); got != 0 {

@@ -58,7 +58,7 @@ func (c *call) readBody() error {
 	}
 	if c.req.http.ContentLength > limit {
 		c.req.body = c.readFirst()
-		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
 	err := c.readAll(limit)
 	switch {
@@ -66,17 +66,17 @@ func (c *call) readBody() error {
 		c.hurry(time.Time{})
 		return nil
 	case errors.Is(err, errBusy):
-		return c.unread(c.busy())
+		return c.refuseEarly(c.busy())
 	case errors.Is(err, errOverLimit):
-		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	default:
-		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
+		return c.refuseEarly(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
 	}
 }
 
-// unread refuses a request without reading its whole body. The answer has the message's id if that is near
+// refuseEarly refuses a request without reading its whole body. The answer has the message's id if that is near
 // the beginning: the Go SDK ends its session after a 4xx without one.
-func (c *call) unread(status int, e *recourse.Error) error {
+func (c *call) refuseEarly(status int, e *recourse.Error) error {
 	c.req.msg.ID = door.FirstID(c.req.body[:min(len(c.req.body), firstPart)])
 	c.reply.header().Set("Connection", "close")
 	return refuse(status, e)

@@ -27,7 +27,7 @@ func route(c *call, next next) error {
 		return c.routeMany(next)
 	}
 	if !c.req.asks() {
-		c.unasked()
+		c.routeDelivery()
 		return next(c)
 	}
 	if e := c.ownState(); e != nil {
@@ -54,7 +54,7 @@ func route(c *call, next next) error {
 	e := c.rule.listed.Find(name, c.relist)
 	c.rule.nature = c.on.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
 	if e != nil && c.mayRefuse() {
-		if err := c.reply.manner.object(c, c.unlisted()); err != nil {
+		if err := c.reply.manner.object(c, c.unknownTool()); err != nil {
 			return err
 		}
 	}

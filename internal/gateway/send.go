@@ -44,7 +44,7 @@ func send(c *call, _ next) error {
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
-	case c.req.msg.Kind == wire.Response: // whose id unasked has removed
+	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
 		r.Body = c.req.body
 	default:
 		r.Message = c.continueTrace(header)

@@ -108,7 +108,7 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	done, err := c.session.Renew(generation, func(end func(serverID string, at *session.Place, err error)) error {
 		up := c.to
 		if !up.Hold() {
-			return up.unserved()
+			return up.removed()
 		}
 		r, of, open := c.opening(), c.outer, c.session.Opening() // the call may be over by then
 		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {

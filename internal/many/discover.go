@@ -33,7 +33,7 @@ const tasks = "io.modelcontextprotocol/tasks"
 func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	outcomes := c.askAll(ctx, r, c.options.Load().Servers, discovery)
 	if ctx.Err() != nil {
-		return nil, upstream.Unsent(ctx, c.Name())
+		return nil, upstream.EndedBeforeSend(ctx, c.Name())
 	}
 	can, extensions := map[string]bool{}, map[string]json.Value{}
 	var instructions strings.Builder

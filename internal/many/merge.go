@@ -26,9 +26,9 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Re
 	}
 	outcomes := c.askAll(ctx, r, c.options.Load().Servers, k)
 	if err := ctx.Err(); err != nil {
-		return nil, upstream.Unsent(ctx, c.Name())
+		return nil, upstream.EndedBeforeSend(ctx, c.Name())
 	}
-	if e := c.nothing(outcomes); e != nil {
+	if e := c.allFailed(outcomes); e != nil {
 		return nil, e
 	}
 	m := c.merge(outcomes, k)
@@ -44,8 +44,8 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Re
 	return wire.RespondResult(r.Message.ID, result.AppendTo(nil)), nil
 }
 
-// nothing returns the failure of a list when nothing is known, since no server has answered.
-func (c *Conn) nothing(outcomes []outcome) *recourse.Error {
+// allFailed returns the failure of a list when nothing is known, since no server has answered.
+func (c *Conn) allFailed(outcomes []outcome) *recourse.Error {
 	var why []string
 	for _, o := range outcomes {
 		switch {

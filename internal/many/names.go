@@ -64,7 +64,7 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 	}
 	outcomes := c.askAll(ctx, r, c.stale(r, k, all), k)
 	if ctx.Err() != nil {
-		return nil, "", upstream.Unsent(ctx, c.Name())
+		return nil, "", upstream.EndedBeforeSend(ctx, c.Name())
 	}
 	var owners []candidate
 	for _, one := range all {

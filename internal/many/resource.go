@@ -42,7 +42,7 @@ func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]
 	}
 	outcomes := append(c.askAll(ctx, r, allowed, resources), c.askAll(ctx, r, allowed, templates)...)
 	if ctx.Err() != nil {
-		return nil, upstream.Unsent(ctx, c.Name())
+		return nil, upstream.EndedBeforeSend(ctx, c.Name())
 	}
 	if owner := c.reader(r, allowed, uri); owner != nil {
 		return []*Server{owner}, nil

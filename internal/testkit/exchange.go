@@ -150,7 +150,7 @@ func (e *Exchange) initialize() {
 	default:
 		params.ProtocolVersion = protocol.Version20251125
 	}
-	if id := e.server.newSession(); id != unsessioned {
+	if id := e.server.newSession(); id != sharedSession {
 		e.w.Header().Set(protocol.HeaderSession, id)
 	}
 	e.Answer(protocol.Object(

@@ -26,12 +26,12 @@ type stream struct {
 	messages []string
 }
 
-// unsessioned is the key of the one session that clients share if the server issues no session ids.
-const unsessioned = ""
+// sharedSession is the key of the one session that clients share if the server issues no session ids.
+const sharedSession = ""
 
 // newSession starts a session and returns its id.
 func (s *Server) newSession() string {
-	id := unsessioned
+	id := sharedSession
 	if s.sessioned {
 		id = rand.Text()
 	}
@@ -67,7 +67,7 @@ func (s *Server) known(r *http.Request) (*session, int) {
 	var sess *session
 	s.update(func() {
 		if !s.sessioned {
-			sess = s.session(unsessioned)
+			sess = s.session(sharedSession)
 			return
 		}
 		sess = s.sessions[id]

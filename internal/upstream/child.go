@@ -89,21 +89,21 @@ type child struct {
 	said   atomic.Int64 // counts the lines of stdout, or pieces of them
 	modern atomic.Bool  // it speaks the modern era
 
-	mu        sync.Mutex
-	calls     map[int64]*call
-	lateIDs   map[int64]struct{} // calls that were given up, whose answers may still arrive
-	doubt     bool               // there has been such a call; its answer may arrive twice
-	shared    bool               // by clients that must not see each other's data
-	lastID    int64
-	used      time.Time
-	probing   *time.Timer   // by when it must have said something; nil: it was not asked
-	gone      error         // why it takes no more requests
-	out       []byte        // data to be written
-	batch     uint64        // how often data was taken from it for writing
-	writing   bool          // write has taken data and is not done
-	refused   uint64        // a batch that the child has not read at all
-	unwritten chan struct{} // holds a token when there is something in out
-	room      chan struct{} // closed when out has room again; nil: nobody waits
+	mu       sync.Mutex
+	calls    map[int64]*call
+	lateIDs  map[int64]struct{} // calls that were given up, whose answers may still arrive
+	doubt    bool               // there has been such a call; its answer may arrive twice
+	shared   bool               // by clients that must not see each other's data
+	lastID   int64
+	used     time.Time
+	probing  *time.Timer   // by when it must have said something; nil: it was not asked
+	gone     error         // why it takes no more requests
+	out      []byte        // data to be written
+	batch    uint64        // how often data was taken from it for writing
+	writing  bool          // write has taken data and is not done
+	refused  uint64        // a batch that the child has not read at all
+	outReady chan struct{} // holds a token when there is something in out
+	room     chan struct{} // closed when out has room again; nil: nobody waits
 
 	// Guarded by Stdio.mu:
 	ready bool        // it has been opened
@@ -134,7 +134,7 @@ func (s *Stdio) newChild(home listener, key string) *child {
 		home: home, spools: &s.spools, onEnd: s.childEnded, shared: s.isShared(key),
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}),
-		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),
+		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, outReady: make(chan struct{}, 1),
 	}
 	c.stopping, c.stop = context.WithCancelCause(context.Background())
 	return c

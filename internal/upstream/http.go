@@ -111,7 +111,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 	resp, err := h.client.RoundTrip(r)
 	if err != nil {
 		e := Broken(ctx, h.name, err)
-		if over.unsent() {
+		if over.failedToConnect() {
 			e = e.WithEffect(recourse.EffectNone)
 		}
 		return nil, e

@@ -24,13 +24,13 @@ func isInterest(method string) bool {
 // session only hears what it has asked for.
 func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
 	if x == nil {
-		return noSession(), nil
+		return sessionRequired(), nil
 	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return nil, Unsent(ctx, s.name)
+		return nil, EndedBeforeSend(ctx, s.name)
 	}
 	uri := json.Text(m.Params, "/uri") // a missing or invalid value is for the child to judge
 	if m.Method == wire.MethodSubscribe {

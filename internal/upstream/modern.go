@@ -92,7 +92,7 @@ func refuseDiscover(m *wire.Message) *http.Response {
 // basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
-		r.odd.quote(notMessage, text)
+		r.odd.quote(strayLine, text)
 		return
 	}
 	m := &r.message
@@ -126,7 +126,7 @@ func (r *receiver) publish(m *wire.Message) {
 	}
 	text := wire.Splice(nil, m.Raw, wire.Edit{At: m.SubscriptionAt, With: call.clientID})
 	if !call.Put(text) {
-		r.child.abandon(call, noLonger)
+		r.child.abandon(call, gaveUp)
 		call.End(io.EOF)
 	}
 }

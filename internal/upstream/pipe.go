@@ -63,7 +63,7 @@ func (c *child) flush() {
 		}
 	}
 	if len(c.out) > 0 {
-		wake(c.unwritten)
+		wake(c.outReady)
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *child) write() {
 	var spare []byte
 	for {
 		select {
-		case <-c.unwritten:
+		case <-c.outReady:
 		case <-c.quit:
 			return
 		}

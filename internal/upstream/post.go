@@ -85,7 +85,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		resp, err := use(c)
 		switch {
 		case errors.Is(err, errDone):
-			return nil, Unsent(ctx, s.name)
+			return nil, EndedBeforeSend(ctx, s.name)
 		case !errors.Is(err, errUnsent):
 			return resp, err
 		case to.own() != nil:
@@ -94,7 +94,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		select {
 		case <-c.ended:
 		case <-ctx.Done():
-			return nil, Unsent(ctx, s.name)
+			return nil, EndedBeforeSend(ctx, s.name)
 		}
 	}
 }
@@ -126,14 +126,14 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 	})
 }
 
-// noLonger is what a child is told when a call is given up.
-const noLonger = "the caller is no longer waiting"
+// gaveUp is what a child is told when a call is given up.
+const gaveUp = "the caller is no longer waiting"
 
 func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Error {
-	sent := c.abandon(call, noLonger)
+	sent := c.abandon(call, gaveUp)
 	call.discard()
 	if !sent {
-		return Unsent(ctx, s.name)
+		return EndedBeforeSend(ctx, s.name)
 	}
 	return Broken(ctx, s.name, context.Cause(ctx))
 }
@@ -166,7 +166,7 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 // stream returns, as an event stream, what the child says about the call from now on.
 func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
 	body := call.events(ctx, func() {
-		c.abandon(call, noLonger)
+		c.abandon(call, gaveUp)
 		call.discard()
 	})
 	return wire.RespondEvents(body), body

@@ -52,12 +52,12 @@ func (r *receiver) read(stdout io.Reader) {
 	}
 }
 
-const notMessage = "stdout holds a line that is not a message"
+const strayLine = "stdout holds a line that is not a message"
 
 func (r *receiver) line(text []byte) {
 	r.scan.Reset()
 	if _, err := r.scan.Write(text); err != nil || r.scan.Close() != nil {
-		r.odd.quote(notMessage, text)
+		r.odd.quote(strayLine, text)
 		return
 	}
 	signs := r.scan.Signs()
@@ -67,7 +67,7 @@ func (r *receiver) line(text []byte) {
 			call.give(message{text: r.answer(call, text)})
 		}
 	case kind == wire.Invalid:
-		r.odd.quote(notMessage, text)
+		r.odd.quote(strayLine, text)
 	case kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		r.progress(text)
 	case r.child.modern.Load():
@@ -114,7 +114,7 @@ func number(id []byte) (int64, bool) {
 // progress passes a progress notification to its call, with the client's token.
 func (r *receiver) progress(text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
-		r.odd.quote(notMessage, text)
+		r.odd.quote(strayLine, text)
 		return
 	}
 	token, ok := number(r.message.ProgressToken)
@@ -138,7 +138,7 @@ func (r *receiver) piece(text []byte, last bool) {
 	signs := r.scan.Signs()
 	switch {
 	case err != nil && first:
-		r.odd.quote(notMessage, text)
+		r.odd.quote(strayLine, text)
 		r.lose(err)
 	case err != nil:
 		r.lose(err)

@@ -63,5 +63,5 @@ func (o *overTLS) mayRepeat() error {
 	return nil
 }
 
-// unsent reports whether there has been no connection, as when the handshake failed.
-func (o *overTLS) unsent() bool { return o != nil && !o.connected.Load() }
+// failedToConnect reports whether there has been no connection, as when the handshake failed.
+func (o *overTLS) failedToConnect() bool { return o != nil && !o.connected.Load() }

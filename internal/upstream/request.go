@@ -174,7 +174,7 @@ func Broken(ctx context.Context, name string, err error) *recourse.Error {
 	return e.WithOrigin(recourse.OriginGateway).WithProvider(name).CausedBy(err)
 }
 
-// Unsent is the failure for a message that was not sent before ctx ended.
-func Unsent(ctx context.Context, name string) *recourse.Error {
+// EndedBeforeSend is the failure for a message that was not sent before ctx ended.
+func EndedBeforeSend(ctx context.Context, name string) *recourse.Error {
 	return Broken(ctx, name, context.Cause(ctx)).WithEffect(recourse.EffectNone)
 }

@@ -48,8 +48,8 @@ func (s *Stdio) remove(x *session) {
 	}
 }
 
-// noSession is the answer to a message that belongs to a session but names none.
-func noSession() *http.Response {
+// sessionRequired is the answer to a message that belongs to a session but names none.
+func sessionRequired() *http.Response {
 	return wire.Respond(http.StatusBadRequest,
 		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: send initialize first.", nil))
 }
@@ -61,7 +61,7 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 		return nil, nil
 	}
 	if id == "" {
-		return nil, noSession()
+		return nil, sessionRequired()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Stdio) endSession(id string) *http.Response {
 	case refusal != nil:
 		return refusal
 	case x == nil:
-		return noSession()
+		return sessionRequired()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	switch {
 	case err != nil && ctx.Err() != nil: // nothing of it is left, so nothing happened
 		c.stop(errStopped)
-		return nil, Unsent(ctx, s.name)
+		return nil, EndedBeforeSend(ctx, s.name)
 	case err != nil:
 		<-c.ended
 		return nil, errDiedOpening
@@ -191,7 +191,7 @@ func (s *Stdio) makeRoom(ctx context.Context) error {
 	case <-oldest.ended:
 		return nil
 	case <-ctx.Done():
-		return Unsent(ctx, s.name)
+		return EndedBeforeSend(ctx, s.name)
 	}
 }
 

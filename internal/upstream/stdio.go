@@ -192,8 +192,8 @@ func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
 // useless: the failure states the wait.
 var ErrNotStarted = errors.New("cannot start the program")
 
-// unstartable is the failure for a command that cannot be executed.
-func (s *Stdio) unstartable(err error) *recourse.Error {
+// startFailure is the failure for a command that cannot be executed.
+func (s *Stdio) startFailure(err error) *recourse.Error {
 	message, cause := s.name+" could not be started", fmt.Errorf("%w: %w", ErrNotStarted, err)
 	switch {
 	case isAny(err, fs.ErrNotExist, exec.ErrNotFound, syscall.ENOTDIR):
@@ -258,7 +258,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 		select {
 		case <-a.done:
 		case <-ctx.Done():
-			return nil, Unsent(ctx, s.name)
+			return nil, EndedBeforeSend(ctx, s.name)
 		}
 		if a.err != nil {
 			return nil, a.err
@@ -331,7 +331,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, e
 	case why != nil:
 		return nil, s.dead(why, wait)
 	case wait > 0 && !pause.For(ctx, wait):
-		return nil, Unsent(ctx, s.name)
+		return nil, EndedBeforeSend(ctx, s.name)
 	}
 	if err := s.makeRoom(ctx); err != nil {
 		return nil, err
@@ -339,7 +339,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, e
 	c := s.newChild(home, key)
 	if err := c.start(&s.command); err != nil {
 		s.complain("process could not be started", err)
-		return nil, s.unstartable(err)
+		return nil, s.startFailure(err)
 	}
 	s.mu.Lock()
 	if s.isClosed() {

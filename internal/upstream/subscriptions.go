@@ -45,13 +45,13 @@ func (s *Subscriptions[L]) Remove(who L, uri string) {
 }
 
 // Drop removes a listener, and returns the resources that have no listener left.
-func (s *Subscriptions[L]) Drop(who L) (unwanted []string) {
+func (s *Subscriptions[L]) Drop(who L) (orphaned []string) {
 	for uri := range s.of[who] {
 		if s.Remove(who, uri); !s.IsWanted(uri) {
-			unwanted = append(unwanted, uri)
+			orphaned = append(orphaned, uri)
 		}
 	}
-	return unwanted
+	return orphaned
 }
 
 // Has reports whether a listener has subscribed to exactly that resource.

@@ -31,13 +31,13 @@ func isWordByte(b byte) bool {
 	return isWordRune(rune(b))
 }
 
-// notTools matches the words in a hint that are not tools: placeholders, and parameters in front of their
+// notation matches the words in a hint that are not tools: placeholders, and parameters in front of their
 // values.
-var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
+var notation = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
 
 // Words returns the words in a hint that can be names of tools.
 func Words(hint string) iter.Seq[string] {
-	return strings.FieldsFuncSeq(notTools.ReplaceAllString(hint, " "), func(r rune) bool { return !isWordRune(r) })
+	return strings.FieldsFuncSeq(notation.ReplaceAllString(hint, " "), func(r rune) bool { return !isWordRune(r) })
 }
 
 // calledInProse matches what a hint tells the reader to call or use, quoted or not.
@@ -55,7 +55,7 @@ func calledIn(text string) map[string]bool {
 
 // Tools returns the words in a hint that must be names of tools.
 func Tools(hint string) iter.Seq[string] {
-	called := calledIn(notTools.ReplaceAllString(hint, " "))
+	called := calledIn(notation.ReplaceAllString(hint, " "))
 	return func(yield func(string) bool) {
 		for word := range Words(hint) {
 			if looksLikeTool(word, called[word]) && !yield(word) {

@@ -107,7 +107,7 @@ func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
 func (srv *Server) resume(ctx context.Context, m *wire.Message, number int64) (*http.Response, error) {
 	c := srv.takeCall(number)
 	if c == nil {
-		return nil, srv.notHeld(nil)
+		return nil, srv.forgotten(nil)
 	}
 	t := c.turn(ctx, m)
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
@@ -130,9 +130,9 @@ func (srv *Server) resume(ctx context.Context, m *wire.Message, number int64) (*
 	return t.begin()
 }
 
-// notHeld is the failure for a state that identifies no call. The call may have been answered before, so its
+// forgotten is the failure for a state that identifies no call. The call may have been answered before, so its
 // effect is not known.
-func (srv *Server) notHeld(cause error) *recourse.Error {
+func (srv *Server) forgotten(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is no longer waiting. Call again from the start.").
 		WithOrigin(recourse.OriginGateway).WithProvider(srv.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
@@ -149,7 +149,7 @@ func (c *call) answer(result json.Value) error {
 		return nil
 	case c.s.lostBy(c.ctx, c.at, resp):
 		drain(resp)
-		return srv.notHeld(errors.New("the server has lost the session"))
+		return srv.forgotten(errors.New("the server has lost the session"))
 	}
 	defer resp.Body.Close()
 	return srv.p.Refused(resp).WithEffect(recourse.EffectUnknown)

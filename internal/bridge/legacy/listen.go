@@ -123,7 +123,7 @@ func (ls *listeners) add(l *listener) bool {
 	return true
 }
 
-func (ls *listeners) remove(l *listener) (unheard []string) {
+func (ls *listeners) remove(l *listener) (orphaned []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.all, l)
@@ -192,7 +192,7 @@ func (l *listener) end() {
 func (l *listener) close() {
 	s := l.s
 	l.box.End(errNotWanted)
-	unheard := s.listeners.remove(l)
+	orphaned := s.listeners.remove(l)
 	s.srv.p.Background(func(ctx context.Context) {
 		defer s.srv.leave(s)
 		s.mu.Lock()
@@ -201,7 +201,7 @@ func (l *listener) close() {
 		if at == nil {
 			return
 		}
-		for _, uri := range unheard {
+		for _, uri := range orphaned {
 			_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
 		}
 	})

@@ -58,10 +58,10 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", srv.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	var notOurs error
+	var foreign error
 	if state := stateOf(m); state != "" {
 		var number int64
-		if number, notOurs = srv.numberIn(state, r); notOurs == nil {
+		if number, foreign = srv.numberIn(state, r); foreign == nil {
 			return srv.resume(ctx, m, number)
 		}
 	}
@@ -75,8 +75,8 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 		return wire.RespondResult(m.ID, discovered(at.hello)), nil
 	case m.Method == wire.MethodListen:
 		return s.listen(ctx, at, m)
-	case notOurs != nil: // if the state were the server's, ready would have found the modern era
-		return nil, srv.notHeld(notOurs)
+	case foreign != nil: // if the state were the server's, ready would have found the modern era
+		return nil, srv.forgotten(foreign)
 	default:
 		return s.request(ctx, at, r)
 	}

@@ -191,7 +191,7 @@ func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	case <-op.done:
 		return op.at, op.err
 	case <-ctx.Done():
-		return nil, s.srv.p.Unsent(ctx)
+		return nil, s.srv.p.EndedBeforeSend(ctx)
 	}
 }
 

@@ -112,7 +112,7 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 		}
 	}
 	ids := make([]wire.ID, 0, len(names))
-	defer func() { c.s.unask(ids) }()
+	defer func() { c.s.withdraw(ids) }()
 	waiting := make(map[string]<-chan reply, len(names))
 	for _, name := range names {
 		id, answer, err := c.s.question(c.srv)
@@ -198,7 +198,7 @@ func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
 	return id, answer, nil
 }
 
-func (s *session) unask(ids []wire.ID) {
+func (s *session) withdraw(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {

@@ -146,9 +146,9 @@ func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Req
 type suspicion uint8
 
 const (
-	unsuspected suspicion = iota
-	suspected             // it may be
-	avowed                // it says so
+	innocent  suspicion = iota
+	suspected           // it may be
+	avowed              // it says so
 )
 
 // refused returns whether the answer to a legacy message looks like the refusal of a server that only speaks
@@ -158,21 +158,21 @@ func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	known := srv.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
-		return unsuspected
+		return innocent
 	}
 	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) &&
 		r.Header.Get(wire.HeaderSession) == "" &&
 		r.Message.Method == wire.MethodInitialize
 	if !opening && !isRefusal {
-		return unsuspected
+		return innocent
 	}
 	text, err := peer.Keep(resp)
 	if err != nil {
-		return unsuspected
+		return innocent
 	}
 	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
 		srv.p.Eras.Set(wire.Legacy, peer.Yes)
-		return unsuspected
+		return innocent
 	}
 	switch code := peer.CodeOf(text); {
 	case code == "-32022" && string(json.Lookup(text, "/error/data/supported")) == `["`+wire.Version20260728+`"]`:
@@ -182,7 +182,7 @@ func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	case !known && (isRefusal || code == "-32601" || code == "-32602"):
 		return suspected
 	default:
-		return unsuspected
+		return innocent
 	}
 }
 
@@ -196,7 +196,7 @@ var (
 // era: one that accepts no initialize at all. The answer is not consumed.
 func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
 	is := srv.refused(r, resp)
-	if is == unsuspected {
+	if is == innocent {
 		return false
 	}
 	if speaks, err := srv.p.Discover(ctx, r.Caller, r.Header); err != nil || speaks != peer.Yes {

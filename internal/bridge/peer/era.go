@@ -89,7 +89,7 @@ func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Hea
 		select {
 		case <-q.done:
 		case <-ctx.Done():
-			return Unknown, p.Unsent(ctx)
+			return Unknown, p.EndedBeforeSend(ctx)
 		}
 		if own || !q.denied {
 			return q.speaks, q.err

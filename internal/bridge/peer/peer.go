@@ -105,8 +105,10 @@ func (p *Peer) Broken(ctx context.Context, err error) *recourse.Error {
 	return upstream.Broken(ctx, p.Name(), err)
 }
 
-// Unsent is the failure for a request that was not sent before ctx ended.
-func (p *Peer) Unsent(ctx context.Context) *recourse.Error { return upstream.Unsent(ctx, p.Name()) }
+// EndedBeforeSend is the failure for a request that was not sent before ctx ended.
+func (p *Peer) EndedBeforeSend(ctx context.Context) *recourse.Error {
+	return upstream.EndedBeforeSend(ctx, p.Name())
+}
 
 // BadResponse is the failure for an answer that breaks the protocol.
 func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadResponse(p.Name(), err) }

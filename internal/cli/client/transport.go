@@ -62,7 +62,7 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	maps.Copy(r.Header, t.headers)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		return nil, t.unanswered(err)
+		return nil, t.sendFailure(err)
 	}
 	if resp.StatusCode < http.StatusBadRequest {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -100,8 +100,8 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // checkPath is the advice for an address where something other than an MCP server answers.
 const checkPath = "check the path of the URL: the endpoint of an MCP server often ends in /mcp"
 
-// unanswered returns the failure of a request that got no answer.
-func (t *liveTransport) unanswered(err error) *recourse.Error {
+// sendFailure returns the failure of a request that got no answer.
+func (t *liveTransport) sendFailure(err error) *recourse.Error {
 	e := recourse.From(err)
 	if hint := tlsHint(err); hint != "" {
 		return recourse.Unreachable("The server").WithEffect(recourse.EffectNone).CausedBy(err).

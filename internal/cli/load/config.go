@@ -120,9 +120,9 @@ func keepLists(cfg *config.Config, path string) {
 	}
 }
 
-// NoConfig returns the error about a configuration file, with advice if the file could not be read.
-func NoConfig(err error) error {
-	if _, unread := errors.AsType[*fs.PathError](err); !unread {
+// ConfigError returns the error about a configuration file, with advice if the file could not be read.
+func ConfigError(err error) error {
+	if _, readFailed := errors.AsType[*fs.PathError](err); !readFailed {
 		return err
 	}
 	hint := "give a file; docs/configuration.md describes it"

@@ -97,12 +97,12 @@ func Server(entry *hosts.Server) *config.Server {
 	return s
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var separators = regexp.MustCompile(`[^a-z0-9]+`)
 
 // ServerName turns any text into a name that is valid in configurations and paths.
 func ServerName(text string) string {
 	base := strings.ToLower(filepath.Base(filepath.ToSlash(text)))
-	if name := strings.Trim(notInNames.ReplaceAllString(strings.TrimSuffix(base, ".exe"), "-"), "-"); name != "" {
+	if name := strings.Trim(separators.ReplaceAllString(strings.TrimSuffix(base, ".exe"), "-"), "-"); name != "" {
 		return name
 	}
 	return "server"

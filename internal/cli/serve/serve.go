@@ -71,7 +71,7 @@ func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 		return term.Usage(err)
 	}
 	if err != nil {
-		return load.NoConfig(err)
+		return load.ConfigError(err)
 	}
 	cfg := r.Config
 	if c.Check {

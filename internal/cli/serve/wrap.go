@@ -136,7 +136,7 @@ func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Co
 				return load.AddFamily(set, path, src, err)
 			},
 		})
-		return cfg, load.NoConfig(err)
+		return cfg, load.ConfigError(err)
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, term.Usage(term.Hint(
 			errors.New("no server given"), "write its command after --: recourse wrap -- npx -y PACKAGE",

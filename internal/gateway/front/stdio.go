@@ -49,7 +49,7 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel()
 	h := &host{
 		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out), over: make(chan error, 1),
-		life: life, calls: map[*hostCall]struct{}{}, unhear: func() {},
+		life: life, calls: map[*hostCall]struct{}{}, stopHearing: func() {},
 	}
 	go h.read()
 	var err error
@@ -86,14 +86,14 @@ type host struct {
 
 	opening sync.Mutex // held while a session is being opened
 
-	mu      sync.Mutex
-	open    wire.Line // its initialize request
-	session string
-	version string             // of the protocol, as negotiated; empty: none that HTTP knows
-	ready   bool               // it has said notifications/initialized
-	ended   bool               // nothing new begins
-	unhear  context.CancelFunc // ends the stream
-	calls   map[*hostCall]struct{}
+	mu          sync.Mutex
+	open        wire.Line // its initialize request
+	session     string
+	version     string             // of the protocol, as negotiated; empty: none that HTTP knows
+	ready       bool               // it has said notifications/initialized
+	ended       bool               // nothing new begins
+	stopHearing context.CancelFunc // ends the stream
+	calls       map[*hostCall]struct{}
 }
 
 // A hostCall is a request of the host in progress.
@@ -140,7 +140,7 @@ func (h *host) enter() bool {
 func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 	h.mu.Lock()
 	h.ended = true
-	h.unhear()
+	h.stopHearing()
 	h.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -198,7 +198,7 @@ func (h *host) initialize(l wire.Line, m *wire.Message) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
 	h.mu.Lock()
-	h.unhear()
+	h.stopHearing()
 	h.open, h.session, h.version, h.ready = l, "", "", false // the host starts over
 	h.mu.Unlock()
 	a := h.newAnswer(m.ID)
@@ -376,8 +376,8 @@ func (h *host) begin() {
 	ctx, cancel := context.WithCancel(h.life)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.unhear()
-	if h.ready, h.unhear = true, cancel; h.ended {
+	h.stopHearing()
+	if h.ready, h.stopHearing = true, cancel; h.ended {
 		cancel()
 		return
 	}

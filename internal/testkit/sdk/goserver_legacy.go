@@ -29,10 +29,10 @@ func GoLegacyServer(tb testing.TB) string {
 func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 	var name *mcp.ElicitResult
 	var sample *mcp.CreateMessageResult //nolint:staticcheck // deprecated, and in use
-	var notAnswered, notSampled error
+	var elicitErr, sampleErr error
 	var both sync.WaitGroup
 	both.Go(func() {
-		name, notAnswered = req.Session.Elicit(ctx, &mcp.ElicitParams{
+		name, elicitErr = req.Session.Elicit(ctx, &mcp.ElicitParams{
 			Message: "What is your name?",
 			RequestedSchema: map[string]any{
 				"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"},
@@ -40,13 +40,13 @@ func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mc
 		})
 	})
 	both.Go(func() {
-		sample, notSampled = req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
+		sample, sampleErr = req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
 			MaxTokens: 5,
 			Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}}, //nolint:staticcheck // deprecated, and in use
 		})
 	})
 	both.Wait()
-	if err := errors.Join(notAnswered, notSampled); err != nil {
+	if err := errors.Join(elicitErr, sampleErr); err != nil {
 		return nil, nil, err
 	}
 	return textContent(fmt.Sprint(name.Content["name"], " ", textOf(sample.Content))), nil, nil

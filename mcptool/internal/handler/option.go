@@ -88,8 +88,8 @@ func WithErrorTexts(told bool) SharedOption {
 	return sharedOption(func(r *rule) { r.texts = &told })
 }
 
-// WithReads returns the option that failures may be in the forms of families.
-func WithReads(families []*contract.Family) SharedOption {
+// WithFamilies returns the option that failures may be in the forms of families.
+func WithFamilies(families []*contract.Family) SharedOption {
 	given := slices.DeleteFunc(slices.Clone(families), func(f *contract.Family) bool { return f == nil })
 	return sharedOption(func(r *rule) { r.families = given })
 }
