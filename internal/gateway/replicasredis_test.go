@@ -183,11 +183,11 @@ func TestLongSessionThatHasEnded(t *testing.T) {
 // Without Redis, a session stays with the process that opened it, or is lost to the others.
 func TestLongSessionWithoutRedis(t *testing.T) {
 	t.Parallel()
-	srv, redis := testkit.NewServer(t), service.NewRedis(t)
+	srv, db := testkit.NewServer(t), service.NewRedis(t)
 	server := "url: '" + srv.URL() + "'"
-	own, other := replicaWith(t, server, redis.URL), replicaWith(t, server, redis.URL)
+	own, other := replicaWith(t, server, db.URL), replicaWith(t, server, db.URL)
 	shared, _ := longClient(t, own, nil)
-	redis.Stop()
+	db.Stop()
 	wantEcho(t, shared)
 	wantLost(t, at(t, other, shared))
 	local, _ := longClient(t, own, nil)
@@ -204,15 +204,15 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 // A Redis that hangs delays few clients that open sessions, or come with one of another replica, and is told of once.
 func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	t.Parallel()
-	srv, redis := testkit.NewServer(t), service.NewRedis(t)
+	srv, db := testkit.NewServer(t), service.NewRedis(t)
 	server := "url: '" + srv.URL() + "'"
-	shared, _ := longClient(t, replicaWith(t, server, redis.URL), nil)
+	shared, _ := longClient(t, replicaWith(t, server, db.URL), nil)
 	const patience, clients = 100 * time.Millisecond, 20
 	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
-		keyed(sessionKey)+"redis: "+redis.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+		keyed(sessionKey)+"redis: "+db.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
 	url := testkit.Serve(t, g) + farm
-	redis.Pause(t)
-	defer redis.Resume(t)
+	db.Pause(t)
+	defer db.Resume(t)
 	began := time.Now()
 	for range clients {
 		wantLost(t, at(t, url, shared))
