@@ -306,7 +306,7 @@ func TestImportRulesFindFaults(t *testing.T) {
 	}{
 		"a package without a place": {
 			rule:     everyPackageHasAPlace,
-			packages: []pkg{{path: "contract/lint"}, {path: "contracts"}, {path: "internal/util"}, {path: "internal/testkit/fault"}},
+			packages: []pkg{{path: "contract/lint"}, {path: "contracts"}, {path: "internal/util"}, {path: "internal/testkit/faults"}},
 			want:     []string{"contracts stands in no layer", "internal/util stands in no layer"},
 		},
 		"upwards": {
@@ -361,10 +361,10 @@ func TestImportRulesFindFaults(t *testing.T) {
 				{path: "internal/upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 				{path: "mcptool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
 				{path: "mcptool/mcpgotool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
-				{path: "internal/gateway", imports: []string{module + "/internal/testkit/fault"}},
+				{path: "internal/gateway", imports: []string{module + "/internal/testkit/faults"}},
 				{path: "retry", testImports: []string{module + "/internal/testkit"}},
-				{path: "internal/testkit/fault", imports: []string{module + "/internal/testkit"}},
-				{path: "internal/cli", imports: []string{module + "/internal/testkit"}},
+				{path: "internal/testkit/faults", imports: []string{module + "/internal/testkit"}},
+				{path: "systems/internal/systemtest", imports: []string{module + "/internal/testkit"}},
 			},
 			want: []string{
 				"contract imports github.com/go-json-experiment/json",
@@ -372,7 +372,7 @@ func TestImportRulesFindFaults(t *testing.T) {
 				"internal/gateway imports github.com/santhosh-tekuri/jsonschema/v6",
 				"internal/upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
 				"mcptool imports github.com/mark3labs/mcp-go/server",
-				"internal/gateway imports " + module + "/internal/testkit/fault",
+				"internal/gateway imports " + module + "/internal/testkit/faults",
 			},
 		},
 	}

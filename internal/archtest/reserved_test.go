@@ -57,7 +57,6 @@ var reservations = []reserved{
 		dependency: module + "/internal/testkit",
 		importers: []string{
 			"internal/testkit",
-			"internal/cli",                // the demonstration needs a server that fails
 			"systems/internal/systemtest", // which is for tests alone
 		},
 		tests: true,
