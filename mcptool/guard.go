@@ -41,7 +41,9 @@ func WithAuthenticator(a authn.Authenticator) GuardOption {
 }
 
 // WithUsers makes u check the user named in the path, if the contract has a path with a
-// user. By default every user is accepted.
+// user. By default every user is accepted. A user has up to 128 letters, digits and
+// -_.~:@|+= in ASCII, and is neither "." nor ".."; u is not asked about any other, which
+// does not exist for the client.
 func WithUsers(u Users) GuardOption {
 	return guardOption(func(g *guard) { g.users = u })
 }
@@ -288,7 +290,7 @@ func (x *visit) enter(user string) *refusal {
 	if user == "" {
 		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.Param)}
 	}
-	if !isHeaderValue(user) {
+	if !endpoint.IsUser(user) {
 		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 	}
 	if g.users != nil {

@@ -114,6 +114,20 @@ func post(t *testing.T, endpoint, body string, header ...string) (answer, http.H
 
 const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 
+// A user is valid by the gateway's rule, with and without a check of one's own.
+func TestGuardValidUsers(t *testing.T) {
+	t.Parallel()
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	srv := httptest.NewServer(mcptool.Guard(next, builtin(t, "terra"), quiet))
+	t.Cleanup(srv.Close)
+	for user, want := range map[string]int{"u-1": 200, "ann@example.com": 200, "auth0%7C1": 200, "a,b": 404, "a%20b": 404, "%2E%2E": 404} {
+		got, _ := post(t, srv.URL+"/api/v2/mcp/"+user, ping, "dev-id", "d", "x-api-key", "k")
+		if got.Status != want {
+			t.Errorf("%s: %+v, want status %d", user, got, want)
+		}
+	}
+}
+
 // The seven answers of terra, byte for byte, in the order of the checks.
 func TestGuardTerra(t *testing.T) {
 	t.Parallel()

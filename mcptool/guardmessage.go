@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -67,9 +66,4 @@ func (x *visit) user() (user string, refused *refusal) {
 	default:
 		return "", nil
 	}
-}
-
-// isHeaderValue reports whether s can stand in a header as it is.
-func isHeaderValue(s string) bool {
-	return strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

@@ -190,7 +190,7 @@ func TestGuardPaths(t *testing.T) {
 	}
 	for path, want := range map[string]outcome{
 		"/mcp/u-1/rpc":    {200, "u-1"},
-		"/mcp/a%2Fb/rpc":  {200, "a/b"},
+		"/mcp/a%2Fb/rpc":  {404, ""},
 		"/mcp/%C3%A4/rpc": {404, ""},
 		"/mcp/%20/rpc":    {404, ""},
 		"/mcp//rpc":       {404, ""},

@@ -51,6 +51,19 @@ func TestUserPath(t *testing.T) {
 	}
 }
 
+func TestIsUser(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]bool{
+		"u-1": true, "Ann.B_c~d": true, "ann@example.com": true, "auth0|1a+b=": true, "urn:x:1": true, strings.Repeat("a", 128): true,
+		"": false, ".": false, "..": false, "a/b": false, "a b": false, " a": false, "a,b": false, "a\nb": false, "a%2Fb": false,
+		"J\u00f6rg": false, "a\x7f": false, "<b>": false, strings.Repeat("a", 129): false,
+	} {
+		if got := endpoint.IsUser(user); got != want {
+			t.Errorf("%q: %v", user, got)
+		}
+	}
+}
+
 func TestURL(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "http://inside:8080/mcp?q=1", http.NoBody)

@@ -21,6 +21,18 @@ func NewUserPath(path string) (p UserPath, ok bool) {
 // Len returns how many bytes of the path are the same for all users.
 func (p *UserPath) Len() int { return len(p.before) + len(p.after) }
 
+// maxUser limits the length of a user's id, in bytes.
+const maxUser = 128
+
+// IsUser reports whether a user from a path is valid: up to 128 letters, digits and -_.~:@|+= in ASCII, and neither "." nor
+// "..". Such a user can stand in a header, a path and a log as it is.
+func IsUser(user string) bool {
+	return user != "" && len(user) <= maxUser && user != "." && user != ".." && !strings.ContainsFunc(user, func(r rune) bool {
+		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("-_.~:@|+=", r)
+	})
+}
+
 // Fit says how the path of a request matches.
 type Fit int
 

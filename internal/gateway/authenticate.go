@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -52,7 +51,7 @@ func authenticate(c *call, next next) error {
 	case c.on.userParam != "" && user == "":
 		return refuseAt(contract.AtUserMissing, recourse.Missing(c.on.userParam).
 			WithMessage("The path lacks the %s.", c.on.userParam))
-	case c.on.userParam != "" && !isUser(user):
+	case c.on.userParam != "" && !door.IsUser(user):
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
@@ -188,13 +187,4 @@ func wordsOf(who *authn.Identity) []string {
 		return nil
 	}
 	return []string{"verified", who.Access, who.Method, who.Name, who.Org}
-}
-
-// isUser reports whether a segment of a path is valid as a user's id and as the value of a header.
-func isUser(s string) bool {
-	const most = 128
-	return len(s) <= most && s != "." && s != ".." && strings.IndexFunc(s, func(r rune) bool {
-		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
-		return !letter && !strings.ContainsRune("-_.~:@|+=", r)
-	}) < 0
 }
