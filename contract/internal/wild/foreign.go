@@ -22,8 +22,12 @@ type foreign struct {
 
 // ReadObject reads an error object. Without a message, ok is false.
 func ReadObject(n *json.Node) (e *recourse.Error, ok bool) {
-	e = recourse.New(recourse.KindUnknown, "")
-	e.Message = AddObject(e, n)
+	f, ok := parseForeign(n)
+	if !ok {
+		return nil, false
+	}
+	e = recourse.New(recourse.KindUnknown, f.sentence())
+	f.apply(e)
 	return e, e.Message != ""
 }
 
