@@ -141,7 +141,7 @@ func TestSchemaOfFamilies(t *testing.T) {
 	}
 	_, example, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
-	files, err := filepath.Glob(filepath.Join("..", "..", "contract", "wild", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "contract", "internal", "wild", "families", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no families", err)
 	}
