@@ -13,8 +13,8 @@ import (
 // keepsAwake says whether keepAwake works on this system.
 const keepsAwake = true
 
-// keepAwake spins on each processor when nothing else has anything to do there, until standard input ends. It prints a line once it
-// does.
+// keepAwake keeps each processor busy with threads that only run when nothing else does, until standard input ends. It
+// prints a line when it has started.
 func keepAwake() error {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// results are what was measured. What was left out is missing, or not a number.
+// results are what was measured. What was left out is nil, or not a number.
 type results struct {
 	comparisons  []*comparison
 	features     *comparison
@@ -31,7 +31,7 @@ func nothingMeasured() *results {
 	}
 }
 
-// at returns what f says of the comparison in a setting, or not a number where it was left out.
+// at returns f of the comparison in a setting, or NaN if that was left out.
 func (r *results) at(s setting, f func(*comparison) float64) float64 {
 	for _, c := range r.comparisons {
 		if c.setting == s {
@@ -41,7 +41,7 @@ func (r *results) at(s setting, f func(*comparison) float64) float64 {
 	return math.NaN()
 }
 
-// most returns the largest of what f says of all comparisons, or not a number where there is none.
+// most returns the largest f of all comparisons, or NaN if there are none.
 func (r *results) most(f func(*comparison) float64) float64 {
 	value := math.NaN()
 	for _, c := range r.comparisons {
@@ -52,13 +52,13 @@ func (r *results) most(f func(*comparison) float64) float64 {
 	return value
 }
 
-// A budget is the most that a value may be, or the least that it has to be.
+// A budget is an upper or lower limit for a value.
 type budget struct {
 	what    string
 	least   bool
 	limit   float64 // in unit
 	unit    string
-	slack   float64 // by which part of limit the value may miss it
+	slack   float64 // the part of limit by which the value may miss it
 	measure func(*results) float64
 }
 
@@ -69,7 +69,7 @@ const (
 	exactly = 0
 )
 
-// machine is the slack of a time, which is shown, but depends on the machine.
+// machine is the slack of a time that depends on the machine: it is only shown.
 var machine = math.Inf(1)
 
 const (
@@ -102,7 +102,7 @@ func garbage(s setting, v int) func(*results) float64 {
 	}
 }
 
-// withMost returns what f says of a gateway that has most of the features on, or not a number where that was left out.
+// withMost returns f of a gateway with most of the features, or NaN if that was left out.
 func withMost(f func(c *comparison, v int) float64) func(*results) float64 {
 	return func(r *results) float64 {
 		if r.features == nil {
@@ -150,7 +150,7 @@ var budgets = []budget{
 	{"success of 1 KB classified, allocations", false, 0, "", exactly, func(r *results) float64 { return r.classify.allocs }},
 }
 
-// verdict says whether value keeps the budget, and whether it misses it by more than its slack.
+// verdict says in a word whether value is within the budget, and whether it misses it by more than its slack.
 func (b *budget) verdict(value float64) (word string, missed bool) {
 	over := value - b.limit
 	if b.least {
@@ -173,12 +173,12 @@ func (b *budget) verdict(value float64) (word string, missed bool) {
 	}
 }
 
-// A missedError names the budgets that were missed.
+// A missedError has the names of the budgets that were missed.
 type missedError []string
 
 func (e missedError) Error() string { return "missed: " + strings.Join(e, "; ") }
 
-// printBudgets prints every budget beside what was measured. The error is a missedError if any is missed.
+// printBudgets prints every budget with what was measured. The error is a missedError if any is missed.
 func printBudgets(out io.Writer, r *results) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "budget\tlimit\tmeasured\t\n")

@@ -13,35 +13,35 @@ import (
 	"time"
 )
 
-// echoLine is what the text of a message repeats: 50 bytes, with escapes and digits in it as tools write them.
+// echoLine is repeated as the text of a message: 50 bytes, with escapes and digits as tools write them.
 const echoLine = `Field 17 north: 4.2 ha, \"wheat\", sown in April\n`
 
-// echoText returns text of size bytes, a multiple of those of echoLine, as it is spelled in JSON.
+// echoText returns a text of size bytes, a multiple of those of echoLine, as it is written in JSON.
 func echoText(size int) string { return strings.Repeat(echoLine, size/len(echoLine)) }
 
-// firstID has as many digits as every id after it, so that a request can be changed in place.
+// firstID has as many digits as all later ids, so that a request can be changed in place.
 const firstID = 1_000_000_000
 
-// A connection carries requests to a server and brings the answers back, one after the other.
+// A connection sends requests to a server and returns the answers, one after the other.
 type connection interface {
-	// do sends a request as it is and reads the answer to its end.
+	// do sends a request as it is and reads its answer to the end.
 	do(request []byte) (answer, error)
 	// expect lets requests fail after d and some patience.
 	expect(d time.Duration) error
 	close()
 }
 
-// A caller calls echo, one call after the other, in a session of its own where there are any.
+// A caller calls echo, one call after the other, in its own session if the server has sessions.
 type caller struct {
 	conn    connection
 	request []byte
-	idAt    int // the place of the id in request
+	idAt    int // position of the id in request
 	want    []byte
-	wantAt  int // the place of the id in want
+	wantAt  int // position of the id in want
 	id      int64
 }
 
-// newCaller opens a session at path, over a connection of its own, and prepares calls with text.
+// newCaller opens a session at path, over its own connection, and prepares calls with text.
 func newCaller(ctx context.Context, address, path, text string, fields ...string) (*caller, error) {
 	conn, err := dial(ctx, address)
 	if err != nil {
@@ -60,7 +60,7 @@ func newCaller(ctx context.Context, address, path, text string, fields ...string
 	return c, nil
 }
 
-// prepare returns a caller with text over conn, whose ids begin behind first. request makes a request of a message.
+// prepare returns a caller with text over conn, whose ids follow first. request makes a request from a message.
 func prepare(conn connection, first int64, text string, request func(message string) []byte) *caller {
 	id := strconv.FormatInt(first, 10)
 	c := &caller{conn: conn, id: first}
@@ -77,7 +77,7 @@ func (c *caller) call() (answer, error) {
 	return c.conn.do(c.request)
 }
 
-// echo makes one call that has to be answered with what was sent.
+// echo makes one call, and checks that the answer is what was sent.
 func (c *caller) echo() error {
 	a, err := c.call()
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *caller) echo() error {
 	return nil
 }
 
-// callers are callers that call at the same time.
+// callers call at the same time.
 type callers []*caller
 
 // newCallers opens n sessions.
@@ -113,7 +113,7 @@ func (all callers) close() {
 	}
 }
 
-// each runs f for every caller at the same time and waits for all. After d and some patience a call that has no answer
+// each runs f for every caller at the same time and waits for all. A call without an answer after d and some patience
 // fails.
 func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
 	errs := make([]error, len(all))
@@ -128,7 +128,7 @@ func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
 	return errors.Join(errs...)
 }
 
-// A load is what callers achieved in a time.
+// A load is what callers achieved in some time.
 type load struct {
 	calls    int
 	rate     float64       // calls a second
@@ -162,7 +162,7 @@ func (all callers) echo(ctx context.Context, d time.Duration) (load, error) {
 	}, nil
 }
 
-// inTurn lets one request at a time through, of all connections that have the turn in common.
+// inTurn lets one request at a time through, of all connections that share the turn.
 type inTurn struct {
 	connection
 
@@ -175,7 +175,7 @@ func (c inTurn) do(request []byte) (answer, error) {
 	return c.connection.do(request)
 }
 
-// takeTurns lets the callers call one at a time.
+// takeTurns makes the callers call one at a time.
 func (all callers) takeTurns() {
 	turn := new(sync.Mutex)
 	for _, c := range all {

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// An mcpChild is an MCP server on standard input and output with the tool echo. It costs as little as it can, and like
-// [mcpServer] finds members by their names.
+// An mcpChild is an MCP server on standard input and output with the tool echo. It does as little as it can and, like
+// [mcpServer], finds members by their names.
 type mcpChild struct {
-	delay time.Duration // between a call and its answer, in which it takes other calls
+	delay time.Duration // between a call and its answer, while it accepts other calls
 
 	mu     sync.Mutex
 	out    io.Writer
-	answer []byte // the memory of it
+	answer []byte // its memory, which is reused
 }
 
-// childDelay is how long the child takes for a call that waits for somebody else, as tools do. It costs no processor.
+// childDelay is how long the child takes for a call of a waiting tool, one that calls somebody else. It takes no
+// processor time.
 const childDelay = time.Millisecond
 
-// serveChild answers what in says until it ends. It waits for no answers then: there is nobody who would.
+// serveChild answers the messages in in until it ends. It does not wait for late answers then: nobody reads them.
 func serveChild(in io.Reader, out io.Writer, delay time.Duration) error {
 	c := &mcpChild{out: out, delay: delay}
 	lines := bufio.NewReaderSize(in, 64<<10)
@@ -61,5 +62,5 @@ func (c *mcpChild) say(message []byte) {
 	message = append(message, '\n')
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = c.out.Write(message) // whoever has gone is not told
+	_, _ = c.out.Write(message) // a reader that has gone needs no answer
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The settings of a server that is a child: what a call costs, and what callers get out of it at the same time, where
-// each call costs the child next to nothing, and where it waits.
+// The settings of a server that is a child: what a call costs, and what simultaneous callers achieve, if each call
+// takes the child almost no time, and if it waits.
 var (
 	childAlone   = setting{pathChild, 1000, 1}
 	childBusy    = setting{pathChild, 1000, 16}
@@ -29,7 +29,7 @@ func childRole(path string) role {
 
 // build builds the program recourse.
 func build(ctx context.Context, dir string) (program string, err error) {
-	program = filepath.Join(dir, "recourse.exe") // a name that every system starts
+	program = filepath.Join(dir, "recourse.exe") // a name that every system can start
 	const source = "github.com/recoursehq/recourse/cmd/recourse"
 	command := exec.CommandContext(ctx, "go", "build", "-o", program, source) //nolint:gosec // our own
 	if said, err := command.CombinedOutput(); err != nil {
@@ -38,7 +38,7 @@ func build(ctx context.Context, dir string) (program string, err error) {
 	return program, nil
 }
 
-// compareChildren measures the settings of servers that are children, and the start of the program.
+// compareChildren measures the settings of child servers, and the start of the program.
 func (r *results) compareChildren(ctx context.Context, o *options, dir string, gateway *process) error {
 	some := o.settings(true)
 	if len(some) == 0 && !o.wants("start") {
@@ -61,8 +61,8 @@ func (r *results) compareChildren(ctx context.Context, o *options, dir string, g
 	return err
 }
 
-// compareChild measures the ways to a child: its own input and output, those of `recourse wrap`, HTTP through the gateway,
-// and the same where callers wait for each other.
+// compareChild measures the ways to a child: its own input and output, those of `recourse wrap`, HTTP through the
+// gateway, and the same with callers who wait for each other.
 func compareChild(ctx context.Context, o *options, dir, program string, gateway *process, s setting) (c *comparison, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -93,8 +93,8 @@ func compareChild(ctx context.Context, o *options, dir, program string, gateway 
 // starts is how often the start of a program is measured.
 const starts = 15
 
-// startup returns by how much longer `recourse wrap` takes from its start to the first byte of the first answer than the
-// child alone, in nanoseconds: the median of starts in turn.
+// startup returns by how much longer `recourse wrap` takes from its start to the first byte of the first answer than
+// the child alone, in nanoseconds: the median of alternating starts.
 func startup(ctx context.Context, dir, program string) (float64, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -116,7 +116,8 @@ func startup(ctx context.Context, dir, program string) (float64, error) {
 	return over[len(over)/2], nil
 }
 
-// firstByte starts a program that is a child, or has one, and returns how long it takes to begin its answer to initialize.
+// firstByte starts a program that is a child, or has one, and returns how long it takes to begin its answer to
+// initialize.
 func firstByte(ctx context.Context, dir, program string, args ...string) (taken time.Duration, err error) {
 	start := time.Now()
 	p, err := launch(ctx, dir, roleChild, program, args...)

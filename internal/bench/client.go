@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A client speaks HTTP/1.1 over one connection. It knows what Go's servers answer and no more, and so costs a fraction of
-// net/http's client: the machine's time is for what is measured.
+// A client speaks HTTP/1.1 over one connection. It only understands what Go's servers answer, and so costs a fraction
+// of net/http's client: the machine's time is for what is measured.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -45,14 +45,14 @@ func dial(ctx context.Context, address string) (*client, error) {
 	return c, nil
 }
 
-// patience is how long an answer is waited for, at least: nothing that is measured is meant to take so long.
+// patience is the least time that an answer is waited for. Nothing that is measured should take so long.
 const patience = time.Minute
 
 func (c *client) expect(d time.Duration) error {
 	return c.conn.SetDeadline(time.Now().Add(d + patience))
 }
 
-func (c *client) close() { _ = c.conn.Close() } // it has served
+func (c *client) close() { _ = c.conn.Close() } // nothing more is read from it
 
 func (c *client) do(request []byte) (answer, error) {
 	if _, err := c.conn.Write(request); err != nil {
@@ -144,12 +144,12 @@ func (c *client) readChunks() error {
 	}
 }
 
-// post returns a request with a JSON-RPC message. The fields are those of its header beside the usual ones.
+// post returns a request with a JSON-RPC message. The fields are added to its header.
 func post(address, path, session, message string, fields ...string) []byte {
 	if session != "" {
 		fields = append(fields, headerSession+": "+session, headerVersion+": "+protocolVersion)
 	}
-	more := strings.Join(append(fields, ""), "\r\n") // the last one ends, too
+	more := strings.Join(append(fields, ""), "\r\n") // the last one needs a line end, too
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nContent-Type: %s\r\nAccept: %s, %s\r\n"+
 		"%sContent-Length: %d\r\n\r\n%s", path, address, typeJSON, typeJSON, typeEvents, more, len(message), message)
 }

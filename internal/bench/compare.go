@@ -12,13 +12,13 @@ import (
 // A variant is a way to the server.
 type variant struct {
 	name    string
-	process *process // between the callers and the server; nil: it cannot be asked what it has used
+	process *process // between the callers and the server; nil: its usage is not known
 	callers callers  // nil: they are made, and reach the process over HTTP
 	turns   bool     // they call one at a time
-	fields  []string // of the header of each of their requests, beside the usual ones
+	fields  []string // added to the header of each of their requests
 }
 
-// The variants in front of a server over HTTP, behind which those of startOthers stand, and of one that is a child.
+// The variants in front of a server over HTTP, followed by those of startOthers, and in front of a child.
 const (
 	direct = 0
 
@@ -38,7 +38,8 @@ type setting struct {
 	callers int
 }
 
-// settings returns those that are asked for, of children or of the others. They are measured one after the other.
+// settings returns the settings that are asked for, of children or of the others. They are measured one after the
+// other.
 func (o *options) settings(children bool) []setting {
 	return slices.DeleteFunc(settings(), func(s setting) bool { return s.isChild() != children || !o.wants(s.String()) })
 }
@@ -66,7 +67,7 @@ func (s setting) through() int {
 // isChild reports whether the server is a child process, which speaks over its standard input and output.
 func (s setting) isChild() bool { return s.path == pathChild || s.path == pathWaiting }
 
-// String returns the setting as -run knows it, such as json/1000/32.
+// String returns the setting in the form of -run, such as json/1000/32.
 func (s setting) String() string {
 	kind, _, _ := strings.Cut(s.path[1:], "/")
 	return fmt.Sprintf("%s/%d/%d", kind, s.size, s.callers)
@@ -76,11 +77,11 @@ func (s setting) String() string {
 type slice struct {
 	load
 
-	garbage   float64 // bytes that its process allocated on the heap for a call
-	processor float64 // nanoseconds that its process took of the processors for a call
+	garbage   float64 // bytes that its process allocated on the heap per call
+	processor float64 // nanoseconds of processor time that its process used per call
 }
 
-// A comparison holds what all variants achieved, round by round.
+// A comparison has what all variants achieved, round by round.
 type comparison struct {
 	setting
 
@@ -124,7 +125,7 @@ func (r *results) compareHTTP(ctx context.Context, o *options, dir string, serve
 	return nil
 }
 
-// connect makes the callers where there are none.
+// connect makes the callers if there are none.
 func (v *variant) connect(ctx context.Context, s setting) (err error) {
 	if v.callers == nil {
 		v.callers, err = newCallers(ctx, s.callers, v.process.address, s.path, echoText(s.size), v.fields...)
@@ -135,8 +136,8 @@ func (v *variant) connect(ctx context.Context, s setting) (err error) {
 	return err
 }
 
-// compare measures all variants in rounds, each of which begins with another one: a machine that gets slower or faster
-// meanwhile does so for all.
+// compare measures all variants in rounds, each of which begins with another one, so that a machine that becomes slower
+// or faster affects all of them.
 func compare(ctx context.Context, o *options, dir string, s setting, all []variant) (c *comparison, err error) {
 	defer func() {
 		for _, v := range all {
@@ -174,10 +175,10 @@ func compare(ctx context.Context, o *options, dir string, s setting, all []varia
 	return c, nil
 }
 
-// warm makes a process that has not been measured yet use the memory that it will go on to use: most of it is new to the system, page by
-// page, until the process collects garbage for the first time.
+// warm makes a new process use the memory that it will keep using. Until its first garbage collection, most memory is
+// new to the system, page by page.
 func (v *variant) warm(ctx context.Context, benchtime time.Duration) error {
-	if p := v.process; p != nil { // else it is new with its callers
+	if p := v.process; p != nil { // otherwise it is as new as its callers
 		if p.warm {
 			return nil
 		}
@@ -188,7 +189,7 @@ func (v *variant) warm(ctx context.Context, benchtime time.Duration) error {
 }
 
 func (v *variant) measure(ctx context.Context, benchtime time.Duration) (slice, error) {
-	if _, err := v.callers.echo(ctx, benchtime/5); err != nil { // to warm up
+	if _, err := v.callers.echo(ctx, benchtime/5); err != nil { // a warm-up
 		return slice{}, err
 	}
 	before, err := v.usage()
@@ -207,7 +208,7 @@ func (v *variant) measure(ctx context.Context, benchtime time.Duration) (slice, 
 	return slice{done, float64(after.Allocated-before.Allocated) / calls, float64(after.Processor-before.Processor) / calls}, nil
 }
 
-// usage returns what the variant's process has used, and nothing where it cannot be asked.
+// usage returns what the variant's process has used, or nothing if that is not known.
 func (v *variant) usage() (usage, error) {
 	if v.process == nil {
 		return usage{}, nil
@@ -215,7 +216,7 @@ func (v *variant) usage() (usage, error) {
 	return v.process.usage(askUsage)
 }
 
-// median returns the median over the rounds of what f says of one.
+// median returns the median of f over the rounds.
 func (c *comparison) median(f func(round []slice) float64) float64 {
 	var values []float64
 	for _, round := range c.rounds {
@@ -225,12 +226,12 @@ func (c *comparison) median(f func(round []slice) float64) float64 {
 	return values[len(values)/2]
 }
 
-// of returns the median of what f says of a variant.
+// of returns the median of f of a variant.
 func (c *comparison) of(v int, f func(slice) float64) float64 {
 	return c.median(func(round []slice) float64 { return f(round[v]) })
 }
 
-// throughput returns the median of v's calls a second as a multiple of base's in the same round.
+// throughput returns the median of v's calls per second as a multiple of base's in the same round.
 func (c *comparison) throughput(v, base int) float64 {
 	return c.median(func(round []slice) float64 { return round[v].rate / round[base].rate })
 }
@@ -247,12 +248,12 @@ func (c *comparison) latency(v, base int) float64 {
 	})
 }
 
-// garbage returns the median of what v's process allocates for a call, in bytes.
+// garbage returns the median of what v's process allocates per call, in bytes.
 func (c *comparison) garbage(v int) float64 {
 	return c.of(v, func(s slice) float64 { return s.garbage })
 }
 
-// processor returns the median of what v's process takes of the processors for a call, in nanoseconds.
+// processor returns the median processor time of v's process per call, in nanoseconds.
 func (c *comparison) processor(v int) float64 {
 	return c.of(v, func(s slice) float64 { return s.processor })
 }

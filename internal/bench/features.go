@@ -13,11 +13,11 @@ import (
 	"text/tabwriter"
 )
 
-// A feature is what a configuration can have beside its servers: lines of its own, and keys of a server. %s is the address of a
-// collector, %i that of an issuer of tokens, and %d a directory.
+// A feature is what a configuration can have besides its servers: its own lines, and keys of a server. %s is the
+// address of a collector, %i that of an issuer of tokens, and %d a directory.
 type feature struct{ name, lines, keys string }
 
-// apiKey is sent to every gateway, and counts at those that ask for one.
+// apiKey is sent to every gateway, and checked by those that require one.
 var apiKey = strings.Repeat("bench", 8)
 
 // Parts of features.
@@ -27,7 +27,7 @@ var (
 	guards = ", breaker: {}, concurrency: {max: 64}"
 )
 
-// features are measured beside a gateway without any; the last one is all of them.
+// features are compared with a gateway without any; the last one is all of them.
 var features = []feature{
 	{name: "nothing"},
 	{name: "metrics", lines: "admin: 127.0.0.1:0"},
@@ -56,16 +56,16 @@ var features = []feature{
 	},
 }
 
-// jwtFeature has callers send a token in place of the API key.
+// jwtFeature makes callers send a token instead of the API key.
 const jwtFeature = "JWT"
 
 // mostFeatures are those for which the budgets hold.
 const mostFeatures = "metrics, API keys, limits, breaker, bulkhead, journal"
 
-// featureSetting is what they are measured with.
+// featureSetting is the setting in which they are measured.
 var featureSetting = setting{pathJSON, 1000, 32}
 
-// compareFeatures measures a gateway with each of the features, and a ReverseProxy beside them.
+// compareFeatures measures a gateway with each of the features, and a ReverseProxy for comparison.
 func (r *results) compareFeatures(ctx context.Context, o *options, dir string, server *process) (err error) {
 	if !o.wants("features") {
 		return nil
@@ -117,7 +117,7 @@ func (f feature) start(ctx context.Context, dir string, server, collector *proce
 	return start(ctx, dir, roleGateway, "", file)
 }
 
-// discard takes what it is sent, as a collector does.
+// discard accepts what it is sent, as a collector does.
 func discard(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // the gateway is measured, not this
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// configuration is the gateway's: what can be on is on, as it is by default. A server is named for its path; stopped is
-// one of its own, which is going to be stopped.
+// configuration is the gateway's: the defaults. A server is named for its path; stopped is separate, since it is going
+// to be stopped.
 const configuration = `listen: 127.0.0.1:0
 log: json
 servers:
@@ -29,7 +29,8 @@ servers:
   waiting: {command: [%[3]q], env: {%[4]s: waiting}, tools: {echo: {read_only: true}}}
 `
 
-// startGateway starts a gateway in front of the two servers. Profiles of it are written to the directory profiles, if any.
+// startGateway starts a gateway in front of the two servers. If profiles names a directory, its profiles are written
+// there.
 func startGateway(ctx context.Context, dir, profiles string, server, stopped *process) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -43,8 +44,8 @@ func startGateway(ctx context.Context, dir, profiles string, server, stopped *pr
 	return start(ctx, dir, roleGateway, profiles, file)
 }
 
-// serveGateway runs `recourse serve` with a configuration file until standard input ends. Where profiles names a
-// directory, what the process has done is written there in the end.
+// serveGateway runs `recourse serve` with a configuration file until standard input ends. If profiles names a
+// directory, the profiles of the process are written there in the end.
 func serveGateway(profiles, file string) error {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -69,13 +70,13 @@ func serveGateway(profiles, file string) error {
 	return profiled(profiles, serve)
 }
 
-// An announcer passes a log on, and writes the address that the first line with a url names to out.
+// An announcer passes a log on, and writes the address in the first line with a url to out.
 type announcer struct {
 	log, out  io.Writer
 	announced bool
 }
 
-// Write takes one line; the handlers of slog write each with one call, and no two at a time.
+// Write takes one line: slog's handlers write each line with one call, and no two at the same time.
 func (a *announcer) Write(line []byte) (int, error) {
 	if a.announced {
 		return a.log.Write(line)

@@ -20,13 +20,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The program starts itself for the other roles: in tests, this binary.
+// The program starts itself for the other roles: in tests, that is this binary.
 func TestMain(m *testing.M) {
 	if os.Getenv(envRole) != "" {
 		main()
 		return
 	}
-	// Else each of the processes that is started sleeps for a second when it ends, under the race detector.
+	// Otherwise each process would sleep for a second before it exits, under the race detector.
 	if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
 		os.Exit(1)
 	}
@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 	err := run(t.Context(), []string{
 		"-benchtime", "10ms", "-rounds", "1", "-run", "/1000/|start|growth|session|outage", "-profile", profiles,
 	}, &out)
-	if _, missed := errors.AsType[missedError](err); err != nil && !missed { // nothing is measured well in so short a time
+	if _, missed := errors.AsType[missedError](err); err != nil && !missed { // nothing can be measured well in such a short time
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
@@ -116,7 +116,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// Callers of one child get their own answers, at once or after a while, in whatever order they come.
+// Callers of one child get their own answers, at once or later, in any order.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -148,7 +148,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// Those who take turns are served one at a time: four calls of a millisecond take four.
+// Callers who take turns are served one at a time: four calls of a millisecond take four.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -280,7 +280,7 @@ func TestEchoTextHasItsSize(t *testing.T) {
 	}
 }
 
-// A ratio is the median of the rounds' own.
+// A ratio is the median of the rounds' ratios.
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	round := func(rates, micros [4]float64) (row []slice) {
@@ -354,8 +354,8 @@ func TestMicro(t *testing.T) {
 	}
 }
 
-// The trials that count and do not depend on how fast the machine is. The others are for make load, on a quiet machine and without
-// the race detector, which takes memory of its own.
+// The trials that count, and so do not depend on how fast the machine is. The others are for make load, on a quiet
+// machine and without the race detector, which takes memory itself.
 func TestLimitsOfHarm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {

@@ -13,17 +13,17 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// An issuer has issued a token, and serves the key by which it is verified.
+// An issuer has issued a token, and serves the key that verifies it.
 type issuer struct {
 	address string
 	token   string
 	server  *http.Server
 }
 
-// issuerURL is what the token says that it comes from. Nobody connects there.
+// issuerURL is the token's issuer. Nobody connects there.
 const issuerURL = "https://issuer.example"
 
-// startIssuer issues a token that outlasts every measurement.
+// startIssuer issues a token that is valid for longer than every measurement.
 func startIssuer(ctx context.Context) (*issuer, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

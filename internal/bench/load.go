@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// loadConfiguration is that of a gateway whose limits are tried: hung never answers, guarded is the same server with a bound on
-// the calls under way, and broken the one that is out, with a breaker.
+// loadConfiguration is for a gateway whose limits are tested: hung never answers, guarded is the same server with a
+// limit on concurrent calls, and broken answers 503 and has a breaker.
 const loadConfiguration = `listen: 127.0.0.1:0
 log: json
 servers:
@@ -23,7 +23,7 @@ servers:
   broken: {url: "http://%[1]s/unavailable/mcp", path: /broken/mcp, tools: {echo: {read_only: true}}, breaker: {}}
 `
 
-// A trial does to a gateway what nobody should, and says what came of it. It fails when the gateway does.
+// A trial does to a gateway what nobody should, and reports the result. It fails if the gateway fails.
 type trial struct {
 	name string
 	run  func(ctx context.Context, t *trialRun) (outcome string, err error)
@@ -34,11 +34,11 @@ type trialRun struct {
 	gateway, server *process
 }
 
-// memoryMost is how much a gateway may hold in any trial: the default of memory_limit, and some for what is not Go's heap. It collects
-// garbage late, and so comes near to that whenever much is thrown away.
+// memoryMost is how much memory a gateway may hold in any trial: the default of memory_limit, and some for what is not
+// Go's heap. It collects garbage late, and so comes near to that whenever much is thrown away.
 const memoryMost = (384 + 64) * megabyte
 
-// trials are those of all limits. Each has a gateway of its own.
+// trials has a trial for each limit. Each starts its own gateway.
 var trials = []trial{
 	{"1000 calls that hang", hungCalls},
 	{"the same, concurrency 50 and queue 100", guardedCalls},
@@ -51,7 +51,7 @@ var trials = []trial{
 	{"the same, with a breaker", brokenOutage},
 }
 
-// tryLimits runs the trials that are asked for and prints what came of them. The error names those that failed.
+// tryLimits runs the trials that are asked for and prints the results. The error names those that failed.
 func tryLimits(ctx context.Context, o *options, dir string, out io.Writer) error {
 	const row = "%-40s %9s %9s %9s  %s\n"
 	fmt.Fprintf(out, row, "trial", "before", "peak", "live after", "what came of it")
@@ -70,14 +70,14 @@ func tryLimits(ctx context.Context, o *options, dir string, out io.Writer) error
 	return errors.Join(failed...)
 }
 
-// harm is what a trial did: the memory that the gateway held before and at most, what it still used afterwards, in bytes, and what
-// came of it else.
+// harm is the result of a trial: the memory that the gateway held before, at most, and afterwards, in bytes, and what
+// else is worth saying.
 type harm struct {
 	before, peak, after int64
 	outcome             string
 }
 
-// try runs a trial against a fresh gateway.
+// try runs a trial with a fresh gateway.
 func (t *trial) try(ctx context.Context, dir string) (h harm, err error) {
 	server, err := start(ctx, dir, roleServer)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *trial) try(ctx context.Context, dir string) (h harm, err error) {
 	}
 	defer func() { err = errors.Join(err, gateway.stop()) }()
 	run := &trialRun{gateway: gateway, server: server}
-	if _, err := run.others(ctx); err != nil { // which fetches the list of tools, and makes connections
+	if _, err := run.others(ctx); err != nil { // it also fetches the list of tools, and makes connections
 		return h, err
 	}
 	if err := gateway.forgetPeak(); err != nil {
@@ -128,7 +128,7 @@ func (t *trial) try(ctx context.Context, dir string) (h harm, err error) {
 
 func size(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/megabyte) }
 
-// others makes calls of a server that has nothing to do with the trial, and returns how long the slowest took.
+// others calls a server that has nothing to do with the trial, and returns how long the slowest call took.
 func (t *trialRun) others(ctx context.Context) (slowest time.Duration, err error) {
 	const calls = 50
 	c, err := newCaller(ctx, t.gateway.address, pathJSON, echoText(1000))
@@ -146,7 +146,7 @@ func (t *trialRun) others(ctx context.Context) (slowest time.Duration, err error
 	return slowest, nil
 }
 
-// othersSay is others in words.
+// othersSay puts others into words.
 func (t *trialRun) othersSay(ctx context.Context, what string) (string, error) {
 	slowest, err := t.others(ctx)
 	return fmt.Sprintf("%s; the slowest of 50 calls of another server took %s", what, slowest.Round(100*time.Microsecond)), err

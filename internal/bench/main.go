@@ -1,4 +1,4 @@
-// Command bench measures what the gateway costs, and fails when that is more than it may. Run it with `make bench`, or
+// Command bench measures what the gateway costs, and fails if that exceeds a budget. Run it with `make bench`, or
 //
 //	go run ./internal/bench [-benchtime 400ms] [-rounds 5] [-run REGEXP] [-profile DIR] [-asleep]
 //	go run ./internal/bench -load [-run REGEXP]
@@ -7,55 +7,55 @@
 //
 // An MCP tools/call of a tool that returns its argument, in a session of protocol version 2025-11-25, over loopback:
 // directly to the server; through a bare httputil.ReverseProxy; through one with a BufferPool; and through the gateway
-// with everything on that it has, among it the check of the arguments against the tool's inputSchema. Server, proxies and
-// gateway are processes of their own, started from this program. The proxies and the gateway have transports that are
-// tuned alike. Server and callers are as lean as they can be, so that what stands between them decides; every answer is
-// compared with what it has to be.
+// with its defaults, which include the check of the arguments against the tool's inputSchema. Server, proxies and
+// gateway are separate processes, started by this program. The transports of the proxies and the gateway are tuned
+// alike. Server and callers are as lean as they can be, so that what is between them decides; every answer is checked.
 //
-// The same of a server that is a child process: over its own standard input and output; through `recourse wrap`; through
-// the gateway over HTTP; and, where there are several callers, through the gateway while they wait for each other, which
-// is what a bridge achieves that handles one call at a time and is as fast as the gateway in all else. The child answers
-// at once, or a millisecond after each call: it waits, as a tool does that calls somebody else, and takes other calls
-// meanwhile.
+// The same with a server that is a child process: over its own standard input and output; through `recourse wrap`;
+// through the gateway over HTTP; and, if there are several callers, through the gateway while they wait for each other,
+// which shows what a bridge achieves that handles one call at a time and is otherwise as fast as the gateway. The child
+// answers at once, or a millisecond after each call, as a tool does that calls somebody else; meanwhile it accepts
+// other calls.
 //
-// Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. A process
-// that is new first serves for three times as long, until the memory that it works with is its own. Each figure is the
-// median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The figures depend on the
-// machine and on what else it does; the ratios are what matters.
+// Each round measures every variant for the benchtime, after a warm-up of a fifth of it, and begins with another one. A
+// new process first serves for three times as long, until it has the memory that it works with. Each figure is the
+// median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The figures depend
+// on the machine and its other work; the ratios are what matters.
 //
 // # Sleeping processors
 //
-// A single caller leaves every processor idle for most of the time. To wake one takes longer than anything that is measured here,
-// above all on a virtual machine, and differs from machine to machine. So on Linux, while there is one caller, a process that runs
-// only when no other can keeps the processors awake. With -asleep they may sleep.
+// A single caller leaves every processor idle most of the time. Waking one takes longer than anything that is measured
+// here, above all on a virtual machine, and differs from machine to machine. So on Linux, while there is one caller, a
+// process that only runs when no other can keeps the processors awake. With -asleep they may sleep.
 //
 // # The gateway's process
 //
-// It runs the command `recourse serve` on a configuration file, the very code of the program. Beside it one goroutine
-// waits for questions on standard input and answers with the runtime's metrics, so that the product contains nothing for
-// this program's sake.
+// It runs the command `recourse serve` on a configuration file: the very code of the program. Besides, one goroutine
+// reads questions from standard input and answers with the runtime's metrics, so that the product contains nothing for
+// the sake of this program.
 //
-// # What is measured besides
+// # What else is measured
 //
-// What is off by default is turned on, in gateways of their own, and compared with one that has nothing of it.
+// Features that are off by default are turned on, in separate gateways, and compared with a gateway without any.
 //
-// A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, of a server over
-// HTTP and of a child that all share, and is called a thousand times while a server is out. The server counts the attempts
-// that arrive; where there is none that could count, the gateway's log does. The program is built, and it is measured how
-// much later than from the child alone the first byte comes through `recourse wrap`, both from their start. Failures are
+// A fresh gateway passes on results of 50 MB while its memory is watched; holds a thousand idle sessions, of a server
+// over HTTP and of a child that all share; and is called a thousand times while a server is out. The server counts the
+// attempts that arrive; if there is none to count, the gateway's log does. The program is built, and it is measured how
+// much later the first byte comes through `recourse wrap` than from the child alone, from their start. Failures are
 // written and read in every built-in contract.
 //
 // # The limits of harm
 //
-// With -load, the program does to fresh gateways what nobody should: calls that hang by the thousand, garbage, readers that do
-// not read, sessions that stay, a server that is out. It prints how much memory the system says the gateway has held, and
-// what became of those who did nothing of the sort. It fails when a gateway holds too much, or leaves them waiting.
+// With -load, the program does to fresh gateways what nobody should: thousands of calls that hang, garbage, readers
+// that do not read, sessions that stay, a server that is out. It prints how much memory the gateway has held according
+// to the system, and how well-behaved callers were served. It fails if a gateway holds too much memory, or makes those
+// callers wait.
 //
 // # What fails
 //
-// The budgets stand in budget.go. The program exits with 1 and names them when a ratio of times misses its budget by over
-// 15 %, or something that is counted misses it at all. So it does for what a child's call and the start of the program
-// take longer; other times, which depend on the machine alone, are shown only.
+// The budgets are in budget.go. The program exits with 1 and names them if a ratio of times misses its budget by over
+// 15 %, or a count misses it at all. This includes the time that is added to a child's call and to the start of the
+// program; other times, which only depend on the machine, are just shown.
 package main
 
 import (
@@ -86,7 +86,7 @@ func main() {
 	}
 }
 
-// options are what the program is started with.
+// options are the program's flags.
 type options struct {
 	benchtime time.Duration
 	rounds    int
@@ -194,7 +194,7 @@ func (r *results) compareAll(ctx context.Context, o *options, dir string, server
 	return r.compareFeatures(ctx, o, dir, server)
 }
 
-// measureExtremes measures what a fresh gateway does with much, with nothing, and without a server.
+// measureExtremes measures a fresh gateway with large results, with idle sessions, and without a server.
 func (r *results) measureExtremes(ctx context.Context, o *options, dir string, server *process) (err error) {
 	stopped, err := start(ctx, dir, roleServer)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// growth passes the large result at path through the gateway and returns by how many bytes its memory grows meanwhile.
+// growth passes the large result at path through the gateway and returns by how many bytes its memory grows.
 func growth(ctx context.Context, gateway *process, path string) (float64, error) {
 	c, err := newCaller(ctx, gateway.address, path, echoText(100))
 	if err != nil {
@@ -38,7 +38,7 @@ func growth(ctx context.Context, gateway *process, path string) (float64, error)
 	}
 }
 
-// large makes one call that has to be answered with the large result.
+// large makes one call, and checks that the answer is the large result.
 func (c *caller) large() error {
 	a, err := c.call()
 	if err != nil {
@@ -50,18 +50,18 @@ func (c *caller) large() error {
 	return nil
 }
 
-// idleSessions is how many sessions are opened to find out what one costs.
+// idleSessions is how many sessions are opened to measure one.
 const idleSessions = 1000
 
-// sessionSize opens sessions at path through the gateway that have no stream and no connection of their own, and returns
-// how many bytes of the heap each holds.
+// sessionSize opens sessions at path through the gateway, without streams and on shared connections, and returns how
+// many bytes of the heap each holds.
 func sessionSize(ctx context.Context, gateway *process, path string) (float64, error) {
 	c, err := dial(ctx, gateway.address)
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	if _, err := c.open(gateway.address, path); err != nil { // which makes the connections, or starts the child
+	if _, err := c.open(gateway.address, path); err != nil { // makes the connections, or starts the child
 		return 0, err
 	}
 	before, err := gateway.usage(askCollect)

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A cost is that of one operation.
+// A cost is the cost of one operation.
 type cost struct {
 	time   float64 // in nanoseconds
 	bytes  float64 // on the heap
@@ -33,7 +33,7 @@ func costOf(operation func()) cost {
 	}
 }
 
-// translation returns the highest cost of writing a failure as a result, or of reading it back, among the built-in
+// translation returns the highest cost of writing a failure as a result, or of reading it back, of all built-in
 // contracts.
 func translation() cost {
 	var most cost
@@ -63,7 +63,7 @@ func failedCall() *recourse.Error {
 		WithDetail("notice", strings.Repeat("The service is being maintained. ", 20))
 }
 
-// classification returns the cost of finding out that an answer of 1 KB is a success.
+// classification returns the cost of recognising an answer of 1 KB as a success.
 func classification() (cost, error) {
 	text := append(appendOpening(nil, []byte("17")), echoText(900)+closing...)
 	var scan wire.Scanner

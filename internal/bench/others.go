@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// An other is a proxy that people run in front of servers, for comparison. It takes part where it is installed.
+// An other is a proxy that people run in front of servers, for comparison. It is measured if it is installed.
 type other struct {
 	name   role
 	config string   // %[1]s is its own address, %[2]s that of the server, %[3]s a directory
-	args   []string // %s is the file with it
+	args   []string // %s is the file with config
 }
 
 var others = []other{
@@ -70,8 +70,8 @@ http {
 	},
 }
 
-// startOthers starts those that are installed, in front of the server at address. What was started is returned with an
-// error, too.
+// startOthers starts those that are installed, in front of the server at address. It returns what it has started even
+// with an error.
 func startOthers(ctx context.Context, dir, address string) ([]*process, error) {
 	var started []*process
 	for _, o := range others {
@@ -120,7 +120,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return ln.Addr().String(), ln.Close()
 }
 
-// awaitListener waits until somebody listens at address.
+// awaitListener waits until something listens at address.
 func awaitListener(ctx context.Context, address string) error {
 	const wait, pause = 5 * time.Second, 20 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -154,7 +154,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// foreignUsage returns what Linux knows of a process.
+// foreignUsage returns what Linux knows about a process.
 func foreignUsage(pid int) usage {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -162,13 +162,13 @@ func foreignUsage(pid int) usage {
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
-	const user, system, tick = 11, 12, 10 * time.Millisecond // of proc(5), behind the name
+	const user, system, tick = 11, 12, 10 * time.Millisecond // of proc(5), after the name
 	if len(fields) <= system {
 		return usage{}
 	}
 	var ticks int64
 	for _, field := range []string{fields[user], fields[system]} {
-		n, _ := strconv.ParseInt(field, 10, 64) // it is one
+		n, _ := strconv.ParseInt(field, 10, 64) // always a number
 		ticks += n
 	}
 	return usage{Processor: ticks * int64(tick)}

@@ -36,7 +36,7 @@ func unavailable(ctx context.Context, gateway, server *process) (float64, error)
 }
 
 // refused calls a server that is stopped once the sessions are open, and returns how many attempts the gateway has
-// logged: nobody else can count them.
+// logged, since nothing else can count them.
 func refused(ctx context.Context, gateway, stopped *process) (float64, error) {
 	all, err := newCallers(ctx, outageCallers, gateway.address, pathStopped, echoText(100))
 	if err != nil {
@@ -71,7 +71,7 @@ func refused(ctx context.Context, gateway, stopped *process) (float64, error) {
 	return float64(attempts), lines.Err()
 }
 
-// fail makes the calls of an outage, each of which has to be answered with a failure.
+// fail makes the calls of an outage, and checks that each fails.
 func (all callers) fail() error {
 	var made atomic.Int64
 	return all.each(0, func(_ int, c *caller) error {

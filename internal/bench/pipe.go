@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// A pipe is a process that speaks MCP over its standard input and output, for callers that call at the same time.
+// A pipe is a process that speaks MCP over its standard input and output, for several callers at the same time.
 type pipe struct {
 	process *process
-	late    *time.Timer // kills the process when an answer is not to be expected any more
+	late    *time.Timer // kills the process when an answer is overdue
 	writing sync.Mutex
 	reading chan struct{} // holds a token while one of the ends reads for all
 	ends    []*pipeEnd
 }
 
-// A pipeEnd is a caller's own of a pipe. Its requests have ids of its own, too, so that their answers are told apart.
+// A pipeEnd is one caller's end of a pipe. Its requests have ids that no other end uses, so that each answer finds its
+// caller.
 type pipeEnd struct {
 	of      *pipe
 	body    []byte        // of the last answer
@@ -32,7 +33,7 @@ var _ connection = (*pipeEnd)(nil)
 // idsEach is how many ids an end has.
 const idsEach = 10_000_000
 
-// openPipe starts a program that is a server for n callers, in the role r or with children in it, and initializes it.
+// openPipe starts a program that is a server for n callers, or has child servers, in role r, and initializes it.
 func openPipe(ctx context.Context, dir string, r role, n int, program string, args ...string) (*pipe, error) {
 	p, err := launch(ctx, dir, r, program, args...)
 	if err != nil {
@@ -76,7 +77,7 @@ func (p *pipe) write(line []byte) error {
 	return err
 }
 
-// read reads one line and gives it to the end whose answer it is. What is no answer is dropped.
+// read reads one line and gives it to the end that has asked. Other messages are dropped.
 func (p *pipe) read() error {
 	line, err := p.process.out.ReadSlice('\n')
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *pipe) read() error {
 	return nil
 }
 
-// do implements [connection]. One of the callers that wait reads for all of them until its own answer has come.
+// do implements [connection]. One of the waiting callers reads for all of them until its own answer has come.
 func (e *pipeEnd) do(request []byte) (answer, error) {
 	if err := e.of.write(request); err != nil {
 		return answer{}, err
@@ -118,7 +119,7 @@ func (e *pipeEnd) expect(d time.Duration) error {
 	return nil
 }
 
-// close does nothing: the process is stopped by whoever has started it.
+// close does nothing: whoever has started the process stops it.
 func (e *pipeEnd) close() {}
 
 // callers prepares calls with text, one caller for each end.

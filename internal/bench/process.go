@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A process is one that the program has started.
+// A process was started by the program.
 type process struct {
 	role    role
 	address string
@@ -22,7 +22,7 @@ type process struct {
 	out     *bufio.Reader
 	log     *os.File // its standard error
 	ended   bool
-	foreign bool // it is none of ours, and can be asked nothing
+	foreign bool // not our program: it cannot be asked for its usage
 	warm    bool // it has been under load
 }
 
@@ -83,10 +83,10 @@ func (p *process) usage(q question) (u usage, err error) {
 	return u, err
 }
 
-// said reads what the process has logged so far.
+// said returns what the process has logged so far.
 func (p *process) said() io.Reader { return io.NewSectionReader(p.log, 0, math.MaxInt64) }
 
-// stop ends the process and waits for its end. The error holds what it has logged. To stop it again does nothing.
+// stop ends the process and waits for its end. The error includes its log. Stopping it again does nothing.
 func (p *process) stop() error {
 	if p.ended {
 		return nil
@@ -98,7 +98,7 @@ func (p *process) stop() error {
 	_ = p.in.Close() // it may have ended by itself
 	err := p.command.Wait()
 	if err != nil {
-		said, _ := io.ReadAll(p.said()) // it is there to explain err
+		said, _ := io.ReadAll(p.said()) // it only explains err
 		err = fmt.Errorf("%s: %w: %s", p.role, err, said)
 	}
 	return errors.Join(err, p.log.Close())

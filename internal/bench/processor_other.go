@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// processorTime returns nothing where it is not known.
+// processorTime is not known on this system.
 func processorTime() time.Duration { return 0 }

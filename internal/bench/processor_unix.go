@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime returns what the process has taken of the processors so far, for itself and in the system.
+// processorTime returns the processor time of the process so far, user and system.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

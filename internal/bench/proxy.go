@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// idleConnections is how many connections to the server a proxy keeps, as many as the gateway does.
+// idleConnections is how many connections to the server a proxy keeps: as many as the gateway.
 const idleConnections = 512
 
-// writeBuffer is that of a connection to the server, as large as the gateway's.
+// writeBuffer is the size of a connection's write buffer: the gateway's.
 const writeBuffer = 16 << 10
 
-// newProxy returns a reverse proxy to the server at address that has nothing to do but to pass on, over a transport that
-// is tuned as the gateway's: with the default of two idle connections it would spend its time on connecting.
+// newProxy returns a reverse proxy to the server at address that only passes on. Its transport is tuned like the
+// gateway's: with the default of two idle connections it would spend its time connecting.
 func newProxy(address string, buffers httputil.BufferPool) http.Handler {
 	target := &url.URL{Scheme: "http", Host: address}
 	proxy := &httputil.ReverseProxy{
@@ -30,14 +30,14 @@ func newProxy(address string, buffers httputil.BufferPool) http.Handler {
 		BufferPool: buffers,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else a server that answers at once loses the call: with the first byte of the answer net/http closes the
-		// request's body, of which the transport is still about to read the end.
+		// Otherwise net/http closes the request's body with the first byte of the answer, while the transport may still
+		// be reading the end of it, and the call is lost.
 		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 can
 		proxy.ServeHTTP(w, r)
 	})
 }
 
-// A bufferPool keeps the buffers of a reverse proxy, of the size that it makes itself without one.
+// A bufferPool keeps the buffers of a reverse proxy, of the size that it uses without a pool.
 type bufferPool struct{ pool sync.Pool }
 
 var _ httputil.BufferPool = (*bufferPool)(nil)
@@ -52,5 +52,5 @@ func (p *bufferPool) Get() []byte {
 	return make([]byte, copyBuffer)
 }
 
-// Put keeps a buffer that Get has returned.
+// Put takes back a buffer that Get has returned.
 func (p *bufferPool) Put(buffer []byte) { p.pool.Put((*[copyBuffer]byte)(buffer)) }

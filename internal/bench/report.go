@@ -44,7 +44,7 @@ func printVariant(table io.Writer, c *comparison, v int) {
 	p50 := c.of(v, func(s slice) float64 { return float64(s.p50) })
 	p99 := c.of(v, func(s slice) float64 { return float64(s.p99) })
 	added, garbage, processor := "", "", ""
-	if v != direct { // the server's own garbage says nothing
+	if v != direct { // the server's garbage is not the gateway's
 		added = micros(c.added(v))
 	}
 	if bytes := c.garbage(v); v != direct && bytes > 0 {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// resident is the memory that the system says a process holds, in bytes.
+// resident is the memory of a process as the system sees it, in bytes.
 type resident struct {
 	now  int64
 	peak int64 // since [process.forgetPeak]
@@ -39,7 +39,7 @@ func (p *process) resident() (r resident, err error) {
 	return r, nil
 }
 
-// forgetPeak has the system measure the peak from now on.
+// forgetPeak makes the system measure the peak from now on.
 func (p *process) forgetPeak() error {
 	const peak = "5" // see proc(5), /proc/pid/clear_refs
 	return os.WriteFile(p.proc("clear_refs"), []byte(peak), 0o600)

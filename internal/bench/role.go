@@ -19,22 +19,22 @@ import (
 // A role is what a process of the benchmark is. The program starts itself once for each.
 type role string
 
-// The roles, beside that of the program itself, which calls and measures.
+// The roles, other than that of the program itself, which calls and measures.
 const (
 	roleServer    role = "server"
 	roleProxy     role = "proxy"     // a bare httputil.ReverseProxy
 	rolePooled    role = "pooled"    // one with a BufferPool
 	roleGateway   role = "gateway"   // what `recourse serve` runs
-	roleCollector role = "collector" // of traces
+	roleCollector role = "collector" // accepts traces
 	roleChild     role = "child"     // an MCP server on standard input and output
 	roleWaiting   role = "waiting"   // one that takes childDelay for each call
 	roleAwake     role = "awake"     // keeps the processors awake
 )
 
-// envRole holds the role of a process that the program has started.
+// envRole has the role of a process that the program has started.
 const envRole = "RECOURSE_BENCH_ROLE"
 
-// runRole is what a process does that the program has started.
+// runRole does what a process that the program has started is for.
 func runRole(r role, args []string) error {
 	switch {
 	case r == roleServer && len(args) == 0:
@@ -59,17 +59,17 @@ func runRole(r role, args []string) error {
 	}
 }
 
-// none is how many requests arrive at the server, where it is not the server that is asked.
+// none counts no requests: only the server's own process can.
 func none() int64 { return 0 }
 
-// serve serves handler on a free port of the loopback interface, whose address is the first line of standard output,
-// until standard input ends.
+// serve serves handler on a free port of the loopback interface until standard input ends. Its address is the first
+// line of standard output.
 func serve(handler http.Handler, calls func() int64) error {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	// The timeouts are those of the gateway: each call pays for setting them.
+	// The gateway's timeouts: each call pays for setting them.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -84,7 +84,7 @@ func serve(handler http.Handler, calls func() int64) error {
 	return err
 }
 
-// A question is what a process is asked on its standard input, a line each. It answers with a line of usage.
+// A question is a line on a process's standard input. The answer is a line of usage.
 type question string
 
 const (
@@ -95,19 +95,19 @@ const (
 // usage is what a process has used so far.
 type usage struct {
 	Allocated uint64 `json:"allocated"` // bytes on the heap, from the start
-	Live      uint64 `json:"live"`      // bytes on the heap, among them garbage that is not collected yet
+	Live      uint64 `json:"live"`      // bytes on the heap, including garbage that is not collected yet
 	Held      uint64 `json:"held"`      // bytes of the system's memory that the runtime holds
-	Processor int64  `json:"processor"` // nanoseconds, of the program and of the system for it
-	Calls     int64  `json:"calls"`     // requests of the callers that arrived at the server
+	Processor int64  `json:"processor"` // nanoseconds, user and system
+	Calls     int64  `json:"calls"`     // requests of callers that reached the server
 }
 
-// answerQuestions answers what the program asks until it asks no more.
+// answerQuestions answers the program's questions until there are no more.
 func answerQuestions(in io.Reader, out io.Writer, calls func() int64) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		if question(lines.Text()) == askCollect {
 			runtime.GC()
-			runtime.GC() // what a sync.Pool holds outlives one
+			runtime.GC() // contents of a sync.Pool survive one
 		}
 		text, err := json.Marshal(usageNow(calls()))
 		if err != nil {

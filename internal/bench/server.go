@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// The server's endpoints. The gateway serves an endpoint /NAME/mcp for a server NAME, so that a path means the same
-// whether a proxy, the gateway or nothing stands in front.
+// The server's endpoints. The gateway serves a server NAME at /NAME/mcp, so that the path is the same with a proxy,
+// with the gateway, and with neither.
 const (
 	pathJSON        = "/json/mcp"         // answers with one JSON text
 	pathEvents      = "/events/mcp"       // answers with an event stream
@@ -22,11 +22,11 @@ const (
 	pathHung        = "/hung/mcp"         // never answers tools/call
 	pathStopped     = "/stopped/mcp"      // as pathJSON, of a server that is stopped
 
-	pathGuarded = "/guarded/mcp" // of the one that never answers, with a bound, in the gateway only
-	pathBroken  = "/broken/mcp"  // of the one that answers 503, with a breaker
+	pathGuarded = "/guarded/mcp" // of the server that never answers, with a limit on concurrent calls, in the gateway only
+	pathBroken  = "/broken/mcp"  // of the server that answers 503, with a breaker
 
 	pathChild   = "/child/mcp"   // of a child process, in the gateway only
-	pathWaiting = "/waiting/mcp" // of one that takes childDelay for each call
+	pathWaiting = "/waiting/mcp" // of a child that takes childDelay for each call
 
 	serverStopped = "stopped"
 )
@@ -42,20 +42,20 @@ const (
 // largeSize is the size of the large result's text, in bytes.
 const largeSize = 50 << 20
 
-// largePiece is what the text of the large result repeats.
+// largePiece is repeated as the text of the large result.
 var largePiece = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 
 // An mcpServer is an MCP server of the legacy era with a tool, echo, that costs as little as net/http allows: what is
-// measured is what stands in front of it. It knows no more JSON than the messages of this program and of the gateway,
-// whose members it finds by their names.
+// measured is in front of it. It only understands the messages of this program and of the gateway, whose members it
+// finds by their names.
 type mcpServer struct {
-	sessions sync.Map     // the ids that it has given out
-	calls    atomic.Int64 // the requests that arrived, without tools/list, which is not the callers' own
+	sessions sync.Map     // the ids that it has issued
+	calls    atomic.Int64 // requests of callers; tools/list comes from the gateway and is not counted
 }
 
 var _ http.Handler = (*mcpServer)(nil)
 
-// buffers keeps the memory of the server's messages.
+// buffers reuses the memory of the server's messages.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // ServeHTTP answers one message of a client.
@@ -84,7 +84,7 @@ func (s *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch string(method) {
 	case `"tools/list"`:
-		_, _ = w.Write(appendTools(nil, id)) // a client that has gone is not told
+		_, _ = w.Write(appendTools(nil, id)) // a client that has gone needs no answer
 	case `"tools/call"`:
 		s.calls.Add(1)
 		if r.URL.Path == pathHung {
@@ -97,7 +97,7 @@ func (s *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// echoTool is what tools/list says of the tool.
+// echoTool is the tool in tools/list.
 const echoTool = `{"name":"echo","description":"Returns the message.","inputSchema":{"type":"object",` +
 	`"properties":{"message":{"type":"string","description":"What to return."}},` +
 	`"required":["message"],"additionalProperties":false}}`
@@ -107,7 +107,7 @@ func (s *mcpServer) initialize(w http.ResponseWriter, id []byte) {
 	s.sessions.Store(session, nil)
 	w.Header().Set(headerSession, session)
 	w.Header().Set("Content-Type", typeJSON)
-	_, _ = w.Write(appendInitialized(nil, id)) // a client that has gone is not told
+	_, _ = w.Write(appendInitialized(nil, id)) // a client that has gone needs no answer
 }
 
 // appendInitialized appends the answer to initialize.
@@ -121,7 +121,7 @@ func appendTools(dst, id []byte) []byte {
 	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, echoTool)
 }
 
-// appendEmpty appends the answer to a request that has nothing to say, such as ping.
+// appendEmpty appends an empty answer, as to ping.
 func appendEmpty(dst, id []byte) []byte {
 	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 }
@@ -135,7 +135,7 @@ func (s *mcpServer) call(w http.ResponseWriter, path string, id, request []byte)
 		writeLarge(w, id)
 	case pathLargeEvents:
 		w.Header().Set("Content-Type", typeEvents)
-		_, _ = io.WriteString(w, eventOpening) // a client that has gone is not told
+		_, _ = io.WriteString(w, eventOpening) // a client that has gone needs no answer
 		writeLarge(w, id)
 		_, _ = io.WriteString(w, eventClosing)
 	default:
@@ -147,14 +147,14 @@ func (s *mcpServer) call(w http.ResponseWriter, path string, id, request []byte)
 }
 
 func writeLarge(w io.Writer, id []byte) {
-	_, _ = w.Write(appendOpening(nil, id)) // a client that has gone is not told
+	_, _ = w.Write(appendOpening(nil, id)) // a client that has gone needs no answer
 	for n := 0; n < largeSize; n += len(largePiece) {
 		_, _ = w.Write(largePiece)
 	}
 	_, _ = io.WriteString(w, closing)
 }
 
-// echo answers with the message that the request holds.
+// echo answers with the message in the request.
 func (s *mcpServer) echo(w http.ResponseWriter, events bool, answer *bytes.Buffer, id, request []byte) {
 	if events {
 		answer.WriteString(eventOpening)
@@ -163,18 +163,17 @@ func (s *mcpServer) echo(w http.ResponseWriter, events bool, answer *bytes.Buffe
 	if !events {
 		w.Header().Set("Content-Type", typeJSON)
 		w.Header().Set("Content-Length", strconv.Itoa(answer.Len()))
-		_, _ = w.Write(answer.Bytes()) // a client that has gone is not told
+		_, _ = w.Write(answer.Bytes()) // a client that has gone needs no answer
 		return
 	}
 	answer.WriteString(eventClosing)
 	w.Header().Set("Content-Type", typeEvents)
 	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(answer.Bytes())
-	_ = http.NewResponseController(w).Flush() // as servers do that may have more to say
+	_ = http.NewResponseController(w).Flush() // as servers do that may send more
 }
 
-// An answer to echo is the id between the first two, the text, and the third; as an event, the whole of it between the
-// last two.
+// An answer to echo is opening, the id, content, the text and closing; as an event, all of it is between the last two.
 const (
 	opening      = `{"jsonrpc":"2.0","id":`
 	content      = `,"result":{"content":[{"type":"text","text":"`
@@ -183,7 +182,7 @@ const (
 	eventClosing = "\n\n"
 )
 
-// appendEcho appends the answer to a call of echo, with the message spelled as it is in the request.
+// appendEcho appends the answer to a call of echo, with the message as it is written in the request.
 func appendEcho(dst, id, request []byte) []byte {
 	text := member(request, "message")
 	return append(append(appendOpening(dst, id), text[1:len(text)-1]...), closing...)
@@ -193,7 +192,7 @@ func appendOpening(dst, id []byte) []byte {
 	return append(append(append(dst, opening...), id...), content...)
 }
 
-// member returns the value of the first member of that name that is a string or a number, as it is spelled.
+// member returns the value of the first member of that name that is a string or a number, as it is written.
 func member(message []byte, name string) []byte {
 	_, value, _ := bytes.Cut(message, []byte(`"`+name+`":`))
 	if len(value) == 0 || value[0] != '"' {

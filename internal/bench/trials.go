@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/pause"
 )
 
-// crowdSize is how many callers there are in trials of many.
+// crowdSize is how many callers there are in trials with many.
 const crowdSize = 1000
 
 // hungCalls makes calls that are never answered, and leaves in the end.
@@ -35,7 +35,7 @@ func hungCalls(ctx context.Context, t *trialRun) (string, error) {
 	return t.othersSay(ctx, fmt.Sprintf("%d calls wait", crowdSize))
 }
 
-// guardedCalls does so with a server that has a bound.
+// guardedCalls does so with a server that has a limit on concurrent calls.
 func guardedCalls(ctx context.Context, t *trialRun) (string, error) {
 	all, err := newCallers(ctx, crowdSize, t.gateway.address, pathGuarded, echoText(1000))
 	if err != nil {
@@ -76,16 +76,16 @@ func guardedCalls(ctx context.Context, t *trialRun) (string, error) {
 	return t.othersSay(ctx, fmt.Sprintf("%d calls reach the server, %d are refused at once", bound, excess))
 }
 
-// setReadDeadline bounds how long answers are waited for.
+// setReadDeadline limits how long answers are waited for.
 func (all callers) setReadDeadline(end time.Time) {
 	for _, c := range all {
 		if conn, ok := c.conn.(*client); ok {
-			_ = conn.conn.SetReadDeadline(end) // a connection that is closed has none
+			_ = conn.conn.SetReadDeadline(end) // a closed connection has none
 		}
 	}
 }
 
-// reached waits until the server has so many calls in all.
+// reached waits until the server has had so many calls in all.
 func (t *trialRun) reached(ctx context.Context, calls int64) error {
 	for end := time.Now().Add(patience); ; {
 		u, err := t.server.usage(askUsage)
@@ -105,7 +105,7 @@ func (t *trialRun) reached(ctx context.Context, calls int64) error {
 	}
 }
 
-// send sends a call of each, whose answers nobody waits for.
+// send sends a call of each caller. Nobody waits for the answers.
 func (all callers) send() error {
 	return all.each(0, func(_ int, c *caller) error {
 		conn, _ := c.conn.(*client)
@@ -114,7 +114,7 @@ func (all callers) send() error {
 	})
 }
 
-// rubbish are ways to speak no HTTP, or no JSON-RPC. Each makes what is sent over one connection.
+// rubbish are ways not to speak HTTP or JSON-RPC. Each returns what is sent over one connection.
 var rubbish = []func(address string, random *rand.ChaCha8) []byte{
 	func(_ string, random *rand.ChaCha8) []byte { // anything
 		return noise64(random)
@@ -135,14 +135,14 @@ var rubbish = []func(address string, random *rand.ChaCha8) []byte{
 	func(address string, _ *rand.ChaCha8) []byte { // JSON a million levels deep
 		return post(address, pathJSON, "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+strings.Repeat("[", megabyte))
 	},
-	func(address string, _ *rand.ChaCha8) []byte { // a body of 3 MB without any sense
+	func(address string, _ *rand.ChaCha8) []byte { // a meaningless body of 3 MB
 		return post(address, pathJSON, "", `{"jsonrpc":"2.0","id":1,"method":"`+strings.Repeat("x", 3*megabyte)+`"}`)
 	},
-	func(address string, _ *rand.ChaCha8) []byte { // chunks without end
+	func(address string, _ *rand.ChaCha8) []byte { // endless chunks
 		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nAccept: %[3]s, %s\r\n"+
 			"Transfer-Encoding: chunked\r\n\r\n%s", pathJSON, address, typeJSON, typeEvents, strings.Repeat("1\r\n \r\n", 200_000))
 	},
-	func(address string, _ *rand.ChaCha8) []byte { // a body that is announced, and does not come
+	func(address string, _ *rand.ChaCha8) []byte { // a body that is announced but never sent
 		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nAccept: %[3]s, %s\r\nContent-Length: 4000000\r\n\r\n{",
 			pathJSON, address, typeJSON, typeEvents)
 	},
@@ -178,7 +178,7 @@ func garbageFlood(ctx context.Context, t *trialRun) (string, error) {
 		sent.Load(), lasts, slowest.Round(100*time.Microsecond)), err
 }
 
-// throw sends something over a connection of its own, and waits a moment for what is said to it.
+// throw sends something over its own connection, and waits a moment for an answer.
 func throw(ctx context.Context, address string, what []byte) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -189,7 +189,7 @@ func throw(ctx context.Context, address string, what []byte) {
 	const moment = 200 * time.Millisecond
 	_ = conn.SetDeadline(time.Now().Add(moment))
 	if _, err := conn.Write(what); err != nil {
-		return // it was refused while it was sent
+		return // it was refused while it was being sent
 	}
 	var answer [4 * kilobyte]byte
 	for {
@@ -199,7 +199,7 @@ func throw(ctx context.Context, address string, what []byte) {
 	}
 }
 
-// halfRequests begins requests and goes on with none, until the gateway hangs up on all of them.
+// halfRequests begins requests and never completes them, until the gateway hangs up on all of them.
 func halfRequests(ctx context.Context, t *trialRun) (string, error) {
 	var conns []net.Conn
 	defer func() {
@@ -300,7 +300,7 @@ func manyCallers(ctx context.Context, t *trialRun) (string, error) {
 		l.p50.Round(time.Millisecond), l.p99.Round(time.Millisecond)), err
 }
 
-// totalOutage calls a server that answers 503 to everything: what the gateway sends is bounded.
+// totalOutage calls a server that answers 503 to everything, and checks that the gateway limits what it sends.
 func totalOutage(ctx context.Context, t *trialRun) (string, error) {
 	attempts, err := unavailable(ctx, t.gateway, t.server)
 	if most := 1.2*outageCalls + 10; err == nil && attempts > most {

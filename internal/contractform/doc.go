@@ -1,5 +1,4 @@
-// Package contractform describes a contract as plain data: what its file may say
-// ([File]), what came of it ([Form]), and which members the record has. Package contract
-// fills it; documents and generators are printed from it, and need not know how a
-// contract works.
+// Package contractform describes a contract as plain data: what its file may say ([File]), what it is compiled to
+// ([Form]), and which members the record has. Package contract fills it in; documents and generators print it, without
+// knowing how a contract works.
 package contractform

@@ -45,13 +45,13 @@ func Everything(kind recourse.Kind) *recourse.Error {
 	return e
 }
 
-// ExampleTime is the present of examples.
+// ExampleTime is the time at which examples take place.
 func ExampleTime() time.Time { return time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC) }
 
-// A Leaf is a value of the record's JSON form that is no object and no list.
+// A Leaf is a value of the record's JSON form that is neither an object nor a list.
 type Leaf struct{ Path, Value string }
 
-// Leaves returns what the JSON form of a record comes down to, in its order.
+// Leaves returns the leaves of a record's JSON form, in their order.
 func Leaves(e *recourse.Error) []Leaf {
 	raw, err := e.MarshalJSON()
 	if err != nil {

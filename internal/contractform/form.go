@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Form is a contract as data. Templates and paths stand in it as the file has them.
+// Form is a contract as data. Templates and paths are as in the file.
 type Form struct {
 	Codes    []*Code
 	Fallback *Code
@@ -22,24 +22,23 @@ type Form struct {
 	Members     []Member     // of the object, in their order
 
 	Question *Shape // of the object of a question, or nil
-	Upstream *Shape // of the body of an HTTP error of what the server itself calls, or nil
+	Upstream *Shape // of the body of an HTTP error of a system that the server calls, or nil
 	Reads    []Read
 	Ranges   []Range
 
-	Hints       []Hint // whatever the code
+	Hints       []Hint // for every code
 	HintTools   []string
 	Verify      map[string]Verify // by tool
 	Batch       map[string]string // the argument with the items, by tool
-	ReadOnly    bool              // every tool only reads that Verify does not have
-	Readers     []string          // tools that do so in any case
+	ReadOnly    bool              // every tool without a Verify only reads
+	Readers     []string          // tools that only read in any case
 	Literals    string            // how values are spelled in calls: json or python
-	ShowsValues bool              // it has a place for what was given as an argument
-	Silence     *bool             // what it means that nothing is said about repeating the call; nil: nothing
-	ResultKinds []recourse.Kind   // of which a failed tool call is a tool result
+	ShowsValues bool              // it can show the value that was given for an argument
+	Silence     *bool             // what it means if nothing says whether to repeat the call; nil: nothing
+	ResultKinds []recourse.Kind   // the kinds for which a failed call is a tool result
 }
 
-// DocOf returns what the contract says of a member of its object; "" for a member of
-// another shape.
+// DocOf returns what the contract says about a member of its object; "" for a member of another shape.
 func (f *Form) DocOf(sh *Shape, name string) string {
 	if sh != f.Layout.Shape {
 		return ""
@@ -55,8 +54,8 @@ func (f *Form) DocOf(sh *Shape, name string) string {
 // Code is an entry of a contract.
 type Code struct {
 	Code      string
-	Open      bool   // Code is a template, which gives another's word
-	Name      string // what a number is called
+	Open      bool   // Code is a template that passes on another system's word
+	Name      string // the name of a number
 	Kind      recourse.Kind
 	Group     string
 	When      string
@@ -69,10 +68,10 @@ type Code struct {
 	Hints     []Hint
 	HTTP      *HTTP
 	RPC       *RPC
-	Otherwise string // the code in place of this one where no HTTP answer can be given
+	Otherwise string // the code that replaces this one if no HTTP answer can be given
 }
 
-// InResult reports whether the code can stand in a tool result.
+// InResult reports whether the code can appear in a tool result.
 func (c *Code) InResult() bool { return !c.Open && c.Otherwise == "" && c.RPC == nil }
 
 // Constant is a member of the record with a fixed value.
@@ -87,7 +86,7 @@ type Retryable struct {
 	Status []string // of ByStatus
 }
 
-// RetryMode is a way to decide.
+// RetryMode is how a code decides.
 type RetryMode int
 
 // The modes.
@@ -99,7 +98,7 @@ const (
 	Stated
 )
 
-// Hint is a text that is given when its selector holds and the server has its tools.
+// Hint is a text that is given if its selector matches and the server has its tools.
 type Hint struct {
 	When  Selector
 	Text  string
@@ -134,13 +133,12 @@ type ShapeMember struct {
 	List     *Path // each of its items is written by Nested
 }
 
-// Required reports whether the member is in every object that is written. on is the type
-// that the shape is of.
+// Required reports whether the member is in every object that is written. on is the type that the shape describes.
 func (m *ShapeMember) Required(on reflect.Type) bool {
 	return m.Constant != nil || m.Path != nil && on == RecordType && alwaysThere[m.Path.Src]
 }
 
-// alwaysThere are the paths that are never empty in what is written.
+// alwaysThere are paths that are never empty in a written record.
 var alwaysThere = map[string]bool{
 	"kind": true, "code": true, "contract": true, "message": true, "retryable": true, "retry": true,
 }
@@ -160,7 +158,7 @@ type BodyMember struct {
 	Value *Body
 }
 
-// Selector is a conjunction of conditions.
+// Selector is a list of conditions, which must all hold.
 type Selector []Condition
 
 // Condition asks for one of Values.
@@ -172,7 +170,7 @@ type Condition struct {
 // OnResource is the condition for the type of the resource.
 const OnResource = "resource"
 
-// String writes the conditions as a reader of the file knows them.
+// String writes the conditions as in the file.
 func (s Selector) String() string {
 	parts := make([]string, len(s))
 	for i, c := range s {
@@ -184,44 +182,44 @@ func (s Selector) String() string {
 // Layout says where in a tool result a failure appears.
 type Layout struct {
 	Shape      *Shape // of the JSON object; nil: the record's own JSON form
-	Line       *Line  // the text; nil: it is the object
+	Line       *Line  // the text; nil: the object itself
 	Indent     int    // of the object, in spaces
 	Human      string // a template of a text for people, gated by the format argument
 	Format     Format
-	Structured bool   // the object also stands in structuredContent
+	Structured bool   // the object is also in structuredContent
 	Result     string // and in this member of the result
 	IsError    bool
 	MimeTypes  bool
 }
 
-// WritesObject reports whether the object stands anywhere in a result.
+// WritesObject reports whether the object is anywhere in a result.
 func (l *Layout) WritesObject() bool { return l.Line == nil || l.Structured || l.Result != "" }
 
-// Line is a text that is no JSON.
+// Line is a text that is not JSON.
 type Line struct {
 	Src           string
 	Parts         []Part
-	BeforeHints   string // empty: hints are not written
+	BeforeHints   string // "": hints are not written
 	BetweenHints  string
 	EnvelopeMark  string
-	EnvelopeShape *Shape // of the structure behind the line, or nil
+	EnvelopeShape *Shape // of the structure after the line, or nil
 }
 
-// NamesCode reports whether the code stands in the line.
+// NamesCode reports whether the code is in the line.
 func (l *Line) NamesCode() bool {
 	return slices.ContainsFunc(l.Parts, func(p Part) bool { return p.Path != nil && p.Path.IsCode() })
 }
 
-// Part is a literal, or a placeholder where Path is set.
+// Part is a literal or, if Path is set, a placeholder.
 type Part struct {
 	Literal string
 	Path    *Path
 }
 
-// Format is the argument by which a call chooses texts. The zero value is none.
+// Format is the argument with which a call chooses between texts. The zero value means that there is none.
 type Format struct{ Argument, Fallback string }
 
-// ToolResult is the layout of tools that return their failures as results of their own kind.
+// ToolResult is the layout for tools that return their failures in their own kind of result.
 type ToolResult struct {
 	Tools  []string
 	Layout Layout
@@ -230,16 +228,15 @@ type ToolResult struct {
 // Shape maps the members of an object to members of the record.
 type Shape struct {
 	Members []ShapeMember
-	Rest    string // path of a map whose members stand beside the others
+	Rest    string // path of a map whose members are added to the others
 }
 
-// Marked reports whether a constant tells objects of the shape from others.
+// Marked reports whether a constant distinguishes objects of the shape from others.
 func (s *Shape) Marked() bool {
 	return slices.ContainsFunc(s.Members, func(m ShapeMember) bool { return m.Constant != nil })
 }
 
-// Type names the JSON type of the member: of a constant the constant itself, as Markdown
-// has code.
+// Type names the JSON type of the member; for a constant, the constant itself, as code in Markdown.
 func (m *ShapeMember) Type() string {
 	switch {
 	case m.Constant != nil:
@@ -290,12 +287,11 @@ func typeOfConstant(raw json.Value) string {
 	}
 }
 
-// Choice is one of several sources: the first is taken whose selector holds and that is
-// not empty.
+// Choice is one of several sources: the first whose selector matches and that is not empty is used.
 type Choice struct {
 	When     Selector
 	Constant json.Value
-	Path     *Path // where it is no constant
+	Path     *Path // nil for a constant
 }
 
 // Path leads to a member of the record's JSON form, or to a computed one.
@@ -316,7 +312,7 @@ func (p *Path) Type() string {
 	return TypeOf(p.Leaf)
 }
 
-// Read is another form of a failure, which is read and never written: a text or an object.
+// Read is another form of a failure, which is only read and never written: a text or an object.
 type Read struct {
 	Text  string
 	Shape *Shape
@@ -330,7 +326,7 @@ type Range struct {
 	Name     string
 }
 
-// Verify makes the call that settles whether a tool's call took effect.
+// Verify is the call that settles whether a tool's call took effect.
 type Verify struct {
 	Call   string
 	Args   []VerifyArg
@@ -338,8 +334,8 @@ type Verify struct {
 	Landed *Landed // nil: a person decides
 }
 
-// Landed says what the answer of the call looks like when the write has landed: there is something at Path, or
-// nothing; or what is there is, or with Contains holds, a value.
+// Landed says what the answer of the call looks like if the write has landed: whether there is something at Path or, if
+// a value is given, whether it equals that value or, with Contains, contains it.
 type Landed struct {
 	Path     string
 	Exists   *bool
@@ -348,43 +344,41 @@ type Landed struct {
 	Value    json.Value
 }
 
-// VerifyArg is taken from the failed call's arguments where Pointer is set.
+// VerifyArg comes from the failed call's arguments if Pointer is set.
 type VerifyArg struct {
 	Name    string
 	Pointer string
-	List    bool // the value stands in a list
+	List    bool // the value is wrapped in a list
 	Value   json.Value
-	Spelled string // Value as it stands in a call
+	Spelled string // Value as it is written in a call
 }
 
 // Member documents a member of the contract's object.
 type Member struct {
 	Name    string
 	Type    string
-	Present string // when it is there
+	Present string // when it is present
 	Doc     string
 }
 
-// Vocabulary is what files can name beside the members of the record.
+// Vocabulary is what files can name, other than the members of the record.
 type Vocabulary struct {
-	Conditions []Condition // with the words of those that have a closed set
+	Conditions []Condition // with their words, if these are a closed set
 	Computed   []Computed
 }
 
 // Computed is a path that is computed.
 type Computed struct{ Path, Type, Doc string }
 
-// source is package contract, which registers itself: whoever has a contract has imported
-// it.
+// source is package contract, which registers itself: whoever has a contract has imported it.
 var source struct {
 	form       func(contract any) *Form
 	family     func(family any) *FamilyFile
 	vocabulary func() Vocabulary
 }
 
-// Provide registers package contract, so that the packages beside it can look into a
-// contract although none of its exported signatures names an internal type. It returns
-// true, so that it can stand in a declaration.
+// Provide registers package contract, so that other packages of this module can look into a contract although none of
+// its exported signatures names an internal type. It returns true, so that a variable's declaration can call it.
 func Provide(form func(contract any) *Form, family func(family any) *FamilyFile, vocabulary func() Vocabulary) bool {
 	source.form, source.family, source.vocabulary = form, family, vocabulary
 	return true

@@ -31,8 +31,8 @@ var recordMembers = map[string]string{
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
 }
 
-// RecordOrder are these members in the order in which the record writes them. The
-// list is shared: do not write into it.
+// RecordOrder returns these members in the order in which the record writes them. The list is shared: do not write into
+// it.
 var RecordOrder = sync.OnceValue(func() []string {
 	var names []string
 	for _, l := range Leaves(Everything(recourse.KindUnknown).WithCode("contract", "code")) {
@@ -50,7 +50,7 @@ var quotaMembers = map[string]string{
 	"partition": "Partition",
 }
 
-// The types of the record that paths and schemas tell apart.
+// The types of the record that paths and schemas treat differently.
 var (
 	ArgsType     = reflect.TypeFor[recourse.Args]()
 	QuotaType    = reflect.TypeFor[recourse.Quota]()

@@ -7,7 +7,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A builder turns the parser's tree into Nodes: aliases resolved, merge keys applied, duplicates reported, bounded.
+// A builder turns the parser's tree into Nodes: it resolves aliases, applies merge keys, reports duplicates and checks
+// the limits.
 type builder struct {
 	doc     *Document
 	anchors map[string]*Node
@@ -15,7 +16,7 @@ type builder struct {
 	fatal   *Error
 }
 
-// value builds a node. An implicit null stands at the place given, since it has no character of its own.
+// value builds a node. An implicit null has no character; its position is implicit.
 func (b *builder) value(n ast.Node, implicit Pos) *Node {
 	if b.fatal != nil || n == nil {
 		return b.null(implicit)
@@ -72,7 +73,7 @@ func (b *builder) alias(n *ast.AliasNode) *Node {
 	return v
 }
 
-// tag applies a tag of the core schema. `!!str` makes a text of a scalar; the others must be true.
+// tag applies a tag of the core schema. `!!str` turns a scalar into a text; the others must fit the value.
 func (b *builder) tag(n *ast.TagNode, implicit Pos) *Node {
 	v := b.value(n.Value, implicit)
 	name := n.Start.Value
@@ -125,7 +126,7 @@ func (b *builder) sequence(n *ast.SequenceNode) *Node {
 func (b *builder) mapping(values []*ast.MappingValueNode, start Pos, flow bool) *Node {
 	m := &Node{doc: b.doc, kind: KindMapping, pos: start, flow: flow, weight: 1, height: 1}
 	own := map[string]Pos{}   // keys written here
-	index := map[string]int{} // keys so far, merged ones too
+	index := map[string]int{} // keys so far, including merged ones
 	for i, kv := range values {
 		key, at, isMerge, ok := b.key(kv.Key)
 		if i == 0 && !flow {
@@ -181,7 +182,7 @@ func (b *builder) merge(m, from *Node, index map[string]int) {
 	}
 }
 
-// key returns a key's text and place, and whether it is the merge key.
+// key returns a key's text and position, and whether it is the merge key.
 func (b *builder) key(n ast.Node) (text string, at Pos, isMerge, ok bool) {
 	at = startOf(n)
 	for {
@@ -214,7 +215,7 @@ func (b *builder) key(n ast.Node) (text string, at Pos, isMerge, ok bool) {
 	}
 }
 
-// count adds a child to its parent's size and stops at the bounds, which aliases can exceed in a short file.
+// count adds a child to its parent's size, and stops at the limits, which aliases can exceed in a short file.
 func (b *builder) count(parent, child *Node) {
 	parent.weight += child.weight
 	parent.height = max(parent.height, child.height+1)
@@ -236,7 +237,7 @@ func (b *builder) fail(fatal *Error) {
 	}
 }
 
-// startOf returns the place of a node's first character; the parser's own is that of the `:` for mappings.
+// startOf returns the position of a node's first character; for mappings, the parser's own position is that of the `:`.
 func startOf(n ast.Node) Pos {
 	switch n := n.(type) {
 	case nil:

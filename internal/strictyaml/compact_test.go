@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// What is read from the compact form is what was read from the file.
+// The compact form is read as the same document as the file.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	const file = "a: &x {b: [1, two, 3.5, true, ~, \"4\"], \"ü:;\": \"a\\nb\"}\nc: *x\nd: []\ne: {}\nf: |\n  some\n  lines\n"
@@ -34,7 +34,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// A text that is not in the compact form is refused, wherever it differs.
+// A text that is not in the compact form is refused, whatever is wrong with it.
 func TestCompactRefused(t *testing.T) {
 	t.Parallel()
 	const compact = "1:a4;{2;1:as1:xe1:b[1;i1:7"

@@ -12,8 +12,8 @@ import (
 )
 
 // An Unmarshaler reads itself from a value of any kind. It returns a mistake made with [Node.Errorf] or
-// [Node.Expected], what [Node.Decode] returned, or any other error, whose text is then the mistake at the value's place.
-// A secret value is only said to be invalid in that last case.
+// [Node.Expected], the error of [Node.Decode], or any other error, whose text is then the mistake at the value's
+// position. In that last case, a secret value is only said to be invalid.
 type Unmarshaler interface {
 	UnmarshalYAML(n *Node) error
 }
@@ -21,7 +21,7 @@ type Unmarshaler interface {
 // A Map is a mapping in the order of the file.
 type Map[T any] []Entry[T]
 
-// An Entry is a key of a [Map] with its place and its value.
+// An Entry is a key of a [Map] with its position and its value.
 type Entry[T any] struct {
 	Key   string
 	Pos   Pos
@@ -40,8 +40,8 @@ func (m Map[T]) Get(key string) (value T, ok bool) {
 	return value, false
 }
 
-// UnmarshalYAML reads a mapping. Values with mistakes are kept as far as they could be read, so that checks of the rest
-// of them can follow.
+// UnmarshalYAML reads a mapping. Values with mistakes are kept as far as they could be read, so that the rest of them
+// can be checked.
 func (m *Map[T]) UnmarshalYAML(n *Node) error {
 	*m = nil
 	if n.kind == KindNull {
@@ -79,7 +79,7 @@ func (d *Document) decodeInto(n *Node, v any) bool {
 	return d.decode(n, rv.Elem(), name)
 }
 
-// decode reads n into v. The name is what messages call the value; without one they speak of "this".
+// decode reads n into v. Messages call the value by name, or "this" if that is empty.
 func (d *Document) decode(n *Node, v reflect.Value, name string) bool {
 	if u, ok := reflect.TypeAssert[Unmarshaler](v.Addr()); ok {
 		return d.unmarshal(n, u, name)
@@ -152,11 +152,11 @@ type mismatch struct{ want, hint string }
 
 func (m *mismatch) Error() string { return "expected " + m.want }
 
-// Expected makes the mistake of a value that is not what is wanted, such as "a size", for an [Unmarshaler] to return:
-// the document adds the value's key and what stands there instead.
+// Expected returns the mistake of a value that is not what is wanted, such as "a size", for an [Unmarshaler] to return.
+// The document adds the value's key and what is there instead.
 func (*Node) Expected(want, hint string) error { return &mismatch{want, hint} }
 
-// wrongType says what was expected and what stands there.
+// wrongType says what was expected and what is there.
 func (d *Document) wrongType(n *Node, want, hint, name string) bool {
 	d.reportBrokenf(n, hint, "%s must be %s, not %s", subject(name), want, d.describe(n))
 	return false
@@ -169,7 +169,7 @@ func subject(name string) string {
 	return name
 }
 
-// describe names a value in a message; a secret by its kind alone. An expanded one is shown as it stands in the file.
+// describe names a value in a message; a secret by its kind alone. An expanded one is shown as it is in the file.
 func (d *Document) describe(n *Node) string {
 	kind := map[Kind]string{
 		KindNull: "nothing", KindBool: "the truth value", KindInt: "the number", KindFloat: "the number",
@@ -205,7 +205,7 @@ func listHint(text string) string {
 	return "write `[" + strings.Join(items, ", ") + "]`, or `[" + quoted(text) + "]` if it is one"
 }
 
-// listItem returns a text as an item between brackets, in quotes where YAML would not read it as that text.
+// listItem returns a text as an item between brackets, in quotes if YAML would not read it as that text.
 func listItem(text string) string {
 	if resolve(text) == KindString && listItemForm.MatchString(text) {
 		return text
@@ -213,7 +213,7 @@ func listItem(text string) string {
 	return quoted(text)
 }
 
-// listItemForm matches what needs no quotes between brackets.
+// listItemForm matches texts that need no quotes between brackets.
 var listItemForm = regexp.MustCompile(`^[A-Za-z0-9_./+-][A-Za-z0-9_./+@=-]*$`)
 
 // quoted returns a text in double quotes, as YAML reads them.
@@ -268,7 +268,7 @@ func (d *Document) decodeEntry(e entry, v reflect.Value) bool {
 	return d.decode(e.value, v, "`"+quotable(e.key)+"`")
 }
 
-// decodeAny reads what the file says: nil, bool, int64, float64, string, []any or Map[any].
+// decodeAny reads a value as its own type: nil, bool, int64, float64, string, []any or Map[any].
 func (d *Document) decodeAny(n *Node, v reflect.Value, name string) bool {
 	if v.NumMethod() > 0 {
 		return d.unsupported(n, v, name)
@@ -342,7 +342,7 @@ func (d *Document) unsupported(n *Node, v reflect.Value, name string) bool {
 	return false
 }
 
-// bare reports whether a scalar may be read as something else than a text: it has no quotes, or it is expanded, which
+// bare reports whether a scalar may be read as something other than a text: it has no quotes, or it is expanded, which
 // needs quotes inside { } and [ ].
 func (n *Node) bare() bool { return n.kind < KindSequence && (n.plain || n.expanded) }
 
@@ -381,7 +381,7 @@ func (d *Document) decodeDuration(n *Node, v *time.Duration, name string) bool {
 	return true
 }
 
-// quoteHint says how to make a text of what is none.
+// quoteHint says how to quote a value so that it is a text.
 func (d *Document) quoteHint(n *Node) string {
 	switch {
 	case n.kind == KindMapping && n.flow:

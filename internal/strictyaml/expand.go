@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Expand replaces ${NAME} in every scalar value by what lookup finds, and $$ by $; keys are left alone, and so is any
-// other $. A variable that lookup does not know, and a `${` that begins no reference, are mistakes at their place. An
-// expanded value never becomes a number or a boolean where a text is wanted, and messages show the reference, not what it
-// stands for. It is called before [Document.Decode].
+// Expand replaces ${NAME} in every scalar value by the result of lookup, and $$ by $; keys and any other $ stay. A
+// variable that lookup does not know, and a `${` that does not begin a reference, are mistakes at their position. An
+// expanded value never becomes a number or a boolean where a text is wanted, and messages show the reference, not its
+// value. Call it before [Document.Decode].
 func (d *Document) Expand(lookup func(name string) (value string, ok bool)) {
 	reference := regexp.MustCompile(`\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{`)
 	for _, n := range d.scalars {
@@ -53,7 +53,8 @@ func unresolved(name string) *Error {
 	}
 }
 
-// locate finds a reference in the source at or after a place. Where an escape hides it, that is the value's own place.
+// locate finds a reference in the source at or after from. If it is hidden by an escape, the value's own position is
+// returned.
 func (d *Document) locate(ref string, from, value Pos) (start, end Pos) {
 	start, found := d.find(ref, from, d.ends[value].Line)
 	if !found {

@@ -19,14 +19,14 @@ const (
 	KindMapping
 )
 
-// A Node is a value of a [Document], with aliases and merge keys resolved. Its methods accept a nil Node, which stands
-// for a value that is not there, so that lookups can be chained.
+// A Node is a value of a [Document], with aliases and merge keys resolved. Its methods accept a nil Node, which is a
+// value that does not exist, so that lookups can be chained.
 type Node struct {
 	doc      *Document
 	kind     Kind
 	pos      Pos
 	text     string // of a scalar: unquoted, after [Document.Expand]
-	source   string // of a scalar: unquoted, as it stands in the file
+	source   string // of a scalar: unquoted, as it is in the file
 	plain    bool   // a scalar without quotes
 	expanded bool   // text differs from source
 	flow     bool   // a collection in brackets
@@ -50,8 +50,8 @@ func (n *Node) Kind() Kind {
 	return n.kind
 }
 
-// Pos returns where the value stands: its first character, for a block mapping that of its first key, for `key:`
-// without a value the key. A nil Node has the zero Pos.
+// Pos returns the position of the value: of its first character, of a block mapping's first key, or of the key if
+// `key:` has no value. A nil Node has the zero Pos.
 func (n *Node) Pos() Pos {
 	if n == nil {
 		return Pos{}
@@ -91,7 +91,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Key returns where a mapping's key stands, or the zero Pos.
+// Key returns the position of a mapping's key, or the zero Pos.
 func (n *Node) Key(key string) Pos {
 	if e := n.find(key); e != nil {
 		return e.pos
@@ -99,7 +99,7 @@ func (n *Node) Key(key string) Pos {
 	return Pos{}
 }
 
-// All returns a mapping's keys and values in the order of the file; merged keys stand where `<<` does.
+// All returns a mapping's keys and values in the order of the file; merged keys come where `<<` is.
 func (n *Node) All() iter.Seq2[string, *Node] {
 	return func(yield func(string, *Node) bool) {
 		if n == nil {
@@ -125,7 +125,7 @@ func (n *Node) find(key string) *entry {
 	return nil
 }
 
-// Errorf makes a mistake at this value, for an [Unmarshaler] to return.
+// Errorf returns a mistake at this value, for an [Unmarshaler] to return.
 func (n *Node) Errorf(hint, format string, args ...any) *Error {
 	if n == nil || n.doc == nil {
 		return (&Document{}).fault(Pos{}, hint, format, args...)
@@ -135,8 +135,8 @@ func (n *Node) Errorf(hint, format string, args ...any) *Error {
 
 var errReported = errors.New("the document holds the mistakes")
 
-// Decode reads the value into v, a pointer, for an [Unmarshaler] that has looked at the kind. Mistakes go into the
-// document; the error says no more than that there are some, and is not to be reported again.
+// Decode reads the value into v, a pointer, for an [Unmarshaler] that has checked the kind. Mistakes go into the
+// document; the error only says that there are some, and must not be reported again.
 func (n *Node) Decode(v any) error {
 	if n == nil || n.doc == nil {
 		return errors.New("strictyaml: no value to decode")

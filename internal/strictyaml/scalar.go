@@ -29,8 +29,8 @@ func resolve(text string) Kind {
 	return KindString
 }
 
-// isInt accepts 12, -3, 0o17 and 0xff. A leading zero is refused: YAML 1.1 read it as octal and YAML 1.2 does not,
-// so that no reading is safe.
+// isInt accepts 12, -3, 0o17 and 0xff. A leading zero is refused: YAML 1.1 read it as octal and YAML 1.2 does not, so
+// either reading could be wrong.
 func isInt(text string) bool {
 	if digits, ok := strings.CutPrefix(text, "0x"); ok {
 		return consistsOf(digits, "0123456789abcdefABCDEF")
@@ -61,7 +61,8 @@ func consistsOf(text, set string) bool {
 	})
 }
 
-// parseBool reads true and false. For what people and YAML 1.1 also write, the hint says which of the two it is.
+// parseBool reads true and false. For other words that people and YAML 1.1 use, the hint says which of the two is
+// meant.
 func parseBool(text string) (value bool, hint string, ok bool) {
 	switch text {
 	case "true", "false":
@@ -97,10 +98,10 @@ func parseFloat(text string) (float64, bool) {
 // durationHint says how a duration is written.
 const durationHint = "write it as `500ms`, `20s` or `1m30s`"
 
-// maxDays is what 63 bits of nanoseconds hold.
+// maxDays is the most days in 63 bits of nanoseconds.
 const maxDays = int64(math.MaxInt64 / (24 * time.Hour))
 
-// parseDuration reads `20s`, `1m30s` and `30d`; when it cannot, the hint says how to write one.
+// parseDuration reads `20s`, `1m30s` and `30d`; if it cannot, the hint says how to write one.
 func parseDuration(text string) (d time.Duration, hint string, ok bool) {
 	if number, isDays := strings.CutSuffix(text, "d"); isDays && consistsOf(number, "0123456789") {
 		days, err := strconv.ParseInt(number, 10, 64)
@@ -135,7 +136,7 @@ func (s *Size) UnmarshalYAML(n *Node) error {
 	return nil
 }
 
-// ParseSize reads a size; ok is false for anything that is not one, or too large for 63 bits.
+// ParseSize reads a size; ok is false for anything else, and for sizes that exceed 63 bits.
 func ParseSize(text string) (size Size, ok bool) {
 	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
 	unit, known := sizeUnits()[strings.TrimPrefix(text[len(digits):], " ")]
@@ -146,7 +147,7 @@ func ParseSize(text string) (size Size, ok bool) {
 	return Size(n * unit), true
 }
 
-// String returns the size in the largest unit that counts it exactly: 4MiB, 1000.
+// String returns the size in the largest unit in which it is a whole number: 4MiB, 1000.
 func (s Size) String() string {
 	for _, unit := range []string{"GiB", "MiB", "KiB"} {
 		if n := sizeUnits()[unit]; s != 0 && int64(s)%n == 0 {

@@ -14,11 +14,13 @@ import (
 )
 
 // Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
-// what people write: keys stand in yaml tags, defaults in default tags and meanings in doc tags. Elements names the
-// struct that a type of its own maps names to. A type with several forms says so by a method Forms() []any: each is a
-// [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is left to the program.
+// what people write: keys come from yaml tags, defaults from default tags, and meanings from doc tags. elements has the
+// struct that a named map type maps names to. A type with several forms has a method Forms() []any: each form is a
+// [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is only checked by the
+// program.
 //
-// It is written in draft 7, which every editor knows. Its $id is the address of docs/schemas/NAME.json in the repository.
+// The schema is written in draft 7, which every editor knows. Its $id is the address of docs/schemas/NAME.json in the
+// repository.
 func Schema(t reflect.Type, name, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
 	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
 	root := w.object(t)
@@ -42,7 +44,7 @@ const (
 	typeObject  = "object"
 )
 
-// A schema is a JSON Schema, as far as one is needed here.
+// A schema is a JSON Schema, as far as it is needed here.
 type schema struct {
 	Schema      string             `json:"$schema,omitempty"`
 	ID          string             `json:"$id,omitempty"`
@@ -81,7 +83,7 @@ func (w *schemaWriter) object(t reflect.Type) *schema {
 			continue
 		}
 		value := w.value(f.Type)
-		if value.Ref != "" { // beside which nothing counts in draft 7
+		if value.Ref != "" { // in draft 7, nothing beside it counts
 			value = &schema{AllOf: []*schema{{Ref: value.Ref}}}
 		}
 		value.Description = marked(f.Tag.Get("doc"))
@@ -94,7 +96,7 @@ func (w *schemaWriter) object(t reflect.Type) *schema {
 	return s
 }
 
-// value describes what stands behind a key.
+// value describes the value of a key.
 func (w *schemaWriter) value(t reflect.Type) *schema {
 	if t.Kind() == reflect.Pointer && t != reflect.TypeFor[*Node]() {
 		return w.value(t.Elem())
@@ -110,7 +112,7 @@ func (w *schemaWriter) value(t reflect.Type) *schema {
 	}
 	switch t {
 	case reflect.TypeFor[*Node]():
-		return &schema{} // has more than one form
+		return &schema{} // it has more than one form
 	case reflect.TypeFor[time.Duration]():
 		return &schema{Type: typeString, Pattern: `^(\$\{.*\}|([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+)$`}
 	case reflect.TypeFor[Size]():
@@ -163,7 +165,7 @@ func (w *schemaWriter) definition(t reflect.Type) *schema {
 		return w.object(t)
 	}
 	if _, described := w.definitions[name]; !described {
-		w.definitions[name] = nil // while it is described, it may refer to itself
+		w.definitions[name] = nil // while it is being described, it may refer to itself
 		w.definitions[name] = w.object(t)
 	}
 	return &schema{Ref: "#/definitions/" + name}
@@ -178,7 +180,7 @@ func mapElement(t reflect.Type) (element reflect.Type, ok bool) {
 	return value.Type, ok
 }
 
-// literal returns a default as JSON; nil for one that is described in words.
+// literal returns a default as JSON; nil for a default in words.
 func literal(text string, kind any) json.RawMessage {
 	switch {
 	case text == "" || strings.HasPrefix(text, "("):
@@ -192,7 +194,7 @@ func literal(text string, kind any) json.RawMessage {
 	}
 }
 
-// wordInDoc is a word or example in a doc tag, where a backtick cannot stand.
+// wordInDoc matches a word or example in a doc tag, which cannot contain a backtick.
 var wordInDoc = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
 func marked(doc string) string { return wordInDoc.ReplaceAllString(doc, "$1`$2`") }

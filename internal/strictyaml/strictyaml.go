@@ -45,20 +45,20 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The bounds of a file. They are far above what people write and low enough that a hostile file costs little.
+// The limits of a file. They are far above what people write, and low enough that a hostile file costs little.
 const (
 	maxBytes  = 256 << 10
 	maxTokens = 50_000
-	maxDepth  = 128     // levels of nesting, aliases followed
-	maxNodes  = 100_000 // values, every alias counted as what it stands for
+	maxDepth  = 128     // levels of nesting, including aliased ones
+	maxNodes  = 100_000 // values, with aliases expanded
 )
 
-// A Pos is a place in a file. Line and Column count from 1, Column in characters. The zero Pos is no place.
+// A Pos is a position in a file. Line and Column count from 1, Column in characters. The zero Pos is not a position.
 type Pos struct {
 	Line, Column int
 }
 
-// Before reports whether p stands before q.
+// Before reports whether p is before q.
 func (p Pos) Before(q Pos) bool {
 	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
 }
@@ -69,7 +69,7 @@ type Document struct {
 	lines   [][]rune
 	root    *Node
 	scalars []*Node     // every scalar value, in file order
-	ends    map[Pos]Pos // where the token that starts at a place ends
+	ends    map[Pos]Pos // where the token that starts at a position ends
 	secrets map[Pos]bool
 	types   map[reflect.Type]*structType
 
@@ -79,14 +79,14 @@ type Document struct {
 	reported map[mistakeKey]bool
 	broken   map[Pos]bool // values that could not be decoded
 
-	// What an Unmarshaler is reading, and what messages call that.
+	// The current value of an Unmarshaler, and its name in messages.
 	reading     *Node
 	readingName string
 }
 
-// Parse reads src as one YAML document; name is the file's name in mistakes. The error, if any, is an [Errors] with
-// the one mistake that makes src unreadable: bad YAML, not UTF-8, empty, a second document, or beyond a bound (256 KiB,
-// 128 levels, 100,000 values with aliases expanded).
+// Parse reads src as one YAML document; name is the file's name in mistakes. The error, if any, is an [Errors] with the
+// one mistake that makes src unreadable: bad YAML, not UTF-8, empty, a second document, or beyond a limit (256 KiB, 128
+// levels, 100,000 values with aliases expanded).
 func Parse(name string, src []byte) (*Document, error) {
 	d := newDocument(name)
 	if fatal := d.parse(src); fatal != nil {
@@ -108,8 +108,8 @@ func newDocument(name string) *Document {
 	}
 }
 
-// Decode reads src into v, a pointer, and returns every mistake as [Errors]. It is [Parse], [Document.Decode] and
-// [Document.Err] in one.
+// Decode reads src into v, a pointer, and returns every mistake as [Errors]. It does what [Parse], [Document.Decode]
+// and [Document.Err] do together.
 func Decode(name string, src []byte, v any) error {
 	d, err := Parse(name, src)
 	if err != nil {
@@ -122,9 +122,10 @@ func Decode(name string, src []byte, v any) error {
 // Root returns the document's outermost value.
 func (d *Document) Root() *Node { return d.root }
 
-// Decode reads the document into v, a pointer. Mistakes are collected for [Document.Err]; what has none is set.
+// Decode reads the document into v, a pointer. Mistakes are collected for [Document.Err]; values without mistakes are
+// set.
 func (d *Document) Decode(v any) {
-	// What Decode reports is in the document already.
+	// Its mistakes are in the document already.
 	_ = d.root.Decode(v)
 }
 
@@ -174,7 +175,7 @@ func (d *Document) parse(src []byte) *Error {
 	return b.fatal
 }
 
-// guard turns a panic of the YAML parser into an error: it has them for a few broken files.
+// guard turns a panic of the YAML parser into an error: a few broken files make it panic.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -227,7 +228,7 @@ func (d *Document) onlyDocument(file *ast.File) (ast.Node, *Error) {
 	return body, nil
 }
 
-// syntaxFault words an error of the YAML parser.
+// syntaxFault rewords an error of the YAML parser.
 func (d *Document) syntaxFault(err error) *Error {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) || syntax.GetToken() == nil {
@@ -258,20 +259,20 @@ func (d *Document) syntaxFault(err error) *Error {
 		hint = "a text that begins with `%` must be in quotes"
 	}
 	e := d.fault(at, hint, "not valid YAML: %s", unquoted(message))
-	e.bare = true // which values are secret is not known yet
+	e.bare = true // it is not known yet which values are secret
 	return e
 }
 
-// unquoted returns a message of the parser without what it quotes of the file. A single character is a sign of the
-// language, and no secret.
+// unquoted returns a message of the parser without what it quotes from the file. A single character is a sign of the
+// language, and not a secret.
 func unquoted(message string) string {
 	return quotedPart.ReplaceAllString(message, "...")
 }
 
 var quotedPart = regexp.MustCompile(`"(?:\\.|[^"\\]){2,}"|'[^']*\w{3}[^']*'`)
 
-// indentingTab returns the place of a tab in the indentation of the line, or of the one before: the parser is at
-// times a line late.
+// indentingTab returns the position of a tab in the indentation of the line, or of the one before: the parser is
+// sometimes a line late.
 func (d *Document) indentingTab(line int) (Pos, bool) {
 	for l := max(line-1, 1); l <= min(line, len(d.lines)); l++ {
 		for i, r := range d.lines[l-1] {
@@ -286,12 +287,12 @@ func (d *Document) indentingTab(line int) (Pos, bool) {
 	return Pos{}, false
 }
 
-// lineHas reports whether test holds for a line, indentation left out, and a text.
+// lineHas reports whether test is true of the given line, without its indentation, and text.
 func (d *Document) lineHas(test func(line, text string) bool, line int, text string) bool {
 	return line >= 1 && line <= len(d.lines) && test(strings.TrimSpace(string(d.lines[line-1])), text)
 }
 
-// fault makes a mistake without recording it.
+// fault returns a mistake without recording it.
 func (d *Document) fault(at Pos, hint, format string, args ...any) *Error {
 	return &Error{File: d.name, Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint}
 }

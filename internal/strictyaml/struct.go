@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/nearest"
 )
 
-// A structType is what the tags of a struct say.
+// A structType is what a struct's tags say.
 type structType struct {
 	fields []field
 	places [][]int // fields tagged `yaml:",pos"`
@@ -19,7 +19,7 @@ type field struct {
 	index    []int
 	required bool
 	secret   bool
-	value    string // the default; empty for none
+	value    string // the default; "": none
 }
 
 func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
@@ -113,7 +113,7 @@ func (d *Document) decodeDefault(f field, v reflect.Value) bool {
 	return d.decode(n, v, "the default of `"+f.name+"`")
 }
 
-// decodeDefaults does so for a struct whose key is missing: what it requires is then not required.
+// decodeDefaults does so for a struct whose key is missing: then its required keys are not required.
 func (d *Document) decodeDefaults(v reflect.Value) bool {
 	ok := true
 	for _, f := range d.structType(v.Type()).fields {
@@ -122,7 +122,7 @@ func (d *Document) decodeDefaults(v reflect.Value) bool {
 	return ok
 }
 
-// Hide marks every scalar in a value as secret, as the tag does, for a value that shows only later that it is one.
+// Hide marks every scalar in a value as secret, as the tag does, for values that turn out to be secret later.
 func (d *Document) Hide(n *Node) {
 	if n == nil {
 		return

@@ -14,7 +14,7 @@ const (
 	maxQuoted = 60 // characters of a value that a message shows
 )
 
-// nearestHint asks for the name that was probably meant, or lists the names when they are few. Each is shown with
+// nearestHint asks whether the nearest known name was meant, or lists the names if there are few. Each is shown with
 // the prefix.
 func nearestHint(name string, known []string, prefix string) string {
 	if best, ok := nearest.Of(name, known); ok {
@@ -30,7 +30,7 @@ func nearestHint(name string, known []string, prefix string) string {
 	return "known here: " + strings.Join(list, ", ")
 }
 
-// quotable makes a text from the file fit to stand in a message: short, on one line, printable.
+// quotable returns a text from the file in a form that fits into a message: short, on one line, printable.
 func quotable(s string) string {
 	var b strings.Builder
 	n := 0

@@ -7,17 +7,17 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// checkTokens refuses a file that is too large or too deep before the parser, which recurses, sees it.
+// checkTokens refuses a file that is too large or too deep before the parser, which is recursive, sees it.
 func (d *Document) checkTokens(tokens token.Tokens) *Error {
 	if len(tokens) > maxTokens {
 		return d.fault(Pos{}, "make it smaller or split it", "the file has more than %d words and signs", maxTokens)
 	}
-	var blocks []int // columns of the block collections that are open
-	flow := 0        // flow collections that are open
+	var blocks []int // columns of the open block collections
+	flow := 0        // open flow collections
 	var before *token.Token
 	for i, tk := range tokens {
 		if tk.Type == token.AnchorType && i > 1 && tokens[i-2].Type == token.AnchorType {
-			// The parser takes time by the square of their number.
+			// The parser takes quadratic time for them.
 			return d.fault(tokenPos(tk), "keep one of the anchors", "a value has two anchors")
 		}
 		switch tk.Type { //nolint:exhaustive // only brackets count
@@ -48,8 +48,8 @@ func (d *Document) tooDeep(at Pos) *Error {
 	return d.fault(at, "", "nested more than %d levels deep", maxDepth)
 }
 
-// correct mends the places of tokens: after a tab the scanner counts columns wrong. A token stands where its text does,
-// behind the token before it.
+// correct corrects the positions of tokens, since the scanner counts columns wrong after a tab: a token is where its
+// text is, after the token before it.
 func (d *Document) correct(tokens token.Tokens) {
 	cursor := Pos{Line: 1, Column: 1}
 	for i, tk := range tokens {
@@ -71,7 +71,7 @@ func (d *Document) correct(tokens token.Tokens) {
 	}
 }
 
-// standsAt reports whether text, of one line, stands at a place in the source.
+// standsAt reports whether text, of one line, is at a position in the source.
 func (d *Document) standsAt(text string, at Pos) bool {
 	if at.Line < 1 || at.Line > len(d.lines) || at.Column < 1 || at.Column > len(d.lines[at.Line-1]) {
 		return false
@@ -79,7 +79,7 @@ func (d *Document) standsAt(text string, at Pos) bool {
 	return strings.HasPrefix(string(d.lines[at.Line-1][at.Column-1:]), text)
 }
 
-// find returns the first place of text, of one line, from a place to the end of a line.
+// find returns the first position of text, of one line, from from to the end of a line.
 func (d *Document) find(text string, from Pos, lastLine int) (Pos, bool) {
 	for l := max(from.Line, 1); l <= min(lastLine, len(d.lines)); l++ {
 		skip := 0
@@ -99,7 +99,7 @@ func (d *Document) measure(tokens token.Tokens) {
 	for i, tk := range tokens {
 		next := i + 1
 		if isBlockScalar(tk) {
-			next++ // the text of a block scalar is a token of its own
+			next++ // the text of a block scalar is a separate token
 		}
 		end := Pos{Line: len(d.lines) + 1, Column: 1}
 		if next < len(tokens) {
