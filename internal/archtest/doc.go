@@ -1,3 +1,3 @@
-// Package archtest holds no code, only the tests of how this module is put together: which package may import which,
-// what an importer of the public packages gets with them, and what no file may contain.
+// Package archtest has no code, only tests of how this module is put together: which package may import which, what an
+// importer of the public packages gets with them, and what no file may contain.
 package archtest

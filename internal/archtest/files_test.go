@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// registryHosts are the hosts that packages are fetched from, in two parts so that this file names none.
+// registryHosts are the hosts of package registries, in two parts so that this file does not name them.
 var registryHosts = []string{
 	"registry.npmjs" + ".org",
 	"registry.yarnpkg" + ".com",
@@ -40,7 +40,8 @@ func filesNameNoRegistry(files []file) []string {
 
 var resolvedURL = regexp.MustCompile(`"resolved":\s*"https?:`)
 
-// locksResolveNoURL demands lock files that hold versions and sums only, as npm's omit-lockfile-registry-resolved writes them.
+// locksResolveNoURL requires lock files with versions and sums only, as npm's omit-lockfile-registry-resolved writes
+// them.
 func locksResolveNoURL(files []file) []string {
 	var faults []string
 	for _, f := range files {
@@ -51,13 +52,13 @@ func locksResolveNoURL(files []file) []string {
 	return faults
 }
 
-// maxLines is where a Go file starts to be two concepts.
+// maxLines is the length above which a Go file is two concepts.
 const maxLines = 500
 
 // longFiles are the Go files that may be longer than maxLines, with the reason.
 var longFiles = map[string]string{}
 
-// filesAreShort holds Go files that people write to maxLines.
+// filesAreShort limits Go files that people write to maxLines.
 func filesAreShort(allowed map[string]string) func([]file) []string {
 	return func(files []file) []string {
 		var faults []string
@@ -87,7 +88,8 @@ func generated(f file) bool {
 	return err == nil && ast.IsGenerated(syntax)
 }
 
-// phrases are what is not written any more, each with what is. They are split so that this file has none of them.
+// phrases are no longer written; each comes with its replacement. They are split so that they do not occur in this
+// file.
 var phrases = map[string]string{
 	"mend what is " + "marked":                "fix the problems marked above",
 	"answer that cannot be " + "understood":   "invalid response",
@@ -136,7 +138,7 @@ var phrases = map[string]string{
 	"as its client spelled " + "it":           "as its client wrote it",
 }
 
-// englishIsPlain keeps phrases out that a native speaker would not write.
+// englishIsPlain reports phrases that a native speaker would not write.
 func englishIsPlain(files []file) []string {
 	var faults []string
 	for _, f := range files {
@@ -152,8 +154,8 @@ func englishIsPlain(files []file) []string {
 
 var workflowRun = regexp.MustCompile(`(?m)^\s*-? ?run: (.*)$`)
 
-// workflowsRunTheMakefile keeps what a workflow does to what anyone can run: .ci/run, or a target of the Makefile. A release
-// is published by gh.
+// workflowsRunTheMakefile restricts a workflow to what anyone can run: .ci/run, or a target of the Makefile. Releases
+// are published with gh.
 func workflowsRunTheMakefile(files []file) []string {
 	var makefile []byte
 	for _, f := range files {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layer is a group of packages that do not import each other, nor anything of a later layer. A package's
-// subpackages are part of it.
+// layer is a group of packages that import neither each other nor anything of a later layer. A package's subpackages
+// belong to it.
 type layer struct {
 	packages []string
 	up       string // why nothing above is imported
@@ -190,7 +190,7 @@ var layers = []layer{
 	},
 }
 
-// place returns the layer and the package of layers that holds the package name.
+// place returns the layer of the package name, and the package there that it belongs to.
 func place(name string) (level int, holder string, ok bool) {
 	for i, l := range layers {
 		for _, p := range l.packages {
@@ -202,7 +202,7 @@ func place(name string) (level int, holder string, ok bool) {
 	return 0, "", false
 }
 
-// everyPackageHasAPlace demands that a new package is put into a layer before it is used.
+// everyPackageHasAPlace requires a layer for each package.
 func everyPackageHasAPlace(packages []pkg) []string {
 	var faults []string
 	for _, p := range packages {
@@ -213,7 +213,7 @@ func everyPackageHasAPlace(packages []pkg) []string {
 	return faults
 }
 
-// importsRunDownwards allows a package to import those of lower layers only.
+// importsRunDownwards only allows imports from lower layers.
 func importsRunDownwards(packages []pkg) []string {
 	var faults []string
 	for _, p := range packages {
@@ -240,7 +240,7 @@ func importsRunDownwards(packages []pkg) []string {
 	return faults
 }
 
-// rootImportsTheStandardLibraryOnly keeps the record free of every dependency, and HTTP of everything else.
+// rootImportsTheStandardLibraryOnly keeps the record free of dependencies, and HTTP separate from the rest.
 func rootImportsTheStandardLibraryOnly(packages []pkg) []string {
 	alone := map[string]string{
 		".":              "the root package imports %s: a record costs its user nothing but Go",
@@ -281,7 +281,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A rule that is given nothing finds nothing.
+// A rule without packages would find nothing.
 func TestReadPackagesFindsThisOne(t *testing.T) {
 	t.Parallel()
 
@@ -302,7 +302,7 @@ func TestImportRulesFindFaults(t *testing.T) {
 	tests := map[string]struct {
 		rule     func([]pkg) []string
 		packages []pkg
-		want     []string // the start of each fault, up to its reason
+		want     []string // the beginning of each fault, up to its reason
 	}{
 		"a package without a place": {
 			rule:     everyPackageHasAPlace,
@@ -387,7 +387,7 @@ func TestImportRulesFindFaults(t *testing.T) {
 	}
 }
 
-// beforeReasons cuts the reasons off, and fails where there is none.
+// beforeReasons cuts the reasons off, and fails if there is none.
 func beforeReasons(t *testing.T, faults []string) []string {
 	t.Helper()
 

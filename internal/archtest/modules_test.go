@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The modules that an importer of contract gets, and no others.
+// The only modules that an importer of contract gets.
 var contractModules = []string{
 	"github.com/go-json-experiment/json",
 	"github.com/goccy/go-yaml",
@@ -19,10 +19,10 @@ var contractModules = []string{
 // The modules that an author with the Go SDK gets.
 var mcptoolModules = slices.Concat(contractModules, []string{
 	"github.com/santhosh-tekuri/jsonschema/v6",
-	"golang.org/x/text", // of the schema validator
+	"golang.org/x/text", // for the schema validator
 
 	"github.com/modelcontextprotocol/go-sdk",
-	"github.com/google/jsonschema-go", // this and the rest: of the Go SDK
+	"github.com/google/jsonschema-go", // this and the rest: for the Go SDK
 	"github.com/segmentio/asm",
 	"github.com/segmentio/encoding",
 	"github.com/yosida95/uritemplate/v3",
@@ -47,12 +47,12 @@ var deliveries = []delivery{
 	{path: "recovery/otelrecovery", modules: slices.Concat(contractModules, []string{
 		"go.opentelemetry.io/otel",
 		"go.opentelemetry.io/otel/trace",
-		"github.com/cespare/xxhash/v2", // of the above
+		"github.com/cespare/xxhash/v2", // for the above
 	})},
 	{path: "mcptool", modules: mcptoolModules},
 	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
 		"github.com/mark3labs/mcp-go",
-		"github.com/google/uuid", // this and the rest: of mcp-go
+		"github.com/google/uuid", // this and the rest: for mcp-go
 		"github.com/spf13/cast",
 	})},
 }

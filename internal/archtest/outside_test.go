@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A program of another module, which cannot reach what is internal, builds a server and calls it, and gets no more
-// modules than authors are told of.
+// A program of another module, which cannot import internal packages, builds a server and calls it, and gets no other
+// modules than authors are told.
 func TestProgramOutsideTheModule(t *testing.T) {
 	t.Parallel()
 
@@ -40,7 +40,7 @@ func TestProgramOutsideTheModule(t *testing.T) {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "go", arguments...)
 		command.Dir = dir
-		// Nothing is downloaded: what the program needs is what this module has.
+		// Nothing is downloaded: the program only needs what this module has.
 		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off", "GOWORK=off")
 		out, err := command.CombinedOutput()
 		if err != nil {

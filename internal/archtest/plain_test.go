@@ -18,7 +18,7 @@ import (
 // rePlain matches the packages that make test runs without the race detector.
 var rePlain = regexp.MustCompile(`(?m)^PLAIN := ((?:.*\\\n)*.*)$`)
 
-// plainStartNothing demands that the packages which make test runs without the race detector start no goroutine.
+// plainStartNothing requires that the packages that make test runs without the race detector start no goroutines.
 func plainStartNothing(files []file) []string {
 	var plain, faults []string
 	for _, f := range files {

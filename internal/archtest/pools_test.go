@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pools are the files that keep memory from one caller to the next, with the test which shows that the next one finds
-// nothing of the last.
+// pools are the files that keep memory from one caller to the next, each with the test that shows that the next caller
+// finds nothing of the last.
 var pools = map[string]string{
 	"internal/gateway/call.go": "internal/gateway/call_internal_test.go: func TestForgetLeavesNothing",
 	"contract/draft.go":        "contract/draft_internal_test.go: func TestDropLeavesNothing",
 	"internal/wire/pool.go":    "internal/wire/pool_internal_test.go: func TestResetLeavesNothing",
 }
 
-// poolsAreReset demands a test of each sync.Pool. Those of the benchmarks serve nobody.
+// poolsAreReset requires a test for each sync.Pool, except in the benchmarks, which serve nobody.
 func poolsAreReset(known map[string]string) func([]file) []string {
 	return func(files []file) []string {
 		var faults []string

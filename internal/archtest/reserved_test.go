@@ -9,7 +9,7 @@ import (
 type reserved struct {
 	dependency string
 	importers  []string
-	tests      bool // whether tests elsewhere may import it
+	tests      bool // tests elsewhere may import it
 	why        string
 }
 
@@ -57,7 +57,7 @@ var reservations = []reserved{
 		dependency: module + "/internal/testkit",
 		importers: []string{
 			"internal/testkit",
-			"systems/internal/systemtest", // which is for tests alone
+			"systems/internal/systemtest", // it is for tests only
 		},
 		tests: true,
 		why:   "what provokes faults is no part of a library",
@@ -99,7 +99,7 @@ var reservations = []reserved{
 	},
 }
 
-// reservedDependencies holds each dependency of reservations to its importers.
+// reservedDependencies restricts each dependency of reservations to its importers.
 func reservedDependencies(packages []pkg) []string {
 	var faults []string
 	for _, p := range packages {

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// signaturesNameNoInternalType demands that whoever imports a public package can name every type that it needs: those of
-// functions, methods, fields, variables, type parameters, the methods of interfaces, and what aliases stand for.
+// signaturesNameNoInternalType requires that importers of a public package can name every type that they need: those of
+// functions, methods, fields, variables, type parameters, the methods of interfaces, and the targets of aliases.
 func signaturesNameNoInternalType(p *types.Package) []string {
 	s := signatures{faults: map[string]bool{}, seen: map[types.Type]bool{}}
 	scope := p.Scope()
@@ -37,10 +37,10 @@ func signaturesNameNoInternalType(p *types.Package) []string {
 	return faults
 }
 
-// signatures collects where an internal type is named.
+// signatures collects the places that name an internal type.
 type signatures struct {
 	faults map[string]bool
-	seen   map[types.Type]bool // unexported types of the package, whose exported members anybody can reach
+	seen   map[types.Type]bool // unexported types of the package whose exported members importers can reach
 }
 
 func (s *signatures) object(at string, o types.Object) {
@@ -60,12 +60,12 @@ func (s *signatures) object(at string, o types.Object) {
 	}
 }
 
-// defined looks at the members of a type that is declared in the package.
+// defined checks the members of a type that is declared in the package.
 func (s *signatures) defined(at string, named *types.Named) {
 	s.params(at, named.TypeParams())
 	s.visit(at, named.Underlying())
 	for _, t := range []types.Type{named, types.NewPointer(named)} {
-		for selection := range types.NewMethodSet(t).Methods() { // with those that embedding promotes
+		for selection := range types.NewMethodSet(t).Methods() { // including promoted ones
 			if m := selection.Obj(); m.Exported() {
 				s.visit(at+"."+m.Name(), m.Type())
 			}
@@ -85,7 +85,7 @@ func (s *signatures) tuple(at string, list *types.Tuple) {
 	}
 }
 
-// visit looks at a type as it is named at a place.
+// visit checks a type at a place that names it.
 func (s *signatures) visit(at string, t types.Type) {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -112,7 +112,7 @@ func (s *signatures) visit(at string, t types.Type) {
 			}
 		}
 	case *types.Interface:
-		for m := range t.Methods() { // with those of embedded interfaces
+		for m := range t.Methods() { // including those of embedded interfaces
 			if m.Exported() {
 				s.visit(at+"."+m.Name(), m.Type())
 			}
@@ -136,7 +136,7 @@ func (s *signatures) named(at string, o *types.TypeName, arguments *types.TypeLi
 	}
 }
 
-// isInternal reports whether a package of ours is closed to other modules.
+// isInternal reports whether other modules cannot import a package of ours.
 func isInternal(path string) bool {
 	name, isOurs := ours(path)
 	return isOurs && slices.Contains(strings.Split(name, "/"), "internal")
@@ -261,7 +261,7 @@ func TestInternalTypeInSignatureIsFound(t *testing.T) {
 	}
 }
 
-// mapImporter imports what was checked before.
+// mapImporter imports packages that were checked before.
 type mapImporter map[string]*types.Package
 
 func (m mapImporter) Import(path string) (*types.Package, error) {

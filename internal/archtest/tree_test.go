@@ -15,11 +15,11 @@ import (
 
 const module = "github.com/recoursehq/recourse"
 
-// pkg is a package of this module with the import paths that its files name, on all platforms.
+// pkg is a package of this module with the imports of its files, on all platforms.
 type pkg struct {
 	path        string // relative to the module, "." for the root
 	imports     []string
-	testImports []string // those of its test files only
+	testImports []string // of its test files only
 }
 
 // file is a file of the repository.
@@ -28,9 +28,10 @@ type file struct {
 	data []byte
 }
 
-// readFiles returns the files of the repository without what make builds and installs.
+// readFiles returns the files of the repository, except those that make builds and installs.
 //
-// The files are read here, and not by git or by go list, because the test cache sees only what the test itself opens.
+// The files are read here, and not by git or go list, because the test cache only notices changes of files that the
+// test itself opens.
 func readFiles(t *testing.T) []file {
 	t.Helper()
 
@@ -64,8 +65,8 @@ func readFiles(t *testing.T) []file {
 	return files
 }
 
-// readPackages returns the packages that the Go files among files make up, sorted by path. What stands in tools is of
-// other modules.
+// readPackages returns the packages of the Go files among files, sorted by path. Those in tools belong to other
+// modules.
 func readPackages(t *testing.T, files []file) []pkg {
 	t.Helper()
 
@@ -114,7 +115,7 @@ func ours(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// within reports whether name is dir or lies in it.
+// within reports whether name is dir or a path in it.
 func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
 }

@@ -1,9 +1,7 @@
-// Package contractdoc prints what people and programs have to know of a contract: its
-// reference page ([Page]), a page for each tool of a server ([ToolPages]), the JSON
-// Schema of its object ([Schema]), what it does not carry ([Loss]), what becomes of its
-// failures in another contract ([Translate]), and the page about the language of contract
-// files ([Language]). All of it is computed from the contract: from its form, and by
-// writing and reading with it.
+// Package contractdoc prints what people and programs need to know about a contract: its reference page ([Page]), a
+// page for each tool of a server ([ToolPages]), the JSON Schema of its object ([Schema]), what it does not carry
+// ([Loss]), what its failures become in another contract ([Translate]), and the page about the language of contract
+// files ([Language]). All of it is computed from the contract: from its form, and by writing and reading with it.
 package contractdoc
 
 import (

@@ -90,12 +90,12 @@ func defaultOf(f reflect.StructField, options string) string {
 	}
 }
 
-// quotedWord is a word in a doc tag, where a backtick cannot stand.
+// quotedWord matches a word in a doc tag, which cannot contain a backtick.
 var quotedWord = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
 func marked(doc string) string { return quotedWord.ReplaceAllString(doc, "$1`$2`") }
 
-// conditionDocs say what the conditions of a selector ask for.
+// conditionDocs say what the conditions of a selector require.
 var conditionDocs = map[string]string{
 	"kind":          "The kind.",
 	"class":         "The class of the kind.",
@@ -112,7 +112,7 @@ var conditionDocs = map[string]string{
 	"retry":         "What must happen before a retry.",
 }
 
-// selectors documents them.
+// selectors documents the conditions of selectors.
 func (p *page) selectors() {
 	p.heading("Selectors")
 	p.linef("A selector is a mapping of conditions, all of which must hold; `{}` selects everything. A list of values for one " +

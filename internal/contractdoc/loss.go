@@ -11,26 +11,25 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Lost is a member of the record that a contract's own form does not carry. A client that
-// ignores the record in _meta does not get it.
+// Lost is a member of the record that a contract's own form does not carry. A client that ignores the record in _meta
+// does not get it.
 type Lost struct {
-	// Path names the member, such as provider or violations[].pointer. A list of
-	// which only the first item is carried is hints[1:].
+	// Path names the member, such as provider or violations[].pointer. If only the first item of a list is carried, it
+	// is hints[1:].
 	Path string
-	// Kinds are the kinds of which it is lost; nil: all of them.
+	// Kinds are the kinds that lose it; nil: all of them.
 	Kinds []recourse.Kind
 }
 
-// member returns the member of the record that l is of.
+// member returns the top-level member of the record.
 func (l Lost) member() string {
 	name, _, _ := strings.Cut(l.Path, ".")
 	name, _, _ = strings.Cut(name, "[")
 	return name
 }
 
-// Loss returns what the contract does not carry in a tool result: it writes a record
-// with every member set, reads it back without _meta, and compares. The members
-// stand in the order of the record's JSON form.
+// Loss returns what the contract does not carry in a tool result: it writes a record with every member set, reads it
+// back without _meta, and compares the two. The members are in the order of the record's JSON form.
 func Loss(c *contract.Contract) []Lost {
 	return lossOfKinds(func(kind recourse.Kind) ([]string, bool) {
 		whole, read, ok := carry(c, contractform.Everything(kind))
@@ -41,8 +40,7 @@ func Loss(c *contract.Contract) []Lost {
 	})
 }
 
-// lossOfKinds collects what is lost of each kind; of reports false for a kind that is
-// not to be counted.
+// lossOfKinds collects what each kind loses; of reports false for a kind that does not count.
 func lossOfKinds(of func(recourse.Kind) (lost []string, ok bool)) []Lost {
 	var order []string
 	kinds := map[string][]recourse.Kind{}
@@ -96,7 +94,7 @@ func carry(c *contract.Contract, e *recourse.Error) (written, read *recourse.Err
 	return written, recourse.New(recourse.KindUnknown, ""), true
 }
 
-// lostBetween returns the widest parts of a record that another does not have.
+// lostBetween returns the largest parts of a record that another does not have.
 func lostBetween(before, after *recourse.Error) []string {
 	same := map[string]string{}
 	for _, l := range contractform.Leaves(after) {
@@ -109,7 +107,7 @@ func lostBetween(before, after *recourse.Error) []string {
 	return tree.paths("")
 }
 
-// A lossTree tells for each part of a record how many of its leaves survived.
+// A lossTree counts for each part of a record how many of its leaves survived.
 type lossTree struct {
 	names []string // in order
 	below map[string]*lossTree
@@ -135,7 +133,7 @@ func (t *lossTree) add(path []string, survived bool) {
 	next.add(path[1:], survived)
 }
 
-// paths returns the widest parts of which nothing is left.
+// paths returns the largest parts of which nothing is left.
 func (t *lossTree) paths(at string) []string {
 	var list []string
 	for _, name := range t.names {

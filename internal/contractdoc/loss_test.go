@@ -26,7 +26,7 @@ func TestLoss(t *testing.T) {
 			"kind", "retry", "afterMs", "effect", "verify", "violations", "resource", "provider", "missingScopes", "quotas",
 			"succeeded", "failed", "missing", "origin", "upstream", "requestId",
 		},
-		// A sentence and nothing else.
+		// Only a sentence.
 		"terra": {
 			"kind", "code", "contract", "hints", "retry", "afterMs", "effect", "verify", "violations", "resource", "provider",
 			"missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream", "requestId", "details",

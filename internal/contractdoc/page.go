@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// Page returns the contract's reference page, in Markdown: what fails how, what it
-// looks like, and what to do about it. All of it is computed from the contract.
+// Page returns the contract's reference page, in Markdown: its failures, what they look like, and what to do about
+// them. All of it is computed from the contract.
 func Page(c *contract.Contract) string {
 	p := &page{described: describe(c)}
 	p.linef("# %s", p.title())
@@ -39,17 +39,17 @@ func Page(c *contract.Contract) string {
 	return p.b.String()
 }
 
-// headCode is the head of a column of codes.
+// headCode is the heading of a column of codes.
 const headCode = "Code"
 
-// A page is a reference page that is being written.
+// A page is a page that is being written.
 type page struct {
 	described
 
 	b strings.Builder
 }
 
-// linef writes a block with an empty line behind it; nothing when it is empty.
+// linef writes a block and an empty line; nothing if the block is empty.
 func (p *page) linef(format string, args ...any) {
 	if text := strings.TrimSpace(fmt.Sprintf(format, args...)); text != "" {
 		p.b.WriteString(text + "\n\n")
@@ -222,13 +222,13 @@ func (p *page) codeRows(entries []*contractform.Code) [][]string {
 	return rows
 }
 
-// bySentence reports whether nothing but its sentence identifies a failure.
+// bySentence reports whether a failure can only be identified by its sentence.
 func (d described) bySentence() bool {
 	line := d.form.Layout.Line
 	return line != nil && !line.NamesCode() && !d.form.Layout.WritesObject()
 }
 
-// advises reports whether any hint is given.
+// advises reports whether there is any hint.
 func (d described) advises() bool {
 	return len(d.form.Hints) > 0 || slices.ContainsFunc(d.form.Codes, func(en *contractform.Code) bool { return len(en.Hints) > 0 })
 }
@@ -241,8 +241,7 @@ func sentencesText(forms []string) string {
 	return strings.Join(texts, "<br>")
 }
 
-// groups sorts the entries that wanted holds for into groups, in the order of the
-// file.
+// groups sorts the wanted entries into groups, in the order of the file.
 func (p *page) groups(wanted func(*contractform.Code) bool) (groups []string, byGroup map[string][]*contractform.Code) {
 	byGroup = map[string][]*contractform.Code{}
 	for _, en := range p.form.Codes {
@@ -271,7 +270,7 @@ func (p *page) codeCell(en *contractform.Code) string {
 	return cell
 }
 
-// retryMember names the member that tells whether to repeat.
+// retryMember names the member that says whether to repeat.
 func (p *page) retryMember() string {
 	switch {
 	case !p.form.Layout.WritesObject():
@@ -328,7 +327,7 @@ func hintsText(list []contractform.Hint) string {
 	return strings.Join(texts, "<br>")
 }
 
-// choice tells which code a failure gets.
+// choice documents which code a failure gets.
 func (p *page) choice() {
 	kinds := map[string][]recourse.Kind{}
 	plain := true
@@ -358,7 +357,7 @@ func (p *page) chosen(e *recourse.Error) *contractform.Code {
 	return p.form.Words[p.c.Write(e, call).Record.Code]
 }
 
-// http shows the answers that are HTTP as a whole.
+// http shows the failures that are whole HTTP answers.
 func (p *page) http() {
 	if !slices.ContainsFunc(p.form.Codes, func(en *contractform.Code) bool { return en.HTTP != nil }) {
 		return
@@ -381,7 +380,7 @@ func (p *page) http() {
 	}
 }
 
-// Example returns a record for which en is chosen and that says no more than it has to.
+// Example returns a record for which en is chosen, with as few members as possible.
 func Example(c *contract.Contract, en *contractform.Code) *recourse.Error {
 	all := contractform.Everything(en.Kind)
 	e := recourse.New(en.Kind, "").WithCode(c.Name, en.Code)
@@ -415,7 +414,7 @@ func httpText(f *contractform.HTTP, a contract.Answer) string {
 	return b.String()
 }
 
-// rpc tells what becomes a JSON-RPC error.
+// rpc documents which failures are JSON-RPC errors.
 func (p *page) rpc() {
 	p.heading("JSON-RPC errors")
 	p.linef("A failed call of any method other than tools/call is a JSON-RPC error, and so is the answer to an invalid message. " +
@@ -478,7 +477,7 @@ func (p *page) waits() []string {
 	return list
 }
 
-// waitMember names the member that tells how long to wait.
+// waitMember names the member that says how long to wait.
 func (p *page) waitMember() string {
 	switch {
 	case !p.form.Layout.WritesObject():

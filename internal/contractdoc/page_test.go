@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The reference pages in the documentation are those that the program prints.
+// The reference pages in the documentation are up to date.
 func TestPagesAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
@@ -25,7 +25,7 @@ func TestLanguagePageIsFresh(t *testing.T) {
 	contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
 }
 
-// So is the page about failures in the wild, whose example is a family.
+// So is the page about failures in the wild, whose example is a valid family.
 func TestWildPageIsFresh(t *testing.T) {
 	t.Parallel()
 	page := contractdoc.Wild()
@@ -37,7 +37,7 @@ func TestWildPageIsFresh(t *testing.T) {
 	}
 }
 
-// The example on the page about the language is a contract.
+// The example on the page about the language is a valid contract.
 func TestLanguagePageExample(t *testing.T) {
 	t.Parallel()
 	_, after, _ := strings.Cut(contractdoc.Language(), "```yaml\n")
@@ -76,8 +76,7 @@ func TestPageSays(t *testing.T) {
 	}
 }
 
-// A contract without a title is headed by its name, also when the one that it extends has
-// a title.
+// A contract without a title is headed by its name, even if the one that it extends has a title.
 func TestPageWithoutATitle(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Builtin().Load("test.yaml", []byte(`{form: 1, name: last, extends: fieldmcp, codes: []}`))
@@ -89,7 +88,7 @@ func TestPageWithoutATitle(t *testing.T) {
 	}
 }
 
-// Whatever contract can be loaded has a page and a schema.
+// Every contract that can be loaded has a page and a schema.
 func FuzzPage(f *testing.F) {
 	for _, src := range contracttest.Sources(f, "../../contract/*.yaml", "../../contract/testdata/lint/*.yaml", "../contracttest/contracts/*.yaml") {
 		f.Add(src)

@@ -58,7 +58,7 @@ func describeLine(l *contractform.Line) string {
 	return text
 }
 
-// reading tells what is understood beyond what is written.
+// reading documents what is read in addition to what is written.
 func (p *page) reading() {
 	p.heading("Read, but never written")
 	texts := []string{"An unlisted code: by its retryable boolean and its status."}
@@ -82,8 +82,7 @@ func (p *page) reading() {
 	p.list(texts...)
 }
 
-// otherForms lists the forms that are read of a server that is known to follow the
-// contract.
+// otherForms lists the forms that are read from a server that is known to follow the contract.
 func (p *page) otherForms() []string {
 	var sentences, objects []string
 	for _, r := range p.form.Reads {
@@ -144,7 +143,7 @@ func (p *page) question() {
 	p.fence("json", indented(json.Value(a.Result)))
 }
 
-// loss tells what the contract's own form does not carry.
+// loss documents what the contract's own form does not carry.
 func (p *page) loss() {
 	p.heading("What the form does not carry")
 	lost := Loss(p.c)
@@ -168,7 +167,7 @@ func (p *page) loss() {
 	p.list(texts...)
 }
 
-// toolResults tells of the tools that return their failures.
+// toolResults documents the tools that return their failures.
 func (p *page) toolResults() {
 	for _, r := range p.form.ToolResults {
 		p.linef("### Of %s", codesText(r.Tools))

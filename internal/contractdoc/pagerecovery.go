@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// recovery tells what a client does: the tree of decisions, and the waits.
+// recovery documents what a client does: the tree of decisions, and the waits.
 func (p *page) recovery() {
 	p.heading("Recovery")
 	var b strings.Builder
@@ -45,7 +45,7 @@ func (p *page) recovery() {
 	p.batch()
 }
 
-// poll tells how a call waits for work that takes long.
+// poll documents how a call waits for work that takes long.
 func (p *page) poll() {
 	rule := p.c.Poll
 	if rule.Wait == "" {
@@ -88,7 +88,7 @@ func (p *page) waitNote() string {
 	return fmt.Sprintf("%s is a minimum. Where it is missing, start with %s.", code(stated), start)
 }
 
-// retryableMode returns how an entry decides, with what follows from its kind.
+// retryableMode returns how an entry decides, including what follows from its kind.
 func (p *page) retryableMode(en *contractform.Code) contractform.RetryMode {
 	if en.Retry.Mode != contractform.ByRecord {
 		return en.Retry.Mode
@@ -106,7 +106,7 @@ func (p *page) groupName(group string) string {
 	return group
 }
 
-// advice says what the kinds of a group call for.
+// advice says what to do about the kinds of a group.
 func advice(list []*contractform.Code) string {
 	var texts []string
 	for _, en := range list {
@@ -170,7 +170,7 @@ func (p *page) verify() {
 	p.table(rows...)
 }
 
-// landed tells what the answer looks like when the write has landed.
+// landed says what the answer looks like if the write has landed.
 func landed(l *contractform.Landed) string {
 	if l == nil {
 		return ""
@@ -206,7 +206,7 @@ func (p *page) batch() {
 	p.table(rows...)
 }
 
-// upstream tells which code an answer of what the server itself calls becomes.
+// upstream documents which code an answer becomes that comes from a system that the server calls.
 func (p *page) upstream() {
 	p.heading("Answers of the other side")
 	p.linef("When a service that the server itself calls does not answer, or answers with an HTTP error:")
@@ -261,7 +261,7 @@ func (p *page) upstream() {
 	}
 }
 
-// upstreamBody tells what is taken from the body of such an answer.
+// upstreamBody documents what is read from the body of such an answer.
 func (p *page) upstreamBody() {
 	if p.form.Upstream == nil {
 		return
@@ -292,7 +292,7 @@ func memberRows(sh *contractform.Shape, below string) [][]string {
 	return rows
 }
 
-// resources returns the types of resources that have codes of their own.
+// resources returns the types of resources that have their own codes.
 func (p *page) resources() []string {
 	var types []string
 	for _, en := range p.form.Codes {

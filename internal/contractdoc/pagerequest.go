@@ -2,7 +2,7 @@ package contractdoc
 
 import "github.com/recoursehq/recourse/contract"
 
-// masked tells what is kept out of failures.
+// masked documents what is kept out of failures.
 func (p *page) masked() {
 	if len(p.c.Mask) == 0 {
 		return
@@ -22,7 +22,7 @@ func (p *page) masked() {
 	p.list(texts...)
 }
 
-// session tells what a request has to bring.
+// session documents what a request must have.
 func (p *page) session() {
 	rule := p.c.Session
 	var texts []string

@@ -13,10 +13,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Schema returns a JSON Schema (2020-12) of the contract's object: what stands in
-// structuredContent, in a text of JSON or in the contract's own member of the
-// result. Where the text of a failure is a line, $defs/text describes that line;
-// $defs/TOOL is the object of a tool that returns its failures.
+// Schema returns a JSON Schema (2020-12) of the contract's object, in structuredContent, in a text of JSON or in the
+// contract's own member of the result. If the text of a failure is a line, $defs/text describes that line; $defs/TOOL
+// is the object of a tool that returns its failures.
 func Schema(c *contract.Contract) []byte {
 	d := describe(c)
 	var s json.Members
@@ -45,8 +44,7 @@ func Schema(c *contract.Contract) []byte {
 	return append(raw, '\n')
 }
 
-// shapeSchema describes an object of the shape: its type, members, and which of
-// them are always there.
+// shapeSchema describes an object of the shape: its type, its members, and which of them are required.
 func (d described) shapeSchema(sh *contractform.Shape, on reflect.Type) json.Members {
 	var s, properties json.Members
 	var required []string
@@ -85,7 +83,7 @@ func (d described) shapeSchema(sh *contractform.Shape, on reflect.Type) json.Mem
 func (d described) memberSchema(p *contractform.Path) json.Members {
 	var s json.Members
 	switch {
-	case p.Computed == "" && (p.IsCode() || strings.HasSuffix(p.Src, "error.code")): // of the record, or of one in it
+	case p.Computed == "" && (p.IsCode() || strings.HasSuffix(p.Src, "error.code")): // of the record, or of one inside it
 		return d.codeSchema()
 	case p.Computed != "":
 		s.Text("type", p.Computed)
@@ -95,8 +93,7 @@ func (d described) memberSchema(p *contractform.Path) json.Members {
 	return s
 }
 
-// codeSchema lists the codes and allows others, since clients have to expect codes that
-// are added later.
+// codeSchema lists the codes and allows others, since clients must expect codes that are added later.
 func (d described) codeSchema() json.Members {
 	var known, other, s json.Members
 	var codes []string
@@ -141,12 +138,11 @@ func (d described) recordSchema() json.Members {
 		properties.Object("truncated", truncated)
 		s[i].Value = properties.AppendTo(nil)
 	}
-	s.Texts("required", []string{"v", "kind", "retry"}) // what even a record has that was cut to fit
+	s.Texts("required", []string{"v", "kind", "retry"}) // members that remain even if the record was cut to fit
 	return s
 }
 
-// pattern returns a regular expression, in the dialect that Go and JavaScript share, for
-// the texts that line describes.
+// pattern returns a regular expression, in the common dialect of Go and JavaScript, for the texts that line describes.
 func pattern(line *contractform.Line) string {
 	var b strings.Builder
 	b.WriteByte('^')
@@ -200,8 +196,7 @@ func typeSchema(t reflect.Type) json.Members {
 	return s
 }
 
-// toolResultSchemas adds the schema of the object of each tool that returns its
-// failures.
+// toolResultSchemas adds the schema of the object of each tool that returns its failures.
 func (d described) toolResultSchemas(defs *json.Members) {
 	for _, r := range d.form.ToolResults {
 		schema := d.shapeSchema(r.Layout.Shape, contractform.RecordType)
@@ -211,7 +206,7 @@ func (d described) toolResultSchemas(defs *json.Members) {
 	}
 }
 
-// jsonTypes are the types that a schema knows.
+// jsonTypes are the types of JSON Schema.
 var jsonTypes = []string{
 	contractform.TypeString, contractform.TypeNumber, contractform.TypeInteger, contractform.TypeBoolean, contractform.TypeObject,
 	contractform.TypeArray,

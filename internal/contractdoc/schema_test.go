@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// Everything that is written fits the schema, wherever it stands.
+// Everything that is written matches the schema, wherever it is in the result.
 func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range contracttest.Every(t) {
@@ -21,7 +21,7 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 			object, defs := compileSchema(t, c)
 			written := 0
 			all := append(contracttest.Records(), recourse.NotFound("field", "x").WithHint("a\nb").WithDetail("note", 1))
-			for i := 0; i < len(all); i += 11 { // of every kind some
+			for i := 0; i < len(all); i += 11 { // some of every kind
 				e := all[len(all)-1-i]
 				for name, call := range contracttest.Calls() {
 					call.FormatArgument, call.Arguments = true, []byte(`{"format":"json"}`)
@@ -53,7 +53,7 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// standing returns what stands in a result: the object of the contract, or a line.
+// standing returns what a result contains: the contract's object, or a line.
 func standing(t *testing.T, raw []byte) map[string]any {
 	t.Helper()
 	result, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -80,8 +80,8 @@ func standing(t *testing.T, raw []byte) map[string]any {
 	return found
 }
 
-// compileSchema returns the schema of the object, and those of $defs: of the text
-// where that is a line, and of the tools that return their failures.
+// compileSchema returns the schema of the object, and those in $defs: of the text if it is a line, and of the tools
+// that return their failures.
 func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schema, defs map[string]*jsonschema.Schema) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(contractdoc.Schema(c)))

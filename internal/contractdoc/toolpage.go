@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// ToolPages returns a page for each tool of a server that keeps the contract, in Markdown:
-// its parameters, and the errors that it can emit, with what to do about each.
+// ToolPages returns a page for each tool of a server that follows the contract, in Markdown: its parameters and its
+// possible errors, with what to do about each.
 func ToolPages(c *contract.Contract, tools []contract.Tool) string {
 	p := &page{described: describe(c)}
 	p.linef("# The tools of %s", p.title())

@@ -8,9 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// A Translation says what becomes of the failures of one contract in the words of
-// another, for a client that ignores the record in _meta. With the record nothing is
-// lost.
+// A Translation says what the failures of one contract become in another, for a client that ignores the record in
+// _meta. With the record nothing is lost.
 type Translation struct {
 	// Codes has an entry for each code of the first contract that a failed tool call
 	// can have, in its order.
@@ -19,18 +18,17 @@ type Translation struct {
 	Lost []Lost
 }
 
-// A TranslatedCode is what becomes of a code.
+// A TranslatedCode is what a code becomes.
 type TranslatedCode struct {
 	Code string // of the first contract
 	As   string // the code of the second
-	Back string // the code of the first with which the failure comes back
-	// Retryable and AsRetryable are what the first and the second say about
-	// repeating the call.
+	Back string // the code of the first contract when the failure is translated back
+	// Retryable and AsRetryable are what the first and the second contract say about repeating the call.
 	Retryable, AsRetryable bool
 }
 
-// Translate returns what becomes of the failures of c in the form of target: each is
-// written by c, read, written by target, and read again.
+// Translate returns what the failures of c become in target: each is written by c, read, written by target, and read
+// again.
 func Translate(c, target *contract.Contract) Translation {
 	return Translation{
 		Codes: translatedCodes(c, target),
@@ -50,19 +48,19 @@ func Translate(c, target *contract.Contract) Translation {
 
 func translatedCodes(c, target *contract.Contract) []TranslatedCode {
 	call := &contract.Call{Method: methodToolsCall, Now: contractform.ExampleTime}
-	// passed returns e as a client of the contract by receives it.
+	// passed returns e as a client receives it if the contract by has written it.
 	passed := func(by *contract.Contract, e *recourse.Error) *recourse.Error {
 		if _, read, ok := carry(by, e); ok {
 			return read
 		}
-		return by.Write(e, call).Record // it travels in the data of a JSON-RPC error
+		return by.Write(e, call).Record // it is in the data of a JSON-RPC error
 	}
 	pages := page{described: describe(c)}
 	var list []TranslatedCode
 	for _, en := range pages.form.Codes {
 		example := Example(c, en)
 		if written := c.Write(example, call).Record; written.Code != en.Code {
-			continue // another's word, or one of HTTP alone
+			continue // another system's word, or a code for HTTP only
 		}
 		told := passed(c, example)
 		list = append(list, TranslatedCode{

@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What becomes of each code of each contract in every other is on record: a change in one
-// of them shows what it costs.
+// The translations between all contracts are on record, so that a change in a contract shows what it costs.
 func TestTranslations(t *testing.T) {
 	t.Parallel()
 	all := contract.Builtin().All()
@@ -35,7 +34,7 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
-// A contract that says a failure in its own words again loses nothing.
+// Translating a contract's failures to the same contract loses nothing.
 func TestTranslationToItself(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {

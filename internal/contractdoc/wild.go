@@ -119,7 +119,7 @@ func exampleKinds(file *contractform.FamilyFile) []string {
 	return kinds
 }
 
-// family documents one.
+// family documents one family.
 func (p *page) family(file *contractform.FamilyFile) {
 	p.heading(file.Family)
 	p.linef("%s. %s", strings.TrimSuffix(file.Title, "."), strings.TrimSpace(file.Doc))

@@ -6,10 +6,10 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// An Audience is whom a module is for.
+// An Audience is who a module is for.
 type Audience string
 
-// The audiences: who reads failures and recovers, who writes them, and who does both.
+// The audiences: programs that read failures and recover, programs that write them, and programs that do both.
 const (
 	ForClients Audience = "client"
 	ForServers Audience = "server"
@@ -19,7 +19,7 @@ const (
 // A tableSet is a contract as tables.
 type tableSet struct{ codes, contract json.Value }
 
-// tablesFor returns the tables: for clients without what only a writer needs.
+// tablesFor returns the tables for an audience. Those for clients lack what only a writer needs.
 func (c module) tablesFor(audience Audience) tableSet {
 	members := c.contractTable()
 	contract := members.AppendTo(nil)
@@ -46,7 +46,8 @@ func (c module) tablesFor(audience Audience) tableSet {
 	return tableSet{codes, whole.AppendTo(nil)}
 }
 
-// clientSelectors returns the selectors that can hold for a client, which sees failures of tools, and of no tool in particular.
+// clientSelectors returns the selectors that can match for a client, which only sees failures of tools, and those that
+// name no tool.
 func clientSelectors(selectors json.Value) json.Value {
 	held := slices.DeleteFunc(elementsOf(selectors), func(sel json.Value) bool {
 		at := json.Lookup(sel, "/at")

@@ -11,15 +11,15 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// The core of a module is the code that interprets the tables. It is written in the files of a language, and a module has the
-// part of it that its contract and its audience need:
+// The core of a module is the code that interprets the tables. It is written in files of its language, and a module
+// contains the parts that its contract and its audience need:
 //
-//   - Lines between `//{{if has "poll"}}` and `//{{end}}` (in Python, after a #) are there for contracts whose tables have a
-//     member of that name. "code.message" is one of the member "code"; ":ms" is the type of a path, and "path ..." a path.
-//   - A declaration that nothing in the module uses is left out, unless the module exports it.
-//   - What a module exports has its documentation; that of the code behind it is for those who read the files.
+//   - Lines between `//{{if has "poll"}}` and `//{{end}}` (in Python, after a #) are for contracts whose tables have a
+//     member of that name. "code.message" is a member of "code"; ":ms" is the type of a path, and "path ..." a path.
+//   - A declaration that the module neither uses nor exports is left out.
+//   - Exported declarations keep their documentation; other documentation is only for readers of the files.
 
-// A core is where a language has its files, and how its declarations look.
+// A core is where a language has its files, and what its declarations look like.
 type core struct {
 	files   embed.FS
 	dir     string
@@ -30,11 +30,11 @@ type core struct {
 	declares *regexp.Regexp
 	// leads matches lines that belong to the declaration that follows them.
 	leads *regexp.Regexp
-	// ignores matches what names nothing that is declared: comments, texts and members of objects.
+	// ignores matches text that cannot name a declaration: comments, strings and members of objects.
 	ignores *regexp.Regexp
-	// gap is how many empty lines stand between declarations, at most.
+	// gap is the greatest number of empty lines between declarations.
 	gap int
-	// titles matches the title of a part of a file.
+	// titles matches the title of a section of a file.
 	titles *regexp.Regexp
 	// documents matches the documentation in or before a declaration.
 	documents *regexp.Regexp
@@ -42,7 +42,7 @@ type core struct {
 	exports func(line string) bool
 }
 
-// text returns the files of that name with what holds for the tables.
+// text returns the files of these names, without the lines that the tables do not need.
 func (l *core) text(names []string, data sections) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -61,7 +61,7 @@ func (l *core) text(names []string, data sections) string {
 	return text.String()
 }
 
-// write writes a file with what holds for the tables.
+// write writes a file without the lines that the tables do not need.
 func (l *core) write(w io.Writer, name string, data sections) error {
 	source, err := l.files.ReadFile(l.dir + "/" + name + l.ext)
 	if err != nil {
@@ -83,12 +83,12 @@ type sections struct {
 
 func (s sections) writes() bool { return s.audience != ForClients }
 
-// has reports whether the contract says something of one of the names.
+// has reports whether the contract uses one of the names.
 func (s sections) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.words[name] })
 }
 
-// sectionsOf returns what there is in tables.
+// sectionsOf returns the sections that the tables need.
 func sectionsOf(audience Audience, tables tableSet) sections {
 	s := sections{map[string]bool{}, audience}
 	s.add("code", tables.codes)
@@ -109,7 +109,7 @@ func sectionsOf(audience Audience, tables tableSet) sections {
 	return s
 }
 
-// add notes the members in a value that stands at a name, and its paths with their types.
+// add notes the members in the value of a name, and its paths with their types.
 func (s sections) add(at string, raw json.Value) {
 	switch raw.Kind() { //nolint:exhaustive // the others have no names
 	case '{':
@@ -133,10 +133,10 @@ func (s sections) add(at string, raw json.Value) {
 	}
 }
 
-// pathType matches the type of a path, by itself or in a template.
+// pathType matches the type of a path, alone or in a template.
 var pathType = regexp.MustCompile(`:[a-z]+`)
 
-// A declaration is a part of a module that is there as a whole or not at all.
+// A declaration is a part of a module that is kept or left out as a whole.
 type declaration struct {
 	blank string // the empty lines before it
 	text  string
@@ -145,10 +145,10 @@ type declaration struct {
 	kept  bool
 }
 
-// word matches what may be a name.
+// word matches a possible name.
 var word = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// used returns a module without the declarations that nothing uses.
+// used returns a module without unused declarations.
 func (l *core) used(module string) string {
 	list := l.declarations(module)
 	byName := map[string][]*declaration{}
@@ -187,10 +187,10 @@ func (l *core) used(module string) string {
 	return b.String()
 }
 
-// declarations takes a module apart.
+// declarations splits a module.
 func (l *core) declarations(module string) []*declaration {
 	var list []*declaration
-	var lead strings.Builder // lines that belong to what follows
+	var lead strings.Builder // lines that belong to the next declaration
 	for line := range strings.Lines(module) {
 		if line == "\n" || l.leads.MatchString(line) {
 			lead.WriteString(line)

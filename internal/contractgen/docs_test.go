@@ -15,14 +15,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// What a call fails with in the pages' programs, and what they print of it.
+// The failure of the call in the pages' programs, and what they print about it.
 const (
 	failed = `{"content":[],"isError":true,"structuredContent":{"error":true,"code":"FIELD_NOT_FOUND",` +
 		`"message":"There is no field \"12\".","retryable":false,"suggestedAction":"List them."}}`
 	told = "not_found ['List them.']"
 )
 
-// The TypeScript that the page shows compiles under the strictest options, and does what the page says.
+// The TypeScript on the page compiles under the strictest options, and does what the page says.
 func TestDocsTypeScript(t *testing.T) {
 	t.Parallel()
 	node := sdk.Node(t)
@@ -49,7 +49,7 @@ const askTheFarmer = (): void => undefined;
 	}
 }
 
-// The Python that the page shows does what the page says.
+// The Python on the page does what the page says.
 func TestDocsPython(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ asyncio.run(main())
 	}
 }
 
-// The Go that the page shows compiles.
+// The Go on the page compiles.
 func TestDocsGo(t *testing.T) {
 	t.Parallel()
 	page := block(t, "docs/recovery.md", "session, err := mcpClient.Connect")

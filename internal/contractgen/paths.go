@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Contracts name members of the record as their authors think of them: after.seconds, quota.minute.resetAtMs. In tables a path is
-// where the record keeps them, and after a colon what is on the wire where that is no text: afterMs:seconds,
-// quotas.minute.resetAt:instant. What a type stands for is in record.py and record.ts.
+// Contracts name members of the record as their authors think of them: after.seconds, quota.minute.resetAtMs. In tables
+// a path is where the record keeps them, and after a colon the wire type, unless it is text: afterMs:seconds,
+// quotas.minute.resetAt:instant. record.py and record.ts say what each type means.
 
-// wireTypes are the types of members by their names.
+// wireTypes are the types of members, by name.
 var wireTypes = map[string][]string{
 	"ms":      {"afterMs", "windowMs"},
 	"count":   {"remaining"},
@@ -22,7 +22,8 @@ var wireTypes = map[string][]string{
 	"flag":    {"retryable"},
 }
 
-// computedPaths are where members are kept that are not in the record as they stand. Types that only a writer knows are not read.
+// computedPaths are the places of members that the record has in another form. Types that only a writer knows are not
+// read.
 var computedPaths = map[string]string{
 	"message.given": "message:given",
 	"code.name":     "code:name",
@@ -34,7 +35,7 @@ var computedPaths = map[string]string{
 	"http.title":    "http:title",
 }
 
-// located returns the path of a table for a path of a contract, from the record or from an item of its lists.
+// located converts a contract's path, from the record or from an item of its lists, to a table's.
 func located(path string) string {
 	outer, inner := "", path
 	if at := strings.LastIndex("."+path, ".error."); at >= 0 {
@@ -69,10 +70,10 @@ func located(path string) string {
 	return path
 }
 
-// placeholder matches what stands for a member in a template, and doubled braces.
+// placeholder matches a placeholder for a member in a template, and doubled braces.
 var placeholder = regexp.MustCompile(`\{\{|\}\}|\{[^{}]*\}`)
 
-// locatedTemplate returns a template with the paths of tables.
+// locatedTemplate converts the paths in a template to those of tables.
 func locatedTemplate(template string) string {
 	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		if found == "{{" || found == "}}" {

@@ -28,11 +28,11 @@ var pythonCore = core{
 	},
 }
 
-// pythonOrder is the order in which the files stand in a module.
+// pythonOrder is the order of the files in a module.
 var pythonOrder = []string{"record", "read", "decide", "server", "recover"}
 
-// Python returns a module of Python 3.11 for clients: it reads the failures of the contract, and does about them what package
-// recovery does. It needs the standard library alone.
+// Python returns a module in Python 3.11 for clients: it reads the contract's failures, and does what package recovery
+// does about them. It only needs the standard library.
 func Python(of *contract.Contract) []byte {
 	c := module{of, contractform.Of(of)}
 	var b strings.Builder
@@ -94,7 +94,7 @@ from typing import Any
 
 `
 
-// docstring returns a text that cannot end the docstring that it stands in.
+// docstring returns a text that cannot end the docstring that contains it.
 func docstring(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `'`).Replace(strings.Join(strings.Fields(text), " "))
 }

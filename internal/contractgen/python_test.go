@@ -11,14 +11,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// The module of every contract reads what the golden kit holds, and decides as it does: with the standard library alone.
-// This is a sample: every other contract.
+// The module of each contract reads the golden kit, and decides as the kit says, with the standard library only. This
+// is a sample: every other contract.
 func TestPythonPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testPythonPassesTheKit(t)
 }
 
-// The others.
+// The other contracts.
 func TestLongPythonPassesTheKit(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()

@@ -34,7 +34,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// The part that is the same in every module is read by people: its lines fit on a screen.
+// People read the part that all modules share: its lines fit on a screen.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"python/*.py", "typescript/*.ts"} {

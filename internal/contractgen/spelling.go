@@ -7,15 +7,15 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// spellingWidth is how long a line of a table may be.
+// spellingWidth is the greatest length of a table's line.
 const spellingWidth = 119
 
 // A spelling is how a language writes JSON.
 type spelling struct {
 	indent string
-	spaced bool                     // braces stand apart from what is in them
+	spaced bool                     // spaces inside braces
 	name   func(name string) string // of a member
-	word   func(json.Value) string  // what is neither list nor object
+	word   func(json.Value) string  // a value that is neither a list nor an object
 }
 
 var typescriptSpelling = spelling{
@@ -25,12 +25,12 @@ var typescriptSpelling = spelling{
 	word:   func(raw json.Value) string { return string(raw) },
 }
 
-// value writes JSON with each value on one line where it fits there.
+// value writes JSON, each value on one line if it fits.
 func (s spelling) value(raw json.Value, depth int) string {
 	return s.valueOf("", raw, depth)
 }
 
-// valueOf writes JSON behind the name of a member.
+// valueOf writes the value of a member.
 func (s spelling) valueOf(name string, raw json.Value, depth int) string {
 	if line := name + s.line(raw); len(line)+len(s.indent)*depth <= spellingWidth && depth > 0 {
 		return line
@@ -57,7 +57,7 @@ func (s spelling) valueOf(name string, raw json.Value, depth int) string {
 	return name + opening + "\n" + s.fill(items, indent+s.indent) + indent + closing
 }
 
-// fill writes items on lines of their own, but for short ones, which share lines.
+// fill writes each item on its own line; short ones share lines.
 func (s spelling) fill(items []string, indent string) string {
 	var b strings.Builder
 	line := ""
@@ -104,7 +104,7 @@ func (s spelling) line(raw json.Value) string {
 	}
 }
 
-// wrap writes words on as few lines as hold them.
+// wrap writes words on as few lines as possible.
 func wrap(words []string, indent string) string {
 	lines := []string{indent}
 	for _, word := range words {
@@ -129,11 +129,10 @@ func elementsOf(list json.Value) []json.Value {
 	return items
 }
 
-// bareName matches the names that need no quotes.
+// bareName matches names that need no quotes.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// typescriptName returns a member's name as an object literal needs it: `__proto__`, too,
-// has to be a member like any other.
+// typescriptName returns a member's name for an object literal, in which `__proto__` must be an ordinary member, too.
 func typescriptName(name string) string {
 	quoted := string(json.AppendQuote(nil, name))
 	if name == "__proto__" {

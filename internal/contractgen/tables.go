@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// The contract as tables in JSON, which every language spells its own way. Their types stand in typescript/types.ts.
+// The contract as tables in JSON, which each language writes in its own way. Their types are in typescript/types.ts.
 
 // kindsTable returns the class of each kind.
 func kindsTable() json.Value {
@@ -41,7 +41,7 @@ func adviceTable() json.Value {
 	return all.AppendTo(nil)
 }
 
-// kindTextsTable returns what is written of each kind: the code of a JSON-RPC error, and a sentence.
+// kindTextsTable returns how each kind is written: the code of a JSON-RPC error, and a sentence.
 func kindTextsTable() json.Value {
 	var kinds json.Members
 	for _, kind := range recourse.Kinds() {
@@ -53,7 +53,7 @@ func kindTextsTable() json.Value {
 	return kinds.AppendTo(nil)
 }
 
-// wireKindsTable returns the kinds of the HTTP statuses that stand for one of their own, and of the codes of JSON-RPC errors.
+// wireKindsTable returns the kinds of HTTP statuses that have their own kind, and of the codes of JSON-RPC errors.
 func wireKindsTable() json.Value {
 	var kinds json.Members
 	for status := 400; status < 600; status++ {
@@ -106,7 +106,7 @@ func (c module) codesTable() json.Value {
 	})
 }
 
-// contractTable returns what concerns the contract as a whole.
+// contractTable returns what applies to the contract as a whole.
 func (c module) contractTable() json.Members {
 	var m json.Members
 	m.Text("name", c.Name)
@@ -178,7 +178,7 @@ func (c module) recoveryTables(m *json.Members) {
 	m.Some("batch", batch.AppendTo(nil))
 	readers := c.form.Readers
 	if c.form.ReadOnly {
-		readers = []string{"*"} // all that the table of verify calls does not have
+		readers = []string{"*"} // all tools without a verify call
 	}
 	m.Texts("readers", readers)
 	m.Texts("advised", c.AdvisedTools())
@@ -202,7 +202,7 @@ func landedTable(l *contractform.Landed) json.Members {
 	return m
 }
 
-// listOf returns a list of what one makes of each item.
+// listOf returns the list of one(item) for each item.
 func listOf[T any](items []T, one func(T) json.Value) json.Value {
 	list := []byte{'['}
 	for i, item := range items {
@@ -387,7 +387,7 @@ func httpTable(f *contractform.HTTP) json.Value {
 	return m.AppendTo(nil)
 }
 
-// bodyTable writes a body as sources, as shapes have them.
+// bodyTable writes a body as sources, as in shapes.
 func bodyTable(b *contractform.Body) json.Value {
 	var source json.Members
 	switch {
@@ -414,7 +414,7 @@ func bodyTable(b *contractform.Body) json.Value {
 	return source.AppendTo(nil)
 }
 
-// onlyPath returns the path of a template that is one placeholder without another text.
+// onlyPath returns the path of a template that consists of one placeholder.
 func onlyPath(template string) (string, bool) {
 	inner, opens := strings.CutPrefix(template, "{")
 	path, closes := strings.CutSuffix(inner, "}")

@@ -28,16 +28,16 @@ var typescriptCore = core{
 	exports:   func(line string) bool { return strings.HasPrefix(line, "export ") },
 }
 
-// typescriptOrder are the parts that a module has for each audience, in their order.
+// typescriptOrder are the parts of a module for each audience, in their order.
 var typescriptOrder = map[Audience][]string{
 	ForClients: {"types", "record", "calls", "read", "decide", "server", "recover", "answers"},
 	ForServers: {"types", "record", "calls", "write"},
 	ForBoth:    {"types", "record", "calls", "read", "decide", "server", "recover", "answers", "write"},
 }
 
-// TypeScript returns a module of TypeScript. For clients it reads the failures of the contract, and does about them what
-// package recovery does; for servers it has constructors and a writer. It depends on nothing and compiles under every strict
-// option of the compiler; at run time it needs ECMAScript 2022. What it leaves out stands at its head.
+// TypeScript returns a module in TypeScript. For clients it reads the contract's failures, and does what package
+// recovery does about them; for servers it has constructors and a writer. It has no dependencies and compiles under
+// every strict option of the compiler; at run time it needs ECMAScript 2022. Its first lines say what it leaves out.
 func TypeScript(of *contract.Contract, audience Audience) []byte {
 	c := module{of, contractform.Of(of)}
 	tables := c.tablesFor(audience)
@@ -82,7 +82,7 @@ const (
 // shown in calls, is told by a shorter list of names.`
 )
 
-// typescriptHeadOf returns the head of a module.
+// typescriptHeadOf returns the first lines of a module.
 func (c module) typescriptHeadOf(audience Audience) string {
 	title := ""
 	if c.Title != "" {
@@ -101,12 +101,12 @@ func (c module) typescriptHeadOf(audience Audience) string {
 	return fmt.Sprintf(typescriptHead, c.Name, title, flag, use[audience], less[audience])
 }
 
-// commentText returns a text that cannot end the comment that it stands in.
+// commentText returns a text that cannot end the comment that contains it.
 func commentText(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "*/", "* /")
 }
 
-// typescriptTypes writes the types that are the contract's own.
+// typescriptTypes writes the contract's own types.
 func (c module) typescriptTypes(b *strings.Builder, audience Audience) {
 	var words []string
 	for _, en := range c.form.Codes {
@@ -188,8 +188,7 @@ func (c module) typescriptMember(m contractform.ShapeMember, on reflect.Type, de
 	}
 }
 
-// typescriptType returns the TypeScript type for a JSON type as [contractform.TypeOf]
-// names it.
+// typescriptType returns the TypeScript type for a JSON type that [contractform.TypeOf] names.
 func typescriptType(t string) string {
 	switch t {
 	case contractform.TypeString, contractform.TypeBoolean:
@@ -207,7 +206,7 @@ func typescriptType(t string) string {
 	}
 }
 
-// typescriptTables writes what is known of kinds and of the contract as constants.
+// typescriptTables writes what is known about the kinds and the contract as constants.
 func (c module) typescriptTables(b *strings.Builder, tables tableSet, audience Audience) {
 	table := func(doc, declaration string, value json.Value, suffix string) {
 		fmt.Fprintf(b, "\n/** %s */\n%s = %s%s;\n", doc, declaration, typescriptSpelling.value(value, 0), suffix)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// Every strict option that the TypeScript compiler has, and no types but those of the language.
+// All strict options of the TypeScript compiler, and only the language's own types.
 var tscOptions = []string{
 	"--strict", "--noUncheckedIndexedAccess", "--noPropertyAccessFromIndexSignature", "--exactOptionalPropertyTypes",
 	"--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters",
@@ -22,15 +22,15 @@ var tscOptions = []string{
 	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
 }
 
-// The modules of every contract compile, for each audience, with a program that uses one. That of clients reads what the golden
-// kit holds, and that of both writes it, too: the kit of the built-in contracts, and one made for each of those that users
-// might write. This is a sample: every fifth contract.
+// The module of each contract compiles, for each audience, with a program that uses it. The module for clients reads
+// the golden kit, and the one for both also writes it: the kit of the built-in contracts, and one for each contract
+// that users might write. This is a sample: every fifth contract.
 func TestTypeScriptPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testTypeScriptPassesTheKit(t)
 }
 
-// The others.
+// The other contracts.
 func TestLongTypeScriptPassesTheKit(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -83,7 +83,7 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 	}
 }
 
-// decisions returns the files of the kit with the decisions of a built-in contract, and with recoveries.
+// decisions returns the files of the kit with the decisions and recoveries of a built-in contract.
 func decisions(t *testing.T, c *contract.Contract) []string {
 	t.Helper()
 	if _, builtin := contract.Builtin().Get(c.Name); !builtin {

@@ -15,7 +15,7 @@ import (
 // API is the name of the demo that is an HTTP API rather than an MCP server.
 const API = "api"
 
-// ordersDescription describes it.
+// ordersDescription is its OpenAPI description.
 //
 //go:embed orders.yaml
 var ordersDescription []byte
@@ -117,7 +117,7 @@ func (*ordersAPI) cancel(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// pay makes a payment once for each key, and says so only when it is asked again.
+// pay makes a payment once for each key, and only says so when it is asked again.
 func (a *ordersAPI) pay(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 type browser struct{ http.Client }
 
 func newBrowser() *browser {
-	jar, _ := cookiejar.New(nil) // without options it always can be made
+	jar, _ := cookiejar.New(nil) // it cannot fail without options
 	return &browser{http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
@@ -43,10 +43,11 @@ func (b *browser) submit(ctx context.Context, to string, form url.Values) (page,
 	return page{resp.Request.URL, string(text)}, err
 }
 
-// hidden matches a field that a form repeats.
+// hidden matches a field that a form sends back.
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// connect does what a person does with the link in a failure: they say who they are, agree, and grant some scopes at the provider.
+// connect does what a person does with the link in a failure: identify themselves, agree, and grant some scopes at the
+// provider.
 func (b *browser) connect(ctx context.Context, r *ranch, scopes []string) error {
 	if _, err := b.submit(ctx, r.link, url.Values{"step": {"enter"}, "key": {r.key}}); err != nil {
 		return err

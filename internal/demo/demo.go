@@ -22,7 +22,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 )
 
-// configuration is what the demo runs the gateway with.
+// configuration is the gateway's.
 //
 //go:embed recourse.yaml
 var configuration []byte
@@ -55,35 +55,34 @@ func field(id string) map[string]any { return map[string]any{"field_id": id} }
 // patience is how long the client waits without Recourse.
 const patience = 5 * time.Second
 
-// Addresses of what keeps serving: the usual one, and any that is free.
+// Addresses of what keeps serving: the usual ones, and any free one.
 const (
 	defaultListen  = "127.0.0.1:8787"
 	defaultConsole = "127.0.0.1:9464"
 	freeListen     = "127.0.0.1:0"
 )
 
-// A Show is how something is shown.
+// A Show says how a demonstration is shown.
 type Show struct {
 	Out io.Writer
-	// Log begins when the calls are over, so that it does not come between them;
-	// Level is that of its handler.
+	// Log is silent until the calls are over, so that it does not come between them. Level is the level of its handler.
 	Log   *slog.Logger
 	Level *slog.LevelVar
-	// Listen is the address of what keeps serving; "" means 127.0.0.1:8787, or a free one where that is taken.
+	// Listen is the address of what keeps serving; "" means 127.0.0.1:8787, or a free one if that is taken.
 	Listen string
 	// Once says to stop after the calls.
 	Once bool
 	// With are the settings of the reference system.
 	With Settings
 
-	saw func(seen) // is told of each scene; nil: nobody wants to know
+	saw func(seen) // is told of each scene; may be nil
 }
 
-// quiet is a level that nothing is logged at.
+// quiet is a level above all records.
 const quiet = slog.LevelError + 1
 
-// Gateway starts a server that fails, and the gateway in front of it, makes the calls,
-// prints what an agent sees, and keeps serving until ctx ends.
+// Gateway starts a server that fails, and the gateway in front of it, makes the calls, prints what an agent sees, and
+// keeps serving until ctx ends.
 func (s *Show) Gateway(ctx context.Context) error {
 	ln, err := s.listen(ctx)
 	if err != nil {
@@ -92,8 +91,8 @@ func (s *Show) Gateway(ctx context.Context) error {
 	return s.gateway(ctx, ln)
 }
 
-// listen takes the address that is to be served, before anything is shown. Where none is
-// named and the usual one is taken, any that is free will do.
+// listen opens the address before anything is shown. If none was chosen and the usual one is taken, it opens any free
+// one.
 func (s *Show) listen(ctx context.Context) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(s.Listen, defaultListen))
 	if err != nil && s.Listen == "" {
@@ -104,7 +103,7 @@ func (s *Show) listen(ctx context.Context) (net.Listener, error) {
 
 // gateway shows the gateway, which serves on ln.
 func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
-	defer ln.Close() // Serve has done so, where it came to that
+	defer ln.Close() // Serve may have closed it
 	s.Level.Set(quiet)
 	f := newFarm()
 	defer f.close()
@@ -150,7 +149,7 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 	return <-served
 }
 
-// openConsole serves the console and says where.
+// openConsole serves the console and prints its address.
 func (s *Show) openConsole(ctx context.Context, beside *parts, g *gateway.Gateway) error {
 	rows, err := beside.store(ctx)
 	if err != nil {
@@ -173,15 +172,15 @@ func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(ln) // it ends by stop
+		_ = srv.Serve(ln) // it ends with stop
 	}()
 	return "http://" + ln.Addr().String() + "/mcp", func() {
-		_ = srv.Close() // calls that hang are meant to
+		_ = srv.Close() // calls are still hanging on purpose
 		<-done
 	}, nil
 }
 
-// play makes every call twice and prints what came of it.
+// play makes every call twice and prints the results.
 func (s *Show) play(ctx context.Context, f *farm, direct, through string) error {
 	printf(s.Out, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
 		"and the official Go SDK's client, which makes each call to both.\nWhat the agent sees:\n", direct, through)
@@ -197,7 +196,7 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 			saw       *string
 		}{{"without", direct, &this.without}, {"with", through, &this.with}} {
 			if side.name == "without" && scene.tool == orderGet {
-				continue // without Recourse nobody has told the model to ask
+				continue // without Recourse nothing tells the model to ask
 			}
 			if scene.tool == orderCreate {
 				f.forgetOrders()
@@ -214,7 +213,7 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 	return nil
 }
 
-// call makes one call in a session of its own, and returns what an agent sees.
+// call makes one call in its own session, and returns what an agent sees.
 func call(ctx context.Context, url string, s scene) (string, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, nil)
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, nil)
@@ -244,9 +243,9 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 	return content.Text, nil
 }
 
-// block sets a text in a column of its own, wrapped.
+// block formats a text as a column.
 func block(name, text string) string {
-	const width = 64 // with what stands before it, a terminal of 80 columns
+	const width = 64 // with the columns before it, 80 columns
 	var b strings.Builder
 	label := fmt.Sprintf("    %-9s", name)
 	for line := range strings.Lines(text) {
@@ -258,8 +257,8 @@ func block(name, text string) string {
 	return b.String()
 }
 
-// wrap breaks a line after spaces and commas, and where there are none, anywhere. What
-// it begins with to stand further in, all parts do.
+// wrap breaks a line after spaces and commas or, if there are none, anywhere. All parts get the indentation of the
+// line.
 func wrap(line string, width int) []string {
 	line = strings.ReplaceAll(line, "\t", "  ")
 	rest := strings.TrimLeft(line, " ")

@@ -23,7 +23,7 @@ func show(out io.Writer) *demo.Show {
 	return &demo.Show{Out: out, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true}
 }
 
-// A stopper ends what writes to it after a text.
+// A stopper ends a demonstration once it has printed a text.
 type stopper struct {
 	bytes.Buffer
 
@@ -39,8 +39,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Every system is shown, and then the gateway, which a story of the command line runs as a
-// whole.
+// Every system is shown, and then the gateway. A story of the command line runs the gateway's part as a whole.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -55,8 +54,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// The address is taken before anything is shown: the usual one, another one where that is
-// taken, and no other than the one that is named.
+// The address is opened before anything is shown: the usual one, another one if that is taken, and only the chosen one
+// if there is one.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	usual, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:8787")
@@ -80,7 +79,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// Whoever watches is told of the reference systems, and how to use what keeps serving. The console shows what has failed.
+// The output names the reference systems, and says how to use what keeps serving. The console shows what has failed.
 func TestGatewayKeepsServing(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -25,18 +25,19 @@ import (
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
-// farmerConfiguration is what the gateway is run with that keeps the farmer's account.
+// farmerConfiguration is for the gateway that keeps the farmer's account.
 //
 //go:embed farmer.yaml
 var farmerConfiguration []byte
 
-// farmers is the name of the reference system whose callers have accounts at a provider.
+// farmers is the reference system whose callers have accounts at a provider.
 const farmers = "fieldmcp"
 
 // callEvery is how often the agent calls while a person tries things.
 const callEvery = 2 * time.Second
 
-// A ranch is John Deere's stand-in, a server that asks it, a gateway that keeps the farmer's account there, and an agent.
+// A ranch is a stand-in for John Deere, a server that calls it, a gateway that keeps the farmer's account there, and an
+// agent.
 type ranch struct {
 	parts
 
@@ -47,11 +48,11 @@ type ranch struct {
 	at         systems.Entrance
 	consoleURL string
 	client     *http.Client
-	link       string // in the last failure
+	link       string // of the last failure
 }
 
-// farmer shows an agent's call while a person connects an account, takes the access back, and connects it again. With Once the
-// person is a scripted browser.
+// farmer shows an agent's calls while a person connects an account, revokes the access, and connects it again. With
+// Once the person is a scripted browser.
 func (s *Show) farmer(ctx context.Context) error {
 	r, err := startRanch(ctx)
 	defer r.close()
@@ -92,10 +93,10 @@ func (s *Show) farmer(ctx context.Context) error {
 	}
 }
 
-// A told is what the agent is told of a call.
+// A told is what the agent gets from a call.
 type told struct {
 	text string
-	code string // "": it has succeeded
+	code string // "": success
 	link string
 }
 
@@ -106,12 +107,12 @@ func (r *ranch) ask(ctx context.Context) (told, error) {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal([]byte(text), &said) // what is no failure has none of it
+	_ = json.Unmarshal([]byte(text), &said) // a success has none of the members
 	_, link, _ := strings.Cut(said.Message, "Connect it at ")
 	return told{text, said.Code, link}, err
 }
 
-// showTold prints what the agent is told, and what there is to do.
+// showTold prints what the agent gets, and what a person can do.
 func (s *Show) showTold(r *ranch, what told) {
 	mark, next := "✓", "Take the access back at "+r.deereURL
 	if what.code != "" {
@@ -124,7 +125,7 @@ func (s *Show) showTold(r *ranch, what told) {
 	printf(s.Out, "\n")
 }
 
-// startRanch starts one. It is to be closed, even if it cannot be started.
+// startRanch starts a ranch. It must be closed even if starting fails.
 func startRanch(ctx context.Context) (*ranch, error) {
 	r := &ranch{
 		key: "agent-" + strings.ToLower(rand.Text()[:10]), client: &http.Client{Transport: &http.Transport{}},
@@ -136,7 +137,7 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	if err != nil {
 		return r, err
 	}
-	r.later(func() { _ = ln.Close() }) // the gateway has done so, where it came to that
+	r.later(func() { _ = ln.Close() }) // the gateway may have closed it
 	r.gateway = "http://" + ln.Addr().String()
 	secret := rand.Text()
 	deere, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Client: &fieldmcp.Client{
@@ -148,13 +149,13 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	if r.deereURL, err = r.serve(ctx, freeListen, deere); err != nil {
 		return r, err
 	}
-	quietly := slog.New(slog.DiscardHandler) // the agent's calls are shown
+	quietly := slog.New(slog.DiscardHandler) // the agent's calls are shown instead
 	//nolint:contextcheck // with a provider elsewhere it starts nothing
 	farm, err := fieldmcp.New(fieldmcp.Options{Provider: r.deereURL, Logger: quietly, Patience: patient, Timeout: patient})
 	if err != nil {
 		return r, err
 	}
-	r.later(func() { _ = farm.Close() }) // there is nothing of its own to lose
+	r.later(func() { _ = farm.Close() }) // it has no data to lose
 	farmURL, err := r.serve(ctx, freeListen, farm.Handler())
 	if err != nil {
 		return r, err
@@ -192,21 +193,21 @@ func (r *ranch) serveGateway(ctx context.Context, ln net.Listener, log *slog.Log
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = g.Serve(serving, ln, time.Second) // it ends by stop
+		_ = g.Serve(serving, ln, time.Second) // it ends with stop
 	}()
 	r.later(g.Close)
 	r.later(func() { stop(); <-ended })
 	return nil
 }
 
-// script plays the farmer, in a browser without a window.
+// script acts as the farmer, in a browser without a window.
 func (s *Show) script(ctx context.Context, r *ranch) error {
 	printf(s.Out, "\n")
 	all := []string{"ag1", "ag2", "ag3"}
 	for _, step := range []struct {
 		title  string
 		change string   // what the farmer does at John Deere
-		agree  []string // to what the farmer agrees behind the last link
+		agree  []string // to what the farmer agrees after the last link
 		code   string   // of the agent's next call
 	}{
 		{title: "Nobody has connected an account.", code: "PROVIDER_NOT_CONNECTED"},

@@ -21,7 +21,7 @@ import (
 // parts are what a demonstration has started. What was started last ends first.
 type parts struct{ ends []func() }
 
-// later has something done at the end.
+// later adds something to do at the end.
 func (p *parts) later(end func()) { p.ends = append(p.ends, end) }
 
 // close ends all of them.
@@ -45,7 +45,7 @@ func (p *parts) serve(ctx context.Context, usual string, handler http.Handler) (
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = srv.Serve(ln) // it ends by Close
+		_ = srv.Serve(ln) // it ends with Close
 	}()
 	p.later(func() { _ = srv.Close(); <-ended })
 	return "http://" + ln.Addr().String(), nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// seen is what an agent sees of a scene, on either side.
+// seen is what an agent sees of a scene, without and with Recourse.
 type seen struct {
 	title, call   string
 	without, with string
@@ -63,7 +63,7 @@ type sheet struct {
 	y int // the base line of the last text
 }
 
-// draw puts the scenes below each other, and beside each other what an agent sees without and with Recourse.
+// draw draws the scenes one below the other; each shows what an agent sees without and with Recourse, side by side.
 func draw(scenes []seen) []byte {
 	s := &sheet{y: 36}
 	s.text(margin, "head bad", "without Recourse")
@@ -101,7 +101,7 @@ func (s *sheet) line(y int) {
 
 func (s *sheet) text(x int, class, text string) {
 	fmt.Fprintf(&s.b, `<text x="%d" y="%d" class="%s" xml:space="preserve">`, x, s.y, class)
-	_ = xml.EscapeText(&s.b, []byte(text)) // a buffer takes everything
+	_ = xml.EscapeText(&s.b, []byte(text)) // writing to a buffer never fails
 	s.b.WriteString("</text>\n")
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// farm is an MCP server for fields and orders, made with the official Go SDK. What
-// goes wrong is decided by the arguments: see trouble.
+// farm is an MCP server for fields and orders, made with the official Go SDK. The arguments decide what goes wrong: see
+// trouble.
 type farm struct {
 	handler http.Handler
 	server  *mcp.Server
@@ -68,7 +68,7 @@ func newFarm() *farm {
 
 func (f *farm) close() {
 	for session := range f.server.Sessions() {
-		_ = session.Close() // its connection is gone: there is nobody to tell
+		_ = session.Close() // its connection is gone
 	}
 }
 
@@ -102,17 +102,17 @@ func text(format string, args ...any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
-// The arguments that make trouble.
+// Arguments that cause trouble.
 const (
 	fieldBroken    = "F-broken"    // the tool raises an error full of secrets
-	fieldFlaky     = "F-flaky"     // one HTTP 503, then all is well
+	fieldFlaky     = "F-flaky"     // HTTP 503 once, then success
 	fieldBusy      = "F-busy"      // HTTP 429 with Retry-After
-	fieldHTML      = "F-html"      // a page of some proxy, with HTTP 200
+	fieldHTML      = "F-html"      // the page of a proxy, with HTTP 200
 	fieldForgotten = "F-forgotten" // the server has lost every session, once
-	orderSilent    = "A-17"        // the order is created, and the answer never comes
+	orderSilent    = "A-17"        // the order is created, but the answer never comes
 )
 
-// trouble lets calls fail below the SDK, as servers behind proxies do.
+// trouble makes calls fail outside of the SDK, as behind a proxy.
 func (f *farm) trouble(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const most = 1 << 20
@@ -130,7 +130,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 				Name string `json:"name"`
 			} `json:"params"`
 		}
-		_ = json.Unmarshal(body, &call) // what is no call makes no trouble
+		_ = json.Unmarshal(body, &call) // other messages have no arguments, and cause no trouble
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		arguments := call.Params.Arguments
 		switch {
@@ -141,7 +141,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		case arguments.FieldID == fieldHTML:
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // the client has gone
+			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // a client that has gone needs no answer
 		case arguments.FieldID == fieldForgotten && f.count(fieldForgotten) < 3: // once for each side
 			http.Error(w, "session not found", http.StatusNotFound)
 		case call.Params.Name == orderCreate && arguments.Reference == orderSilent:

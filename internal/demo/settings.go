@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// A setting is something about a reference system that can be had otherwise, so that
-// what is rare can be seen.
+// A setting changes a reference system, so that rare failures can be seen.
 type setting struct {
 	name  string
-	value string // what stands behind the equals sign, such as N; "" means nothing
+	value string // what follows the equals sign, such as N; "": nothing
 	about string
 }
 
-// String returns the setting as it is written.
+// String returns the setting as users write it.
 func (s setting) String() string {
 	if s.value == "" {
 		return s.name
@@ -27,11 +26,11 @@ func (s setting) String() string {
 // within is a setting of every system: how long its backend may take.
 var within = setting{"timeout", "DURATION", "how long the backend may take, such as 500ms; 2s unless said otherwise"}
 
-// Settings are those that were asked for, by name.
+// Settings are the settings that users have chosen, by name.
 type Settings map[string]string
 
-// ParseSettings reads NAME or NAME=VALUE, as many as there are, for the reference system
-// of a name. The error says what there is to set.
+// ParseSettings parses texts of the form NAME or NAME=VALUE for a reference system. The error lists the settings that
+// it has.
 func ParseSettings(system string, texts []string) (Settings, error) {
 	r, err := find(system)
 	if err != nil {
@@ -77,15 +76,15 @@ func (r *reference) settingNames() []string {
 	return names
 }
 
-// has reports whether a setting was asked for.
+// has reports whether a setting was chosen.
 func (s Settings) has(name string) bool {
 	_, ok := s[name]
 	return ok
 }
 
-// number returns the value of a setting that is a number; 0 where it was not asked for.
+// number returns the value of a setting that is a number; 0 if it was not chosen.
 func (s Settings) number(name string) int64 {
-	n, _ := strconv.ParseInt(s[name], 10, 32) // it was checked
+	n, _ := strconv.ParseInt(s[name], 10, 32) // it has been checked
 	return n
 }
 
@@ -97,7 +96,7 @@ func (s Settings) timeout() time.Duration {
 	return patient
 }
 
-// SettingsHelp lists what there is to set, for the help of the command.
+// SettingsHelp lists the settings, for the help of the command.
 func SettingsHelp() string {
 	var b strings.Builder
 	for _, r := range references {

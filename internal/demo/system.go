@@ -36,7 +36,7 @@ type reference struct {
 const (
 	// patient is how long a backend may take in a demonstration.
 	patient = 2 * time.Second
-	// pollEvery is how often a call asks that waits for one.
+	// pollEvery is how often a call that waits for something asks about it.
 	pollEvery = 200 * time.Millisecond
 )
 
@@ -117,7 +117,7 @@ var references = []reference{
 	},
 }
 
-// startFieldmcp starts fieldmcp. Nobody who watches waits for as long as a server may.
+// startFieldmcp starts fieldmcp, with a shorter patience than a real server's: people are watching.
 func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
 	o := fieldmcp.Options{Logger: log, Timeout: with.timeout(), Patience: patient, Organisation: with["as"]}
 	if with.has("minute") || with.has("month") {
@@ -126,7 +126,7 @@ func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
 	return fieldmcp.New(o)
 }
 
-// All is the name that stands for every reference system.
+// All names every reference system.
 const All = "all"
 
 // Systems returns the names of the reference systems.
@@ -147,8 +147,7 @@ func find(name string) (reference, error) {
 	return references[i], nil
 }
 
-// Stdio runs the reference system of a name on a pair of streams until in or ctx
-// ends.
+// Stdio runs the reference system of a name on a pair of streams until in or ctx ends.
 func (s *Show) Stdio(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	r, err := find(name)
 	if err != nil {
@@ -159,13 +158,13 @@ func (s *Show) Stdio(ctx context.Context, name string, in io.Reader, out io.Writ
 		return err
 	}
 	err = system.MCPServer().Run(ctx, mcptool.Stdio(io.NopCloser(in), out))
-	if ctx.Err() != nil || errors.Is(err, io.EOF) { // that is how it is meant to end
+	if ctx.Err() != nil || errors.Is(err, io.EOF) { // the intended end
 		err = nil
 	}
 	return errors.Join(err, system.Close())
 }
 
-// short is how many calls to each system there are when all of them are shown.
+// short is how many calls of each system are made when all of them are shown.
 const short = 5
 
 // All shows the reference systems in short, and then the gateway.
@@ -192,8 +191,8 @@ func nameSystems(w io.Writer) {
 	}
 }
 
-// System starts the reference system of a name, makes the calls that it has to show,
-// prints what a client sees, and keeps serving until ctx ends.
+// System starts the reference system of a name, makes its calls, prints what a client sees, and keeps serving until ctx
+// ends.
 func (s *Show) System(ctx context.Context, name string) error {
 	r, err := find(name)
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer ln.Close() // its server has done so, where it came to that
+	defer ln.Close() // its server may have closed it
 	s.Level.Set(quiet)
 	system, err := r.start(s.Log, s.With)
 	if err != nil {
@@ -220,10 +219,10 @@ func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = srv.Serve(ln) // it ends by Close
+		_ = srv.Serve(ln) // it ends with Close
 	}()
 	defer func() {
-		_ = srv.Close() // calls under way are those of people who watch
+		_ = srv.Close() // calls that are still under way are those of people who try it
 		<-ended
 	}()
 	base := "http://" + ln.Addr().String()
@@ -270,8 +269,8 @@ func perform(ctx context.Context, w io.Writer, base string, entrance systems.Ent
 	return nil
 }
 
-// visit makes a call as a client of the modern era does, and returns what it sees of the
-// answer: of HTTP what is out of the ordinary, of a result its texts.
+// visit makes a call as a client of the modern era, and returns what it sees of the answer: of HTTP only what is
+// unusual, of a result its texts.
 func visit(ctx context.Context, client *http.Client, base string, at systems.Entrance, scene systems.Scene) (string, error) {
 	const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"demo","version":"1.0.0"},` +
@@ -314,7 +313,7 @@ func sees(resp *http.Response, body []byte) string {
 		} `json:"result"`
 		Error json.RawMessage `json:"error"`
 	}
-	_ = json.Unmarshal(body, &answer) // what is no message is shown as it is
+	_ = json.Unmarshal(body, &answer) // anything but a message is shown as it is
 	var lines []string
 	if resp.StatusCode != http.StatusOK {
 		lines = append(lines, "HTTP "+resp.Status)
@@ -333,7 +332,7 @@ func sees(resp *http.Response, body []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// connect says how to come to a system that keeps serving.
+// connect says how to connect to a system that keeps serving.
 func connect(w io.Writer, name, base string, entrance systems.Entrance) {
 	printf(w, "\nIt keeps serving. Connect a host to it, for example:\n\n    claude mcp add --transport http %s %s",
 		name, base+entrance.Path)

@@ -49,7 +49,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// A system keeps serving until it is told to end, and says how to come to it.
+// A system keeps serving until it is stopped, and says how to connect to it.
 func TestSystemKeepsServing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +65,7 @@ func TestSystemKeepsServing(t *testing.T) {
 	lines, way := bufio.NewScanner(out), false
 	for lines.Scan() {
 		way = way || strings.Contains(lines.Text(), `--header "Authorization: Bearer field_live_`)
-		if strings.HasPrefix(lines.Text(), "    Open http://127.0.0.1:") { // what is left is for the farmer to do
+		if strings.HasPrefix(lines.Text(), "    Open http://127.0.0.1:") { // the rest is for the farmer to do
 			cancel()
 		}
 	}
@@ -102,7 +102,7 @@ func TestStdio(t *testing.T) {
 			if list := ask(2, "tools/list", `{}`); !strings.Contains(list, `"inputSchema"`) {
 				t.Errorf("tools/list: %s", list)
 			}
-			if name == "terra" { // which has to know who calls
+			if name == "terra" { // it must know who calls
 				const query = `{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}`
 				if answer := ask(3, "tools/call", query); !strings.Contains(answer, `{"awakenings":2}`) {
 					t.Errorf("tools/call: %s", answer)
@@ -128,7 +128,7 @@ func TestNoSuchSystem(t *testing.T) {
 	}
 }
 
-// A setting makes a system fail that would not.
+// A setting makes a system fail that otherwise would not.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ system, setting, want string }{
@@ -137,7 +137,7 @@ func TestSettings(t *testing.T) {
 		{"commerce", "timeout=100ms", `"code":3002`},
 		{"patterns", "limit=1", `"statusCode": 429`},
 		{"patterns", "library-key=wrong", "Authentication required: "},
-		{"patterns", "key=secret", "memento"}, // the calls bring it
+		{"patterns", "key=secret", "memento"}, // the calls send it
 		{"fieldmcp", "as=lapsed", `"code":"TOKEN_EXPIRED"`},
 		{"fieldmcp", "as=revoked", `"code":"TOKEN_REVOKED"`},
 		{"fieldmcp", "as=narrow", `"code":"MISSING_SCOPE"`},
@@ -170,7 +170,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// On stdio there is no request that says who calls: a setting does.
+// On stdio no request says who calls: a setting does.
 func TestSettingsOnStdio(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
@@ -209,7 +209,7 @@ func TestSettingsOnStdio(t *testing.T) {
 	}
 }
 
-// What is no setting is refused with what there is.
+// A text that is not a setting is refused with a list of them.
 func TestSettingMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -225,8 +225,8 @@ func TestSettingMistakes(t *testing.T) {
 	}
 }
 
-// continued matches where a line goes on in the next one.
+// continued matches a line break inside a long line.
 var continued = regexp.MustCompile(`\n +│ `)
 
-// unwrapped returns what is shown with its long lines in one.
+// unwrapped returns the output with long lines as one.
 func unwrapped(shown string) string { return continued.ReplaceAllString(shown, " ") }
