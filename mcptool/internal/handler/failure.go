@@ -15,17 +15,16 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// ResultError is a tool result that says of itself that it is an error.
+// ResultError is a tool result with isError.
 type ResultError struct {
 	Result json.Value
-	// Err is what the SDK knows beside it, or nil.
+	// Err is what else the SDK knows about the failure, or nil.
 	Err error
-	// Own says that the structured content is what the handler gave, whatever the tool
-	// declares.
+	// Own says that the handler itself has set the structured content, whatever the tool declares.
 	Own bool
 }
 
-// Error says that a tool result is an error; what it holds is not repeated.
+// Error says that a tool result is an error, without repeating its content.
 func (e *ResultError) Error() string {
 	if e.Err != nil {
 		return e.Err.Error()
@@ -33,7 +32,7 @@ func (e *ResultError) Error() string {
 	return "the tool result says isError"
 }
 
-// Unwrap returns what the SDK knows beside the result.
+// Unwrap returns what else the SDK knows about the failure.
 func (e *ResultError) Unwrap() error { return e.Err }
 
 // RPCError is a JSON-RPC error that a handler has returned or wrapped.
@@ -51,20 +50,20 @@ func (e *RPCError) Unwrap() error { return e.Err }
 // errGone is the failure of a handler that has ended its goroutine.
 var errGone = errors.New("the handler has ended its goroutine")
 
-// credentials hides credentials in what was not written as a record.
+// credentials masks credentials in texts that were not written as a record.
 var credentials = redact.New(redact.Secrets)
 
-// masker hides credentials, and what the contract keeps out of failures.
+// masker masks credentials, and what the contract keeps out of failures.
 func (x *exchange) masker() *redact.Masker { return credentials.With(x.rule.contract.Mask...) }
 
-// fail writes a failure in the form of the contract and logs it.
+// fail writes a failure as the contract says, and logs it.
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	x.refund()
 	if newer := x.relist(ctx); newer != nil {
 		x.listed = newer.In(x.req.Tool)
 	}
 	if n, ok := errors.AsType[*recourse.NeedsInput](err); ok && x.isCall() {
-		if answer := x.rule.contract.Ask(n, x.contractCall()); answer.Record == nil { // else it is written as a failure
+		if answer := x.rule.contract.Ask(n, x.contractCall()); answer.Record == nil { // otherwise it is written as a failure
 			return &answer
 		}
 	}
@@ -90,9 +89,9 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 // A failure is what a handler failed with.
 type failure struct {
 	e        *recourse.Error
-	original json.Value         // the result that it was read from
-	from     *contract.Contract // the contract in whose form it was
-	pass     *contract.Answer   // it is for the client's program, as it is
+	original json.Value         // the result that contained it
+	from     *contract.Contract // the contract that the result followed
+	pass     *contract.Answer   // it is for the client's program, and passes unchanged
 }
 
 func (x *exchange) read(err error) failure {
@@ -119,12 +118,12 @@ func (x *exchange) read(err error) failure {
 	return failure{e: e}
 }
 
-// maxText bounds the text of an error that clients are told.
+// maxText limits the text of an error that clients are told.
 const maxText = 4 << 10
 
-// told returns the text of an error as clients may be told it: masked, then cut.
+// told returns the text of an error for clients: masked, then cut.
 func (x *exchange) told(err error) string {
-	const most = 4 * maxText // to be masked: half of a secret looks like none
+	const most = 4 * maxText // to be masked: half a secret may not look like one
 	text := err.Error()
 	if len(text) > most {
 		text = text[:most]
@@ -136,8 +135,7 @@ func (x *exchange) told(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// reader reads failures in whatever form they come. What a server says of itself is
-// believed.
+// reader reads failures in any form. What a server says about itself is believed.
 func (x *exchange) reader() *contract.Reader {
 	return &contract.Reader{
 		Contracts: []*contract.Contract{x.rule.contract}, Trusted: true, Families: x.rule.families, Now: x.s.now,
@@ -150,7 +148,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 	switch {
 	case !ok:
 		return failure{e: recourse.Internal().CausedBy(r)}
-	case reading.Error() == nil: // a question, which is no error
+	case reading.Error() == nil: // a question, which is not an error
 		return failure{e: recourse.From(reading.Failure)}
 	}
 	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
@@ -168,8 +166,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 	return f
 }
 
-// weakFailure returns the failure that a result without isError reports in a weak form of one of the families; nil: it
-// reports none.
+// unmarked returns the failure that a result without isError reports in a weak form of one of the families, or nil.
 func (x *exchange) weakFailure(result any) error {
 	if len(x.rule.families) == 0 || !x.isCall() {
 		return nil
@@ -188,7 +185,7 @@ func (x *exchange) weakFailure(result any) error {
 var errOverwritten = errors.New("the tool's result says isError, and the Go SDK has replaced what it holds by the zero output: " +
 	"return an error, or add the tool with mcptool.AddTool")
 
-// isOnlyOutput reports whether a result holds nothing but its structured output.
+// isOnlyOutput reports whether a result contains only its structured output.
 func isOnlyOutput(result json.Value) bool {
 	var text string
 	structured := json.Lookup(result, "/structuredContent")
@@ -196,9 +193,9 @@ func isOnlyOutput(result json.Value) bool {
 	return err == nil && structured != nil && text == string(structured) && json.Lookup(result, "/content/1") == nil
 }
 
-// readRPC reads a JSON-RPC error. One that is for the client's program rather than
-// for its model passes as it is: it is about the message itself, about another
-// method than a call, about a call that goes on, or asks for something.
+// readRPC reads a JSON-RPC error. One that is for the client's program rather than for its model passes unchanged: it
+// is about the message itself, about a method other than tools/call or about a call that continues, or asks for
+// something.
 func (x *exchange) readRPC(r *RPCError) failure {
 	raw := json.Value(x.masker().JSON(r.Raw))
 	e := x.reader().RPC(raw).Error()
@@ -221,7 +218,7 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	}}
 }
 
-// settle completes a failure by what is known of the call.
+// settle completes a failure with what is known about the call.
 func (x *exchange) settle(e *recourse.Error) *recourse.Error {
 	if e.Origin == "" {
 		e = e.WithOrigin(originOf(e.Kind))
@@ -229,7 +226,7 @@ func (x *exchange) settle(e *recourse.Error) *recourse.Error {
 	return x.call().Settle(e)
 }
 
-// originOf returns who has failed where the record does not say.
+// originOf returns who has failed if the record does not say.
 func originOf(kind recourse.Kind) recourse.Origin {
 	if kind.Class() == recourse.ClassInput || kind == recourse.KindCancelled {
 		return recourse.OriginCaller

@@ -7,16 +7,14 @@ import (
 	"sync"
 )
 
-// HeaderCharge is the header by which a guard tells the server behind it that a request was
-// charged. Its value is a secret of the process, and what a client sends under that name is
-// not passed on.
+// HeaderCharge is the header with which a guard tells the server behind it that a request was charged. Its value is a
+// secret of the process; a client's header of that name is not passed on.
 const HeaderCharge = "Recourse-Charge"
 
-// refunds take back the charges of the requests that are under way, by the value of their header.
+// refunds undo the charges of current requests, by the value of their header.
 var refunds sync.Map
 
-// Charged marks a request, by its header, as charged. Until end is called, refund is called
-// where the call is refused.
+// Charged marks a request as charged, in its header. Until end is called, refund is called if the call is refused.
 func Charged(header http.Header, refund func()) (end func()) {
 	token := rand.Text()
 	refunds.Store(token, refund)
@@ -24,7 +22,7 @@ func Charged(header http.Header, refund func()) (end func()) {
 	return func() { refunds.Delete(token) }
 }
 
-// refundOf returns what takes back the charge of a request; nil where there was none.
+// refundOf returns what undoes the charge of a request; nil if there was none.
 func refundOf(header http.Header) func() {
 	value, _ := refunds.Load(header.Get(HeaderCharge))
 	refund, _ := value.(func())
@@ -39,7 +37,7 @@ func (x *exchange) take(ctx context.Context) error {
 	return x.s.charge(ctx)
 }
 
-// refund takes back the charge of a call that was refused.
+// refund undoes the charge of a call that was refused.
 func (x *exchange) refund() {
 	if x.ran || !x.isCall() {
 		return
@@ -49,7 +47,7 @@ func (x *exchange) refund() {
 	}
 }
 
-// Wrote notes that something was changed on behalf of the call that ctx belongs to.
+// Wrote notes that the call that ctx belongs to has changed something.
 func Wrote(ctx context.Context) {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.wrote.Store(true)

@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// A cause is a private cause as it may stand in the log: credentials are masked,
-// the rest is kept.
+// A cause is a private cause for the log: credentials are masked, the rest is kept.
 type cause struct{ err error }
 
 // LogValue masks the text of the error.
@@ -34,8 +33,7 @@ func (x *exchange) record(ctx context.Context, e *recourse.Error, err error) {
 	Record(ctx, x.s.log, x.start, x.attrs(), e, err)
 }
 
-// Record writes the one log line of a failure, which begins with attrs. err is what
-// it comes from.
+// Record writes the one log line of a failure, which begins with attrs. err is the failure as the handler returned it.
 func Record(ctx context.Context, log *slog.Logger, start time.Time, attrs []slog.Attr, e *recourse.Error, err error) {
 	level := slog.LevelWarn
 	switch {
@@ -63,8 +61,8 @@ func Record(ctx context.Context, log *slog.Logger, start time.Time, attrs []slog
 	log.LogAttrs(ctx, level, "failure", attrs...)
 }
 
-// privateCause returns what is not told of an error: all of it, or what a record
-// keeps to itself and what was said around the record.
+// privateCause returns the part of an error that clients do not see: all of it or, for a record, its cause and the text
+// around it.
 func privateCause(err error) error {
 	said, ok := errors.AsType[*recourse.Error](err)
 	if !ok {
@@ -81,7 +79,7 @@ func privateCause(err error) error {
 	}
 }
 
-// clip bounds what a caller may put into the log.
+// clip limits what a caller can put into the log.
 func clip(s string) string {
 	const most = 128
 	return s[:min(len(s), most)]

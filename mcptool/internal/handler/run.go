@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An exchange is one request on its way.
+// An exchange is one request and what becomes of it.
 type exchange struct {
 	s         *Server
 	req       *Request
@@ -25,17 +25,15 @@ type exchange struct {
 	requestID string
 	listed    toolcall.Listed
 	fresh     bool        // the list was fetched for this request
-	ran       bool        // the handler was given the request
+	ran       bool        // the handler was called
 	wrote     atomic.Bool // something was changed on its behalf
 }
 
-// Func runs the SDK's own handling of a request. What it returns beside an error
-// is the SDK's result. An error is what the tool failed with: any Go error, a
-// *ResultError or an *RPCError.
+// Func runs the SDK's own handling of a request. A result that comes with an error is the SDK's. An error is the tool's
+// failure: any Go error, a *ResultError or an *RPCError.
 type Func func(ctx context.Context) (result any, err error)
 
-// Do handles a request: the result of handler as it is, or the answer that takes
-// its place.
+// Do handles a request. It returns the result of handler unchanged, or the answer that replaces it.
 func (s *Server) Do(ctx context.Context, req *Request, handler Func) (result any, answer *contract.Answer) {
 	x := &exchange{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
 	x.requestID = wire.RequestID(cmp.Or(req.Header.Get(wire.HeaderRequestID), req.RequestID))
@@ -66,8 +64,8 @@ func RequestID(ctx context.Context) string {
 
 func (x *exchange) isCall() bool { return x.req.Method == wire.MethodToolsCall }
 
-// admit returns why a call cannot run: there is no such tool, its arguments do not
-// fit, or there were too many calls.
+// admit returns why a call cannot run: there is no such tool, its arguments are not valid, or there were too many
+// calls.
 func (x *exchange) admit(ctx context.Context) error {
 	if !x.isCall() {
 		return nil
@@ -84,7 +82,7 @@ func (x *exchange) admit(ctx context.Context) error {
 	return x.take(ctx)
 }
 
-// relist fetches the list anew, once a call.
+// relist fetches the list again, once per call.
 func (x *exchange) relist(ctx context.Context) *toolcall.List {
 	if x.fresh || !x.isCall() {
 		return nil
@@ -93,7 +91,7 @@ func (x *exchange) relist(ctx context.Context) *toolcall.List {
 	return x.s.relist(ctx, x.req)
 }
 
-// nature returns what the request does to the world. The annotations are the author's own.
+// nature returns what the request does to the world. The annotations are trusted, since they are the author's own.
 func (x *exchange) nature() retry.Nature {
 	if !x.isCall() {
 		return retry.Reads
@@ -104,12 +102,10 @@ func (x *exchange) nature() retry.Nature {
 	}.Nature()
 }
 
-// grace is how long, at most, a handler that heeds its context may take after the
-// deadline to say in its own words what it was waiting for.
+// grace is how long a handler that respects its context may take after the deadline to return its own error.
 const grace = 250 * time.Millisecond
 
-// run runs the handler within its deadline. One that does not heed its context is
-// left behind, and ends when it ends.
+// run runs the handler within its deadline. One that ignores its context is left behind, and ends on its own.
 func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
 	within := x.rule.deadline
 	if within <= 0 || !x.isCall() {
@@ -160,7 +156,7 @@ func (x *exchange) late(ctx context.Context, err error) {
 	x.s.log.LogAttrs(ctx, slog.LevelWarn, "a handler has ended after its call was answered: it does not heed its context", attrs...)
 }
 
-// guard runs the handler and makes an error of a panic.
+// guard runs the handler and turns a panic into an error.
 func (x *exchange) guard(ctx context.Context, handler Func) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,10 +166,10 @@ func (x *exchange) guard(ctx context.Context, handler Func) (result any, err err
 	return handler(ctx)
 }
 
-// NewPanic returns the error for a panic, to be called while it is recovered.
+// NewPanic returns the error for a panic. Call it while the panic is being recovered.
 func NewPanic(value any) *PanicError { return &PanicError{value: value, stack: debug.Stack()} }
 
-// PanicError is a panic of the author's.
+// PanicError is a panic in the author's code.
 type PanicError struct {
 	value any
 	stack []byte

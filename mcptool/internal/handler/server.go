@@ -16,15 +16,15 @@ import (
 
 // Server is an author's server under a contract. It is safe for concurrent use.
 type Server struct {
-	rule   rule // of every tool, where its own says nothing
+	rule   rule // for every tool without its own
 	rules  map[string]rule
 	log    *slog.Logger
 	now    func() time.Time
-	charge func(ctx context.Context) error // nil: a call costs nothing
-	tools  atomic.Pointer[toolcall.List]   // as they were last seen: they may change at any time without a word
+	charge func(ctx context.Context) error // nil: calls are not charged
+	tools  atomic.Pointer[toolcall.List]   // as they were last seen: they may change at any time without notice
 }
 
-// NewServer returns a server that keeps c. Each of options is an Option.
+// NewServer returns a server that follows c. Each of options is an Option.
 func NewServer[O any](c *contract.Contract, options []O) *Server {
 	s := &Server{rule: rule{contract: Given(c)}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
 	for _, o := range options {
@@ -35,8 +35,7 @@ func NewServer[O any](c *contract.Contract, options []O) *Server {
 	return s
 }
 
-// Given returns c, and panics where it is nil: a name that no contract has is a mistake in the program, which must not
-// end in another contract than the one that was meant.
+// Given returns c, or panics if it is nil: silently using another contract would hide a misspelled name.
 func Given(c *contract.Contract) *contract.Contract {
 	if c == nil {
 		const advice = "contract.Builtin().MustGet(contract.Default) is the default one"
@@ -45,7 +44,7 @@ func Given(c *contract.Contract) *contract.Contract {
 	return c
 }
 
-// ruleOf returns what is said of a tool.
+// ruleOf returns the rule of a tool.
 func (s *Server) ruleOf(tool string) rule {
 	r, ok := s.rules[tool]
 	if !ok {
@@ -68,29 +67,26 @@ func (s *Server) ruleOf(tool string) rule {
 
 // Request is a request that an author's server has received.
 type Request struct {
-	// Method is the JSON-RPC method. Only a tools/call is looked into before it runs.
+	// Method is the JSON-RPC method. Only a tools/call is examined before it runs.
 	Method string
 	// Tool and Arguments are those of a tools/call.
 	Tool      string
 	Arguments json.Value
-	// Continues says that it goes on with a call that has asked for input (MCP
-	// 2026-07-28, multi round-trip requests).
+	// Continues says that it continues a call that has asked for input (MCP 2026-07-28, multi round-trip requests).
 	Continues bool
-	// Header is that of the HTTP request; nil where there is none.
+	// Header is the header of the HTTP request; nil if there is none.
 	Header http.Header
-	// RequestID is what the request's _meta says under wire.MetaRequestID, for a program
-	// that gets no headers.
+	// RequestID is the value of wire.MetaRequestID in the request's _meta, for a program that gets no headers.
 	RequestID string
 	// ResultType says that results carry resultType (2026-07-28 and later).
 	ResultType bool
-	// ResultOnly says that the SDK answers a failed call by a tool result alone.
+	// ResultOnly says that the SDK can only answer a failed call with a tool result.
 	ResultOnly bool
-	// List returns the tools that the caller is offered at the moment. One whose Source has
-	// been seen before need not be made ready again.
+	// List returns the tools that the caller is offered now. A tool whose Source is known need not be prepared again.
 	List func(context.Context) ([]*toolcall.Tool, error)
 }
 
-// list asks for the tools, past middleware of the author's.
+// list fetches the tools, and recovers panics in the author's middleware.
 func (r *Request) list(ctx context.Context) (offered []*toolcall.Tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,7 +96,7 @@ func (r *Request) list(ctx context.Context) (offered []*toolcall.Tool, err error
 	return r.List(ctx)
 }
 
-// list returns the tools as they were last seen, asked for where none were.
+// list returns the tools as they were last seen, or fetches them if they never were.
 func (s *Server) list(ctx context.Context, r *Request) *toolcall.List {
 	if l := s.tools.Load(); l != nil {
 		return l
@@ -108,7 +104,7 @@ func (s *Server) list(ctx context.Context, r *Request) *toolcall.List {
 	return s.relist(ctx, r)
 }
 
-// relist asks for the tools. It returns nil where they cannot be had.
+// relist fetches the tools. It returns nil if that fails.
 func (s *Server) relist(ctx context.Context, r *Request) *toolcall.List {
 	offered, err := r.list(ctx)
 	if err != nil {
@@ -130,7 +126,7 @@ func (s *Server) relist(ctx context.Context, r *Request) *toolcall.List {
 	return l
 }
 
-// flawed returns what logs, once, that arguments of a tool cannot be checked.
+// flawed returns a function that logs, once, that arguments of a tool cannot be checked.
 func (s *Server) flawed() func(t *toolcall.Tool, err error) {
 	var once sync.Once
 	return func(t *toolcall.Tool, err error) {
