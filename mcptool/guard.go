@@ -211,10 +211,10 @@ func (x *visit) recover() {
 type refusal struct {
 	at     contract.At
 	err    error
-	status int  // 0: as place and kind have it
-	plain  bool // in the form of the default contract: it is none of the failures that the contract speaks of
+	status int  // 0: it follows from at and the kind
+	plain  bool // written in the default contract: this one has no form for it
 
-	versions []string // of the protocol that are spoken here, where that is what failed
+	versions []string // the supported versions of the protocol, if the client's is not one of them
 }
 
 // admit checks the request, in the order of the places.

@@ -29,7 +29,7 @@ func (x *visit) read(limit int64) error {
 	}
 	x.r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := wire.Parse(body, &x.msg); err != nil {
-		x.msg = wire.Message{} // nothing in a message that is none is taken at its word
+		x.msg = wire.Message{} // an invalid message is not trusted about anything
 		return endpoint.Refused(err).CausedBy(err)
 	}
 	return nil

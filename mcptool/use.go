@@ -158,7 +158,7 @@ func failed(err error) error {
 		return err
 	}
 	raw, marshalErr := stdjson.Marshal(rpc)
-	if marshalErr != nil { // of data that is no JSON
+	if marshalErr != nil { // its data is not JSON
 		return err
 	}
 	return &handler.RPCError{Raw: raw, Err: err}

@@ -53,7 +53,7 @@ func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 		if err != nil {
 			return nil, fmt.Errorf("recovery: the result has no JSON form: %w", err)
 		}
-		if string(raw) == "null" { // whoever reads it would fall
+		if string(raw) == "null" { // callers would dereference a nil result
 			return nil, recourse.BadResponse("").WithOrigin(recourse.OriginServer)
 		}
 		last, lastRaw = result, raw

@@ -114,10 +114,10 @@ func (s *Server) takes(tool string) time.Duration {
 type outcome int
 
 const (
-	answered  outcome = iota // it works, whatever it has answered
-	unreached                // the way to it is broken
-	down                     // what is behind the tool is, and that may pass
-	untold                   // nothing: the call was over before
+	answered  outcome = iota // the server works, whatever its answer was
+	unreached                // the server cannot be reached
+	down                     // a system behind the tool fails, which may pass
+	untold                   // nothing is known: the call was over before
 )
 
 // learn records that an attempt of a tool ended with e, and how long it took.
@@ -129,7 +129,7 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 	case answered:
 		s.way.close()
 		t.behind.close()
-	case unreached: // what is behind it nobody knows
+	case unreached: // nothing is known about the systems behind the tool
 		s.way.failed(now, e)
 		t.behind.Leave()
 	case down:

@@ -83,8 +83,8 @@ func (c *call) preflight() {
 	c.reply.empty()
 }
 
-// describe answers a request for the metadata of an endpoint as a protected resource. Without a path they are those of the only
-// endpoint that has any. It reports false where the request is for something else.
+// describe answers a request for an endpoint's metadata as a protected resource (RFC 9728). Without a path, this is the only endpoint
+// with metadata. It reports false if the request is for something else.
 func (c *call) describe() (done bool, err error) {
 	path, ok := strings.CutPrefix(c.req.http.URL.EscapedPath(), access.MetadataPath)
 	if !ok || path != "" && path[0] != '/' {

@@ -21,7 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// routeDelivery is route for a message without an answer of its own: a notification, the client's answer to a
+// routeDelivery does the work of route for a message without an answer of its own: a notification, the client's answer to a
 // server's question, the opening of a stream or the end of a session.
 func (c *call) routeDelivery() {
 	most := c.to.Timeout

@@ -136,7 +136,7 @@ func holdBack(c *call, next next) error {
 	if refusal != nil {
 		e := c.heldBack(refusal)
 		if c.reply.manner.object(c, e) != nil {
-			return e // and not its objection: whether the call is repeated is decided as for any other
+			return e // not object's failure: repeat must still see an error that it may act on
 		}
 		return next(c)
 	}

@@ -38,7 +38,7 @@ func receive(c *call, next next) error {
 		return err
 	}
 	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
-		c.req.msg.ID = nil // a message that is not one is not believed about anything
+		c.req.msg.ID = nil // an invalid message is not trusted about anything
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	var err error

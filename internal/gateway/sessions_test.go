@@ -65,7 +65,7 @@ func TestUnknownSession(t *testing.T) {
 	}
 }
 
-// Whichever contract an endpoint keeps, it says of a session that it does not know that it does not, and what to do.
+// In every contract an unknown session is reported as such, with what to do.
 func TestUnknownSessionInEveryContract(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

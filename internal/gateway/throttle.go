@@ -30,7 +30,7 @@ func throttle(c *call, next next) error {
 	if c.on.Mode != config.ModeObserve { // nothing waits there
 		e = a.Enter(c.ctx, c.g.counting, l, counted)
 	}
-	now := time.Now() // the one that a refusal is told by
+	now := time.Now() // also the time in the headers of a refusal
 	if e == nil {
 		e = a.Charge(c.ctx, c.table.counter, l, counted, now)
 	}

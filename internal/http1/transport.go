@@ -66,8 +66,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.send(r.Context(), c, r)
 }
 
-// Post is RoundTrip for to with another context, header and body. If that is simple, no copy of to is made: the Request of the answer
-// is to itself.
+// Post is RoundTrip for to with another context, header and body. For a simple request, to is not copied, and is the
+// answer's Request.
 func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
 	if !isPost(to) || !isShort(int64(len(body))) || !t.serves(to, header) || httptrace.ContextClientTrace(ctx) != nil {
 		r := to.WithContext(ctx)

@@ -219,7 +219,7 @@ func (c *memoryConn) SetWriteDeadline(t time.Time) error {
 	return c.wrap("set", c.out.setDeadline(&c.out.writer, t))
 }
 
-// A stretch carries bytes in one direction.
+// A stretch is one direction of a connection.
 type stretch struct {
 	mu             sync.Mutex
 	changed        *sync.Cond

@@ -81,7 +81,7 @@ type attempt struct {
 	err  error // the command could not even be executed
 }
 
-// These hold with [ShareClient].
+// Limits with [ShareClient].
 const (
 	maxChildren = 100
 	clientIdle  = 30 * time.Minute // the default of Command.Idle

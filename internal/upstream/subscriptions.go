@@ -10,7 +10,7 @@ import (
 // not safe for concurrent use.
 type Subscriptions[L comparable] struct {
 	of      map[L]map[string]bool // URIs
-	wanting map[string]int        // listeners, by the URI
+	wanting map[string]int        // how many listeners want each URI
 	bytes   int                   // of the URIs of all listeners
 }
 

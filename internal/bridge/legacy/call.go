@@ -143,7 +143,7 @@ func (c *call) resume(l *hearing, err error) bool {
 		return false
 	}
 	_ = l.resp.Body.Close()
-	l.lastID = "" // only new messages are a reason to come back
+	l.lastID = "" // it is only resumed again after new messages
 	l.open(c.own(resp))
 	return true
 }

@@ -105,7 +105,7 @@ func (t *turn) end(e ending) {
 	if t.of == nil || t.err != nil {
 		return
 	}
-	if t.isEvents && t.of.resp.StatusCode != http.StatusOK { // which it is too late to pass on
+	if t.isEvents && t.of.resp.StatusCode != http.StatusOK { // it is too late to pass the status on
 		t.err = t.c.s.srv.p.Refused(t.of.resp)
 		return
 	}

@@ -142,13 +142,13 @@ func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Req
 	return resp, err
 }
 
-// A suspicion that a server only speaks the modern era.
+// A suspicion is how likely it is that a server only speaks the modern era.
 type suspicion uint8
 
 const (
 	innocent  suspicion = iota
-	suspected           // it may be
-	avowed              // it says so
+	suspected           // its refusal could be that of such a server: ask it
+	avowed              // it says that it only supports the modern version
 )
 
 // refused returns whether the answer to a legacy message looks like the refusal of a server that only speaks

@@ -36,7 +36,7 @@ func Start(ctx context.Context, send Send) *Attempt {
 	a := &Attempt{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.Resp, a.Err = send(ctx) //nolint:bodyclose // by whoever gets the answer
+		a.Resp, a.Err = send(ctx) //nolint:bodyclose // whoever gets the answer closes it
 		if a.Err == nil && a.Resp.StatusCode == http.StatusOK {
 			// The head alone says nothing: a server that streams sends it at once, whatever its tool does.
 			first, err := upstream.Peek(a.Resp, 1)

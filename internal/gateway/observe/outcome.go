@@ -139,7 +139,7 @@ func (o *Outcome) TraceID() string {
 	if of, ok := tracecontext.Parse(o.Request.TraceParent); ok {
 		return of.Trace.String()
 	}
-	if o.Request.Meta == nil { // as most often
+	if o.Request.Meta == nil { // the usual case
 		return ""
 	}
 	if of, ok := tracecontext.Parse(json.Text(o.Request.Meta, "/traceparent")); ok {

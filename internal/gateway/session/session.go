@@ -73,9 +73,9 @@ func (s *Session) At() (where *Place, serverID string, generation int) {
 	return s.place, s.upstream, s.generation
 }
 
-// Renew has the session opened anew at the server, which does not know that generation of it. However many callers find that out,
-// begin is called once. It begins to do so, and has what it got told to end. The channel is closed when that is done; then
-// [Session.Renewed] tells how it went. It is nil if somebody has done it already.
+// Renew opens the session again at the server, which does not know that generation of it. However many callers find that out, begin is
+// called once: it starts the renewal, and passes the result to end. The channel is closed when that is done; then [Session.Renewed]
+// returns the result. It is nil if the session has been renewed already.
 func (s *Session) Renew(
 	generation int, begin func(end func(serverID string, at *Place, err error)) error,
 ) (done <-chan struct{}, err error) {
