@@ -166,7 +166,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 	return f
 }
 
-// unmarked returns the failure that a result without isError reports in a weak form of one of the families, or nil.
+// weakFailure returns the failure that a result without isError reports in a weak form of one of the families, or nil.
 func (x *exchange) weakFailure(result any) error {
 	if len(x.rule.families) == 0 || !x.isCall() {
 		return nil
