@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// BenchmarkCall shows what Use adds to a successful call of the SDK's own, and what
-// a failed one costs. The budget of the first is 15 us.
+// BenchmarkCall shows what Use adds to a successful call of the SDK, and what a failed call costs. The budget of the
+// first is 15 us.
 func BenchmarkCall(b *testing.B) {
 	for _, bench := range []struct {
 		name, tool string
@@ -41,9 +41,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkAdded measures what Use adds to a successful call between the SDK's own
-// stages, so that the noise of the transport is not in it: the median, in us. The
-// budget is 15 us.
+// BenchmarkAdded measures what Use adds to a successful call between the SDK's own stages, without the noise of the
+// transport: the median, in us. The budget is 15 us.
 func BenchmarkAdded(b *testing.B) {
 	server := farm()
 	var outside, inside time.Duration

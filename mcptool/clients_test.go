@@ -88,7 +88,7 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.base.RoundTrip(req)
 }
 
-// What commerce writes where the SDK's own types have no place for it.
+// What commerce writes where the SDK's types have no member for it.
 func TestCommerceForms(t *testing.T) {
 	t.Parallel()
 
@@ -122,7 +122,7 @@ func TestCommerceForms(t *testing.T) {
 	}
 }
 
-// A tool can have a contract, and a nature, of its own.
+// A tool can have its own contract and nature.
 func TestToolOptions(t *testing.T) {
 	t.Parallel()
 
@@ -145,7 +145,7 @@ func TestToolOptions(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the call, and what is left of it ends too.
+// A client that goes away ends the call, and everything that it has started.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 

@@ -19,7 +19,7 @@ type kindArgs struct {
 	Kind string `json:"kind"`
 }
 
-// sample is a failure of a kind with much to say.
+// sample is a failure of a kind with many members.
 func sample(kind recourse.Kind) *recourse.Error {
 	return &recourse.Error{
 		Kind: kind, Message: "It failed <here> & now.", Hints: []string{"Look elsewhere."}, RetryAfter: 12 * time.Second,
@@ -30,8 +30,7 @@ func sample(kind recourse.Kind) *recourse.Error {
 	}
 }
 
-// Whatever a contract writes goes through the SDK as it is: in every contract, of
-// every kind, on every wire.
+// Whatever a contract writes passes the SDK unchanged: in every contract, of every kind, on every wire.
 func TestContractsOnTheWire(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +51,7 @@ func TestContractsOnTheWire(t *testing.T) {
 						Method: "tools/call", Tool: "fail", Arguments: []byte(arguments), At: contract.AtTool, ResultType: w.modern,
 						HasTool: func(name string) bool { return name == "fail" },
 					})
-					if want.Code == -32601 { // which the SDK words itself
+					if want.Code == -32601 { // the SDK words this one itself
 						want.Message, want.Data = `method not found: "tools/call"`, nil
 					}
 					if want.Surface == contract.SurfaceRPC {
@@ -74,8 +73,7 @@ func TestContractsOnTheWire(t *testing.T) {
 	}
 }
 
-// decode decodes JSON with its numbers as they are spelled, without what the SDK adds
-// to every result.
+// decode decodes JSON, keeping numbers as they are written, without what the SDK adds to every result.
 func decode(t *testing.T, raw []byte) any {
 	t.Helper()
 	if len(raw) == 0 {

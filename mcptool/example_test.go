@@ -41,7 +41,7 @@ func ExampleUse() {
 	// Nothing was done. Add field_id, then call again.
 }
 
-// A contract of one's own, which mostly stands in a file beside the program.
+// An own contract, which is usually in a file beside the program.
 func ExampleUse_own() {
 	shop, err := contract.Builtin().Load("shop.yaml", []byte(`
 form: 1
@@ -54,7 +54,7 @@ codes:
   hint: Offer the customer another size, then call again.
 `))
 	if err != nil {
-		fmt.Println(err) // every mistake, with its place
+		fmt.Println(err) // every mistake, with its position
 		return
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
@@ -95,8 +95,7 @@ func ExampleUse_commerce() {
 	// {"code":4001,"message":"The order is unknown to the warehouse.","retryable":false,"details":{"reason":"server_error","suggestion":"See what the adapter means by ORDER_NOT_FOUND.","originalError":"ORDER_NOT_FOUND","context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"req-1"}}}
 }
 
-// The contract studies: a write whose answer never came names the call that settles
-// whether it landed.
+// The contract studies: if the answer to a write was lost, the failure names the call that settles whether it landed.
 func ExampleUse_studies() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "studies", Version: "1.0.0"}, nil)
 	addTool(server, "study_get", nil)
@@ -110,8 +109,8 @@ func ExampleUse_studies() {
 	// [timeout] The backend did not answer within 20 s. Suggestions: The write may have landed. Before calling again run study_get(workspace_id="w-1") and check the study list
 }
 
-// The contract patterns: the call chooses the form of the answer, and what needs an
-// answer of the caller is a question.
+// The contract patterns: the call chooses the form of the answer, and a failure that needs a decision of the caller is
+// a question.
 func ExampleUse_patterns() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "patterns", Version: "1.0.0"}, nil)
 	addTool(server, "get_pattern", &recourse.NeedsInput{
@@ -178,7 +177,7 @@ func ExampleTransport() {
 	// true 12s none John Deere limits requests at the moment.
 }
 
-// An endpoint that lets in who has a key, a hundred calls a minute.
+// An endpoint for callers with a key, with a limit of a hundred calls a minute.
 func ExampleGuard() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
 	fieldmcp := contract.Builtin().MustGet("fieldmcp")
@@ -201,7 +200,7 @@ func ExampleGuard() {
 // silent keeps the log out of the examples.
 var silent = mcptool.WithLogger(slog.New(slog.DiscardHandler))
 
-// addTool adds a tool that takes anything and ends with err.
+// addTool adds a tool that accepts anything and ends with err.
 func addTool(server *mcp.Server, name string, err error) {
 	mcp.AddTool(server, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
 		return nil, nil, err
@@ -228,7 +227,7 @@ func textOf(server *mcp.Server, tool, arguments string) string {
 	return text.Text
 }
 
-// jsonText is JSON as it is.
+// jsonText is JSON that is marshalled as it is.
 type jsonText string
 
 // MarshalJSON returns the text.

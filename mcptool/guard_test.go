@@ -27,7 +27,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// keys are callers by the value of a header.
+// keys has the callers by the value of a header.
 type keys struct {
 	header  string
 	callers map[string]string
@@ -47,7 +47,7 @@ func (k keys) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	}
 }
 
-// owners are users by caller.
+// owners has the users of each caller.
 type owners map[string]string
 
 func (o owners) Check(_ context.Context, caller, user string) error {
@@ -61,7 +61,7 @@ func (o owners) Check(_ context.Context, caller, user string) error {
 	}
 }
 
-// clock is a time that a test sets.
+// clock is a clock that a test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -81,7 +81,7 @@ func (c *clock) pass(d time.Duration) {
 
 var quiet = mcptool.WithLogger(slog.New(slog.DiscardHandler))
 
-// An answer is what matters of an HTTP answer.
+// An answer is what tests compare of an HTTP answer.
 type answer struct {
 	Status int
 	Type   string
@@ -218,7 +218,7 @@ func TestGuardTerra(t *testing.T) {
 	}
 }
 
-// A call that may have run is a failed call, and no failure of the session.
+// A call that may have run is a failed call, not a failure of the session.
 func TestFailAtUpstream(t *testing.T) {
 	t.Parallel()
 
@@ -227,7 +227,7 @@ func TestFailAtUpstream(t *testing.T) {
 		contract, body string
 		err            error
 		status         int
-		want           string // of the answer
+		want           string // in the answer
 	}{
 		{"terra", call, context.DeadlineExceeded, 200, `"isError":true`},
 		{"terra", call, recourse.Unreachable("The server").WithEffect(recourse.EffectNone), 502, ""},
@@ -253,8 +253,7 @@ func TestFailAtUpstream(t *testing.T) {
 	}
 }
 
-// What fails before a call is taken up is a JSON-RPC error with the request's id
-// and nothing beside it.
+// A failure before the call begins is a JSON-RPC error with the request's id, and nothing more.
 func TestGuardAnswers(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/unauthenticated-401", "fieldmcp/forbidden-403")
@@ -292,7 +291,7 @@ func TestGuardAnswers(t *testing.T) {
 			if err := errors.Join(json.Unmarshal([]byte(got.Body), &message), json.Unmarshal(message["error"], &failure)); err != nil {
 				t.Fatalf("%s, %s: %v: %+v", name, test.name, err, got)
 			}
-			if strings.Contains(got.Body, "TOKEN_EXPIRED") || strings.Contains(got.Body, "provider") { // they are the client's own credentials
+			if strings.Contains(got.Body, "TOKEN_EXPIRED") || strings.Contains(got.Body, "provider") { // the credentials are the client's own
 				t.Errorf("%s, %s speaks of the provider: %+v", name, test.name, got)
 			}
 			if got.Status != test.status || failure.Code != test.code || string(message["id"]) != test.id || got.Type != "application/json" || failure.Data == nil {
@@ -353,7 +352,7 @@ func TestGuardLockout(t *testing.T) {
 	}
 }
 
-// An address of IPv6 is counted with its network: a customer has all of it to try from.
+// IPv6 addresses are counted by network: a customer can use any address in it.
 func TestGuardLockoutCountsNetworks(t *testing.T) {
 	t.Parallel()
 	guard := mcptool.Guard(http.NotFoundHandler(), builtin(t, "fieldmcp"), quiet, mcptool.WithLockout(2, time.Hour),
@@ -382,8 +381,7 @@ func TestGuardLockoutCountsNetworks(t *testing.T) {
 	}
 }
 
-// fieldmcp's limit: 429 with three waits that agree, and refusals and calls with
-// wrong arguments that are not charged.
+// fieldmcp's limit: 429 with three waits that agree. Refusals and calls with wrong arguments are not charged.
 func TestGuardLimit(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/http-429", "fieldmcp/http-429-body", "fieldmcp/http-429-prose", "fieldmcp/retry-after-header",
@@ -448,7 +446,7 @@ func TestGuardLimit(t *testing.T) {
 			if a.Status != 429 || a.Header.Get("Retry-After") != "302292" || a.Header.Get("X-RateLimit-Remaining") != "0" || !strings.Contains(string(a.Body), `"minuteRemaining":1`) || !strings.Contains(string(a.Body), `"monthlyRemaining":0`) {
 				t.Errorf("HTTP %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 			}
-			listed, err := client.ListTools(t.Context()) // which is no call
+			listed, err := client.ListTools(t.Context()) // not a call
 			if err != nil || listed.Status != 200 {
 				t.Errorf("tools/list: %v, HTTP %d", err, listed.Status)
 			}
@@ -477,7 +475,7 @@ func TestLimitOnStdio(t *testing.T) {
 	}
 }
 
-// In the recourse contract a limit is what the model is to hear.
+// In the recourse contract a limit is a result, so that the model sees it.
 func TestGuardLimitAsResult(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// What verifies callers for the gateway verifies them for a Guard, which takes the same interface.
+// A Guard accepts the gateway's authenticators, since both take the same interface.
 func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 	t.Parallel()
 	token := issuer(t)
@@ -64,7 +64,7 @@ func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 	}
 }
 
-// A request that no Guard with an authenticator has let in is from nobody.
+// A request that has not passed a Guard with an authenticator has no caller.
 func TestCallerOfNobody(t *testing.T) {
 	t.Parallel()
 	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// A way is how a server made with the Go SDK is served, and how it is spoken to.
+// A way is how a server made with the Go SDK is served, and how requests reach it.
 type way struct {
 	name      string
 	era       testkit.Era
@@ -35,7 +35,7 @@ type protocolFault struct {
 	body   string // default a request of method with params
 	method string // default tools/list
 	params string
-	header http.Header // added; nil values take away
+	header http.Header // added; nil values remove a header
 	bare   bool        // without params at all
 	only   []string    // ways; nil means all
 	status map[string]int
@@ -92,8 +92,8 @@ func protocolFaults() []protocolFault {
 	return faults
 }
 
-// Whatever the SDK says to a request that it does not take, clients get a JSON-RPC error
-// with the code that the protocol has for it, with the request's id and nothing beside.
+// For every request that the SDK refuses, clients get a JSON-RPC error with the protocol's code and the request's id,
+// and nothing more.
 func TestGuardRewordsRefusals(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +144,7 @@ func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
 		status = f.status[anyWay]
 	}
 	media := "application/json"
-	if f.code == 0 { // clients know a lost session by the plain problem
+	if f.code == 0 { // clients recognise a lost session by the plain problem
 		media = "application/problem+json"
 	}
 	if a.Status != status || a.Header.Get("Content-Type") != media {
@@ -174,7 +174,7 @@ func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
 	}
 	e := new(recourse.Error)
 	err = json.Unmarshal(a.Message.Error.Data, e)
-	ours := strings.Contains(string(a.Message.Error.Data), `"v":1`) // else it is the SDK's
+	ours := strings.Contains(string(a.Message.Error.Data), `"v":1`) // otherwise it is the SDK's
 	if !ours && way != "modern era" && f.code != -32022 {
 		t.Errorf("%s: %s holds no record", f.name, a.Body)
 	}
@@ -199,7 +199,7 @@ func orDefault(s, instead string) string {
 	return s
 }
 
-// A session goes on after requests that were refused.
+// A session continues after refused requests.
 func TestGuardRefusalsEndNoSession(t *testing.T) {
 	t.Parallel()
 
@@ -219,8 +219,8 @@ func TestGuardRefusalsEndNoSession(t *testing.T) {
 	}
 }
 
-// What the handler behind a guard answers for itself: texts are written anew, and what a
-// client can read, or what holds nothing, stays as it is.
+// Of the answers of the handler behind a guard, texts are rewritten, and answers that a client can read, or that are
+// empty, pass unchanged.
 func TestGuardRewords(t *testing.T) {
 	t.Parallel()
 

@@ -51,7 +51,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// await waits until the log holds a text.
+// await waits until the log contains a text.
 func (j *journal) await(t *testing.T, want string) {
 	t.Helper()
 	for {
@@ -81,7 +81,7 @@ func (j *journal) String() string {
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// A reply is what came back for a request: a result or an error.
+// A reply is the answer to a request: a result or an error.
 type reply struct {
 	Result json.RawMessage       `json:"result"`
 	Error  *testkit.MessageError `json:"error"`
@@ -100,7 +100,7 @@ func (r reply) result(t *testing.T) testkit.ToolResult {
 	return result
 }
 
-// record returns the record that the reply carries.
+// record returns the record in the reply.
 func (r reply) record(t *testing.T) *recourse.Error {
 	t.Helper()
 	e := new(recourse.Error)
@@ -111,7 +111,7 @@ func (r reply) record(t *testing.T) *recourse.Error {
 	return e
 }
 
-// A caller makes requests of a server and shows the bytes that come back.
+// A caller sends requests to a server and returns the bytes of the answers.
 type caller func(t *testing.T, method, params string) reply
 
 func (c caller) call(t *testing.T, tool, arguments string) reply {
@@ -189,7 +189,7 @@ func dialStdio(t *testing.T, server *mcp.Server) caller {
 	return request
 }
 
-// dialStdioModern makes requests that stand alone.
+// dialStdioModern makes requests of the modern era, which have no session.
 func dialStdioModern(t *testing.T, server *mcp.Server) caller {
 	t.Helper()
 	request, _ := dialPipe(t, server)

@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// strangeIDs are ids that are in use at once. The Go SDK makes one of the first two, and of those beyond int64; the strings
-// are what a client would use that knows how the others travel.
+// strangeIDs are ids that are used at the same time. The Go SDK confuses the first two, and those beyond int64; the
+// strings could be chosen by a client that knows how the others are carried.
 var strangeIDs = []string{
 	`9007199254740993`, `9007199254740992`, `-9007199254740993`, `123456789012345678901`, `123456789012345678902`,
 	`9223372036854775807`, `-0`, `0`, `7`, `"7"`, `1` + strings.Repeat("0", 400),
@@ -31,9 +31,9 @@ var strangeIDs = []string{
 // A crowd is a server whose calls wait for each other.
 type crowd struct {
 	server *mcp.Server
-	inside chan string // who has come in
+	inside chan string // calls that have begun
 	leave  chan struct{}
-	ended  chan string // whose call was cancelled
+	ended  chan string // calls that were cancelled
 }
 
 func newCrowd() *crowd {
@@ -60,7 +60,7 @@ func newCrowd() *crowd {
 	return c
 }
 
-// await waits until these have said so.
+// await waits until these calls have reported.
 func await(t *testing.T, from chan string, want ...string) {
 	t.Helper()
 	var got []string
@@ -79,15 +79,16 @@ func await(t *testing.T, from chan string, want ...string) {
 	}
 }
 
-// An idWire is a way to a server on which a test chooses ids. request sends a request and returns what comes until its answer.
+// An idWire is a way to a server on which a test chooses ids. request sends a request and returns all messages up to
+// its answer.
 type idWire struct {
 	era     testkit.Era
-	quiet   bool // nothing comes before an answer
+	quiet   bool // no message comes before an answer
 	request func(t *testing.T, id, method, params string) <-chan []*testkit.Message
 	notify  func(t *testing.T, method, params string)
 }
 
-// next returns what came, the answer last.
+// next returns the messages, the answer last.
 func next(t *testing.T, from <-chan []*testkit.Message) []*testkit.Message {
 	t.Helper()
 	select {
@@ -137,7 +138,7 @@ func idsOnHTTP(isJSON bool) func(t *testing.T, server *mcp.Server, era testkit.E
 				body, header := client.Message(id, method, params)
 				go func() {
 					a, err := client.Post(t.Context(), body, header)
-					if err != nil { // as of a call that nobody waits for any more
+					if err != nil { // as for a call that was abandoned
 						answer <- nil
 						return
 					}
@@ -155,7 +156,7 @@ func idsOnHTTP(isJSON bool) func(t *testing.T, server *mcp.Server, era testkit.E
 	}
 }
 
-// messagesOf returns the messages of an answer, which are its events or the one that it is.
+// messagesOf returns the messages of an answer: its events, or itself.
 func messagesOf(a *testkit.Answer) []*testkit.Message {
 	if a.Events == nil {
 		return []*testkit.Message{a.Message}
@@ -172,7 +173,7 @@ func messagesOf(a *testkit.Answer) []*testkit.Message {
 func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 	t.Helper()
 	read := make(chan struct{})
-	t.Cleanup(func() { <-read }) // after the host has closed its pipes
+	t.Cleanup(func() { <-read }) // once the host has closed its pipes
 	host := newHost(t, server)
 	if era == testkit.Legacy {
 		host.send(t, `{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},`+
@@ -203,7 +204,7 @@ func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 			case m.ID != nil:
 				t.Errorf("an answer to nobody: %.200s", line)
 				mu.Lock()
-				for _, answer := range waiting { // one of them waits in vain
+				for _, answer := range waiting { // one of them will never get an answer
 					close(answer)
 				}
 				clear(waiting)
@@ -231,7 +232,7 @@ func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 	}
 }
 
-// Each gets its own answer, under its id as it spelled it, with all of them in use at once.
+// Each request gets its own answer, under its id as it was written, with all of them in use at the same time.
 func TestIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, c *crowd, wire *idWire) {
@@ -261,13 +262,13 @@ func TestIDsThatTheSDKWouldAlter(t *testing.T) {
 	})
 }
 
-// A cancellation ends the call that it names, and none whose id the SDK would have made of it.
+// A cancellation ends the call that it names, and no other call whose id the SDK would turn it into.
 func TestCancellationOfIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, c *crowd, wire *idWire) {
 		t.Helper()
 		if wire.era == testkit.Modern {
-			return // over HTTP the stream's end cancels; on stdio see below
+			return // over HTTP the end of the stream cancels; on stdio see below
 		}
 		checkCancellation(t, c, wire)
 	})
@@ -299,7 +300,7 @@ func checkCancellation(t *testing.T, c *crowd, wire *idWire) {
 	close(c.leave)
 }
 
-// What else repeats an id repeats it as it was sent: a progress its token, a subscription its request.
+// Other messages repeat an id as it was sent, too: progress its token, a subscription its request.
 func TestTokensThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, _ *crowd, wire *idWire) {
@@ -322,7 +323,7 @@ func TestTokensThatTheSDKWouldAlter(t *testing.T) {
 	})
 }
 
-// So is the subscription's id, in what acknowledges it.
+// So does the acknowledgement of a subscription.
 func TestSubscriptionsWithIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	const id, params = `123456789012345678901`, `{"notifications":{}}` // to nothing: it is acknowledged and ends
@@ -339,7 +340,7 @@ func TestSubscriptionsWithIDsThatTheSDKWouldAlter(t *testing.T) {
 	})
 }
 
-// An answer that the client fetches later, since its stream broke off, has its id too.
+// An answer that the client fetches later, because its stream broke off, has its id, too.
 func TestResumedAnswersWithIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	const id = `123456789012345678901`

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// A name that no contract has shows when the program starts, and not as another contract on the wire.
+// A misspelled name of a contract is noticed when the program starts, and never becomes another contract.
 func TestNoContract(t *testing.T) {
 	t.Parallel()
 	typo, _ := contract.Builtin().Get("comerce")

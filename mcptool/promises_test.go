@@ -19,13 +19,13 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// What the provider of a FieldMCP server answers becomes the code of its page.
+// The answers of a FieldMCP server's provider become the codes that its page lists.
 func TestFieldmcpProvider(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name     string
-		answer   http.HandlerFunc // nil: nobody answers
+		answer   http.HandlerFunc // nil: nobody listens
 		timeout  time.Duration
 		code     string
 		promises []string
@@ -78,7 +78,7 @@ func TestFieldmcpProvider(t *testing.T) {
 	}
 }
 
-// answers returns a handler that answers with a status and a body; 429 names a wait.
+// answers returns a handler that answers with a status and a body; 429 states a wait.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -90,7 +90,7 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
-// What does not exist has the code of its sort, where it has one.
+// A missing resource has the code of its type, if there is one.
 func TestFieldmcpResources(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/farm-and-operation", "fieldmcp/field-resource-type")
@@ -152,7 +152,7 @@ func TestCommerceRules(t *testing.T) {
 	}
 }
 
-// A question of a server of patterns, whole.
+// A whole question of a server that follows patterns.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/question-kind", "patterns/question-message", "patterns/question-needs-input", "patterns/question-options",
@@ -185,8 +185,7 @@ func TestPatternsQuestion(t *testing.T) {
 	}
 }
 
-// What a contract names to settle the effect of other calls only reads, whatever the
-// author's annotations leave out.
+// A call that a contract uses to settle the effect of others only reads, whatever the author's annotations leave out.
 func TestReadToolsOfContracts(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/read-tools")

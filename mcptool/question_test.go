@@ -28,12 +28,11 @@ func patterns() *mcp.Server {
 		return nil, nil, recourse.Timeout("The pattern API", 0)
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "search_patterns"}, search)
-	mcp.AddTool(server, &mcp.Tool{Name: "analyze_code", InputSchema: json.RawMessage(`{"type":"object"}`)}, search) // without format
+	mcp.AddTool(server, &mcp.Tool{Name: "analyze_code", InputSchema: json.RawMessage(`{"type":"object"}`)}, search) // it has no argument format
 	return server
 }
 
-// The argument format chooses the blocks of failures, wrong arguments and questions
-// alike, where the tool has it.
+// The argument format chooses the blocks of failures, wrong arguments and questions, if the tool has it.
 func TestFormatAndQuestions(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +89,7 @@ func TestFormatAndQuestions(t *testing.T) {
 	}
 }
 
-// A contract without questions tells of them as what is missing.
+// A contract without questions writes them as missing parameters.
 func TestQuestionAsFailure(t *testing.T) {
 	t.Parallel()
 

@@ -24,7 +24,8 @@ examples:
 - {text: "Rate exceeded", kind: conflict}
 `
 
-// What a handler passes on of a system is read in the forms of the families that the author names, marked or not.
+// Failures that a handler passes on from a system are read in the forms of the families that the author names, with
+// isError or without.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	own, err := contract.LoadFamily("silo.yaml", []byte(siloFamily))
@@ -38,7 +39,7 @@ func TestReads(t *testing.T) {
 		options []mcptool.Option
 		text    string
 		isError bool
-		want    recourse.Kind // empty: a success
+		want    recourse.Kind // "": a success
 		after   time.Duration
 	}{
 		{"its word", []mcptool.Option{reads}, rate, true, recourse.KindConflict, 0},

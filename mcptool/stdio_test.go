@@ -16,14 +16,14 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// A line that is no message is answered, and the next one is read.
+// A line that is not a message is answered, and the next one is read.
 func TestStdioAnswersWhatIsNoMessage(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
 		line string
-		id   string // of the answer; "" where it has none
-		code int    // 0: the SDK answers that it works
+		id   string // of the answer; "" if it has none
+		code int    // 0: the SDK answers, with a result
 		kind recourse.Kind
 	}{
 		"no JSON":         {`hello`, "", -32700, recourse.KindMalformed},
@@ -57,8 +57,7 @@ func TestStdioAnswersWhatIsNoMessage(t *testing.T) {
 	}
 }
 
-// An answer that is none is passed over: an error with its id would be taken for the
-// answer to a request of the host's.
+// A malformed answer is ignored: an error with its id would be taken for the answer to a request of the host.
 func TestStdioPassesOverBadAnswers(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +70,7 @@ func TestStdioPassesOverBadAnswers(t *testing.T) {
 	}
 }
 
-// What is wrong with a line is said in full, as far as the line goes.
+// A fault of a line is reported in full, even if the line is cut off.
 func TestStdioRecord(t *testing.T) {
 	t.Parallel()
 
@@ -86,7 +85,7 @@ func TestStdioRecord(t *testing.T) {
 	}
 }
 
-// Nobody reads what a server says: that ends it.
+// A server ends when nobody reads its output.
 func TestStdioEndsWithItsHost(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +100,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// A host speaks with a server on pipes.
+// A host talks to a server over pipes.
 type host struct {
 	in    io.Writer
 	lines *bufio.Reader

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// While a server is being moved over, its errors say what they said before, without what nobody is to see.
+// While a server is being converted, its errors keep their texts, except what clients must not see.
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

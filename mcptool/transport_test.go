@@ -173,7 +173,7 @@ func fetch(ctx context.Context, client *http.Client, method, url string) (string
 	return string(text), err
 }
 
-// What a contract says of its provider's errors goes before the status.
+// What a contract says about its provider's errors takes precedence over the status.
 func TestTransportByContract(t *testing.T) {
 	t.Parallel()
 
@@ -197,8 +197,7 @@ func TestTransportByContract(t *testing.T) {
 	}
 }
 
-// A tool that has written something before it failed does not say that nothing
-// was changed.
+// A tool that has written something before it failed does not say that nothing was changed.
 func TestTransportInTool(t *testing.T) {
 	t.Parallel()
 

@@ -31,7 +31,7 @@ type fieldOut struct {
 	Area float64 `json:"area"`
 }
 
-// handler is a typed handler without typed output.
+// fieldHandler is a typed handler without typed output.
 type fieldHandler = mcp.ToolHandlerFor[fieldArgs, any]
 
 func fails(err error) fieldHandler {
@@ -246,7 +246,7 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
-// A handler is answered for at its deadline, whether it heeds its context or not.
+// A call is answered at its deadline, whether its handler respects the context or not.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 
@@ -301,7 +301,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// What a panic says is in the log, with its stack, and nowhere else.
+// The value of a panic is only in the log, with its stack.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 

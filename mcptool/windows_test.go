@@ -53,13 +53,13 @@ func TestWindows(t *testing.T) {
 	}
 	c.pass(20 * time.Second)
 	third, _ := take("a")
-	refused("a", recourse.KindRateLimited, 40*time.Second, "minute") // when the first call is a minute ago
-	c.pass(40 * time.Second)                                         // the next minute, of which the third call is still a part
+	refused("a", recourse.KindRateLimited, 40*time.Second, "minute") // when the first call is a minute old
+	c.pass(40 * time.Second)                                         // the next minute, which still counts a part of the third call
 	if got := first.Quotas(); got[0].Remaining != 1 || got[1].Remaining != 1 {
 		t.Errorf("a minute after the first call: %+v", got)
 	}
 	c.pass(20 * time.Second)
-	third.Refund() // of the month alone
+	third.Refund() // in the month only
 	if got := first.Quotas(); got[0].Remaining != 2 || got[1].Remaining != 2 {
 		t.Errorf("after a late refund: %+v", got)
 	}
@@ -68,7 +68,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("in a new minute: %v", e)
 		}
 	}
-	refused("a", recourse.KindRateLimited, time.Minute, "minute") // the month is used up, too, and ends before
+	refused("a", recourse.KindRateLimited, time.Minute, "minute") // the month is used up, too, and ends earlier
 	c.pass(time.Minute)
 	for range 3 {
 		if charge, e := take("a"); charge == nil {
@@ -79,9 +79,8 @@ func TestWindows(t *testing.T) {
 	refused("a", recourse.KindQuotaExhausted, 31*24*time.Hour-3*time.Minute-50*time.Second, "month")
 }
 
-// In no stretch of a minute are there more calls than are allowed, whenever the clock's
-// own minutes begin. Nobody is refused long before that, and whoever waits as long as
-// is asked for is let in.
+// In no minute are there more calls than are allowed, wherever the clock's own minutes begin. Nobody is refused much
+// longer than necessary, and whoever waits as long as the refusal says is accepted.
 func TestWindowsSlide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,7 +121,7 @@ func TestWindowsSlide(t *testing.T) {
 	})
 }
 
-// The instant of a reset does not move while one waits for it.
+// The time of a reset does not change while one waits for it.
 func TestWindowsReset(t *testing.T) {
 	t.Parallel()
 	c := &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
@@ -140,7 +139,7 @@ func TestWindowsReset(t *testing.T) {
 	}
 }
 
-// Callers come while tools come and go.
+// Callers call while tools are added and removed.
 func TestConcurrently(t *testing.T) {
 	t.Parallel()
 
@@ -174,7 +173,7 @@ func TestConcurrently(t *testing.T) {
 	callers.Wait()
 }
 
-// The user stands where the contract's path has a place for it.
+// The user is read from where the contract's path has it.
 func TestGuardPaths(t *testing.T) {
 	t.Parallel()
 

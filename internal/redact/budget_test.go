@@ -9,8 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// Many addresses in many texts of one answer are not each looked for in all that the
-// caller wrote.
+// Many addresses in many texts of one answer are not all searched for in everything that the caller wrote.
 func TestAnswerHasOneBudget(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

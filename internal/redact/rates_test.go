@@ -12,8 +12,7 @@ import (
 
 var hidden = regexp.MustCompile(`«([^»]*)»`)
 
-// parts returns the lines of a file by its parts: those before "# part 2", those after
-// it, and so on.
+// parts returns the lines of a file by its parts: those before "# part 2", those after it, and so on.
 func parts(tb testing.TB, name string) [][]string {
 	tb.Helper()
 	content, err := os.ReadFile("testdata/" + name)
@@ -33,8 +32,7 @@ func parts(tb testing.TB, name string) [][]string {
 	return all
 }
 
-// leaks says whether the text that was masked still shows a secret of the line, or one of
-// its halves.
+// leaks returns whether the masked text still shows a secret of the line, or one of its halves.
 func leaks(masked, line string, spell func(string) string) bool {
 	for _, secret := range hidden.FindAllStringSubmatch(line, -1) {
 		for _, part := range append(strings.Split(secret[1], "‹›"), strings.ReplaceAll(secret[1], "‹›", "")) {
@@ -46,7 +44,7 @@ func leaks(masked, line string, spell func(string) string) bool {
 	return false
 }
 
-// carriers returns the text as it is, on a line of its own, and in JSON.
+// carriers returns the text as it is, on its own line, and in JSON.
 func carriers(tb testing.TB, text string) [3]string {
 	tb.Helper()
 	quoted, err := json.Marshal("it said: " + text)
@@ -64,14 +62,13 @@ func inJSON(part string) string {
 	return strings.Trim(string(quoted), `"`)
 }
 
-// The rates at which texts with secrets are masked, and texts without are not. A text is
-// masked if no half of its secret is left in any of the carriers.
+// The rates at which texts with secrets are masked, and texts without are left alone. A text is masked if no half of
+// its secret is left in any of the carriers.
 //
-// The third part of the texts with secrets and the second of the innocent ones were written
-// by somebody who had not seen the patterns. At first 190 of the 227 texts (83.7 %) were
-// masked, and 4 of the 60 innocent texts mangled; then the kinds that leaked were mended.
-// The parts behind them are of kinds that leaked until then: tables of a fixed width, and
-// numbers of accounts.
+// The third part of the texts with secrets and the second part of the innocent ones were written by somebody who had
+// not seen the patterns. At first 190 of the 227 texts (83.7 %) were masked, and 4 of the 60 innocent texts mangled;
+// then the kinds that leaked were corrected. The parts after them have kinds that leaked until then: tables of a fixed
+// width, and account numbers.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	m := redact.New(redact.All)

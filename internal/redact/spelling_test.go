@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// A secret that is known is masked however a server spells it.
+// A known secret is masked however a server writes it.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	const known = `kA7/x+"q&9 zü'$w`
@@ -82,7 +82,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// What the entry of a server holds is known in its parts.
+// The secrets in a server's entry are known, including their parts.
 func TestKnownSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := slices.Concat(
