@@ -44,8 +44,8 @@ func argument(kind recourse.Kind, code string, violations ...string) said {
 	}
 }
 
-// unsettled is s where the server's word is all there is on whether the call was carried out.
-func (s said) unsettled() said {
+// onItsWord is s where the server's word is all there is on whether the call was carried out.
+func (s said) onItsWord() said {
 	s.Effect = ""
 	return s
 }
@@ -153,7 +153,7 @@ func TestReadTextsOfSDKs(t *testing.T) {
 			if !ok {
 				t.Fatal("not read as a failure")
 			}
-			if diff := cmp.Diff(tt.want.unsettled(), told(reading.Error())); diff != "" {
+			if diff := cmp.Diff(tt.want.onItsWord(), told(reading.Error())); diff != "" {
 				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
 			}
 			if _, ok := reader().Result(textResult(t, tt.text, false)); ok {
@@ -210,7 +210,7 @@ func TestReadRPC(t *testing.T) {
 		"TypeScript, tool": {`{"code":-32602,"message":"Tool x not found"}`, argument(recourse.KindUnknownTool, "-32602")},
 		"old github server, arguments": {
 			`{"code":-32603,"message":"[\n  {\n    \"code\": \"invalid_type\",\n    \"expected\": \"string\",\n    \"received\": \"undefined\",\n    \"path\": [\n      \"owner\"\n    ],\n    \"message\": \"Required\"\n  }\n]"}`,
-			argument(recourse.KindMissingParam, "-32603", "owner: required string").unsettled(),
+			argument(recourse.KindMissingParam, "-32603", "owner: required string").onItsWord(),
 		},
 		"data with a wait": {
 			`{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}`,

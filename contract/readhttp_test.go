@@ -24,7 +24,7 @@ func TestReadHTTP(t *testing.T) {
 		want   said
 		sign   string
 	}{
-		"TypeScript, session": {status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32001, "Session not found"), want: lost.unsettled()},
+		"TypeScript, session": {status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32001, "Session not found"), want: lost.onItsWord()},
 		"TypeScript example, session": {
 			status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: No valid session ID provided"), want: lost,
 		},
@@ -32,8 +32,8 @@ func TestReadHTTP(t *testing.T) {
 			status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: Mcp-Session-Id header is required"), want: lost,
 		},
 		"TypeScript, restarted": {status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: Server not initialized"), want: lost},
-		"Go SDK, session":       {status: 404, media: "text/plain; charset=utf-8", body: "session not found\n", want: lost.unsettled()},
-		"mcp-go, session":       {status: 404, media: "text/plain", body: "Invalid session ID\n", want: lost.unsettled()},
+		"Go SDK, session":       {status: 404, media: "text/plain; charset=utf-8", body: "session not found\n", want: lost.onItsWord()},
+		"mcp-go, session":       {status: 404, media: "text/plain", body: "Invalid session ID\n", want: lost.onItsWord()},
 		"Python, session":       {status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32600, "Session not found"), want: lost},
 		"Go SDK, method": {
 			status: 400, media: "text/plain; charset=utf-8", body: "JSON RPC not handled: \"tasks/get\" unsupported\n",

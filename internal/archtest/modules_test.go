@@ -57,8 +57,8 @@ var deliveries = []delivery{
 	})},
 }
 
-// uninvited returns a fault for each of modules that d does not name.
-func (d delivery) uninvited(modules []string) []string {
+// surplus returns a fault for each of modules that d does not name.
+func (d delivery) surplus(modules []string) []string {
 	var faults []string
 	for _, m := range modules {
 		if !slices.Contains(d.modules, m) {
@@ -79,7 +79,7 @@ func TestModulesOfPublicPackages(t *testing.T) {
 		}
 		t.Run(d.path, func(t *testing.T) {
 			t.Parallel()
-			for _, fault := range d.uninvited(modulesOf(t, d.path)) {
+			for _, fault := range d.surplus(modulesOf(t, d.path)) {
 				t.Error(fault)
 			}
 		})
@@ -107,7 +107,7 @@ func TestUninvitedModuleIsFound(t *testing.T) {
 	t.Parallel()
 
 	d := delivery{path: "contract", modules: contractModules}
-	got := beforeReasons(t, d.uninvited([]string{"github.com/goccy/go-yaml", "github.com/spf13/cobra"}))
+	got := beforeReasons(t, d.surplus([]string{"github.com/goccy/go-yaml", "github.com/spf13/cobra"}))
 	if diff := cmp.Diff([]string{"contract brings github.com/spf13/cobra"}, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

@@ -59,7 +59,7 @@ F-9: , not_found: There is no field "F-9"., not found: true
 	modules := strings.Fields(run("list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
 	modules = slices.DeleteFunc(sortedSet(modules), func(name string) bool { return name == module || name == "example.com/outside" })
 	author := deliveries[slices.IndexFunc(deliveries, func(d delivery) bool { return d.path == "mcptool" })]
-	for _, fault := range author.uninvited(modules) {
+	for _, fault := range author.surplus(modules) {
 		t.Error(fault)
 	}
 }

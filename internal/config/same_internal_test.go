@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// notReach are the keys of a server's entry that do not say how the server is reached: a reload that changes one of them
+// keepsReach are the keys of a server's entry that do not say how the server is reached: a reload that changes one of them
 // keeps the connection, and what is kept with it.
-var notReach = map[string]string{
+var keepsReach = map[string]string{
 	"path": "where clients reach the gateway", "contract": "how failures are written", "reads": "how failures are read",
 	"mode": "whether failures are written", "redact": "what is masked in them",
 	"timeout": "of a call", "max_timeout": "of a call",
@@ -29,8 +29,8 @@ func TestEveryKeyIsCompared(t *testing.T) {
 		if before.Same(after) || !after.Same(after) {
 			t.Errorf("a server's %s is not compared", key)
 		}
-		if _, kept := notReach[key]; before.SameReach(after) != kept {
-			t.Errorf("a server's %s: it is reached in the same way: %v; is that right, and in notReach with the reason?", key, !kept)
+		if _, kept := keepsReach[key]; before.SameReach(after) != kept {
+			t.Errorf("a server's %s: it is reached in the same way: %v; is that right, and in keepsReach with the reason?", key, !kept)
 		}
 	}
 	for key, change := range keysOf[Endpoint]() {

@@ -115,7 +115,7 @@ func (c *call) refusal() error {
 		}
 	}
 	reading := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, c.in.cut)
-	e := c.refusedFor(reading.Error(), text)
+	e := c.explainRefusal(reading.Error(), text)
 	if c.out.last.refused = refused; refused {
 		return e.WithEffect(recourse.EffectNone)
 	}
@@ -145,9 +145,9 @@ func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 	return body, c.to.reader.Forwarded(resp.StatusCode, resp.Header, body)
 }
 
-// refusedFor finds out what is wrong with a message if e only says that the server did not accept it. The
+// explainRefusal finds out what is wrong with a message if e only says that the server did not accept it. The
 // gateway has already checked its form and headers: what remains is the method, or missing params.
-func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
+func (c *call) explainRefusal(e *recourse.Error, body []byte) *recourse.Error {
 	status := e.Upstream.Status
 	if e.Kind != recourse.KindClientError || failures.IsRPCError(json.Lookup(body, "/error")) {
 		return e

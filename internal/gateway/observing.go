@@ -63,7 +63,7 @@ func (c *call) watchRefusal() error {
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	c.observe(c.refusedFor(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	c.observe(c.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.passWith(body)
 	return nil
 }

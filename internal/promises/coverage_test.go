@@ -37,14 +37,14 @@ func TestEveryPromiseIsClaimed(t *testing.T) {
 	if *update {
 		open = rewriteOpen(t, open, listed, claims)
 	}
-	for _, fault := range unclaimed(listed, claims, open) {
+	for _, fault := range compareClaims(listed, claims, open) {
 		t.Error(fault)
 	}
 	golden(t, filepath.Join(root, "docs", "coverage.md"), page(listed, claims))
 }
 
-// unclaimed compares what is listed with what is claimed.
-func unclaimed(listed []promises.Promise, claims []claim, open []string) []string {
+// compareClaims compares what is listed with what is claimed.
+func compareClaims(listed []promises.Promise, claims []claim, open []string) []string {
 	var faults []string
 	known := map[string]bool{}
 	for _, p := range listed {

@@ -29,14 +29,14 @@ func TestParse(t *testing.T) {
 func TestParseNamesEveryMistake(t *testing.T) {
 	t.Parallel()
 	_, err := promises.Parse("shop", []byte("shop/a A. [x]\nshop/a A. [x]\nshop/Bad B. [x]\nother/c C. [x]\nshop/d D.\nshop/e [x]\nshop/f\n"))
-	const unplaced = ": write what is promised, and in brackets at the end where the source says so"
+	const placeMissing = ": write what is promised, and in brackets at the end where the source says so"
 	want := []string{
 		"shop.txt:2: shop/a is listed twice",
 		`shop.txt:3: "shop/Bad" is not an id: write shop/ and lower-case words joined by hyphens`,
 		`shop.txt:4: "other/c" is not an id: write shop/ and lower-case words joined by hyphens`,
-		"shop.txt:5: shop/d" + unplaced,
-		"shop.txt:6: shop/e" + unplaced,
-		"shop.txt:7: shop/f" + unplaced,
+		"shop.txt:5: shop/d" + placeMissing,
+		"shop.txt:6: shop/e" + placeMissing,
+		"shop.txt:7: shop/f" + placeMissing,
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -200,7 +200,7 @@ func TestUnclaimed(t *testing.T) {
 		{id: "shop/f", pkg: "p", test: "TestF", way: reads},
 		{id: "shop/g", pkg: "p", test: "TestG", way: provokes},
 	}
-	got := unclaimed(listed, claims, []string{"shop/c", "shop/d", "shop/y"})
+	got := compareClaims(listed, claims, []string{"shop/c", "shop/d", "shop/y"})
 	want := []string{
 		"no test claims shop/a: A.",
 		"shop/c is claimed: take it out of open.txt (-update does)",
