@@ -56,7 +56,9 @@ func (p *Program) Command(args ...string) []string {
 }
 
 // Arguments returns what [Main] takes to be a child of p, with these arguments.
-func (p *Program) Arguments(args ...string) []string { return append([]string{"dir=" + p.dir}, args...) }
+func (p *Program) Arguments(args ...string) []string {
+	return append([]string{"dir=" + p.dir}, args...)
+}
 
 // Next applies a fault to the next call of a tool.
 func (p *Program) Next(tool, fault string) { p.script("next", tool, fault) }
