@@ -15,7 +15,7 @@ import (
 
 // All strict options of the TypeScript compiler, and only the language's own types.
 var tscOptions = []string{
-	"--strict", "--noUncheckedIndexedAccess", "--noPropertyAccessFromIndexSignature", "--exactOptionalPropertyTypes",
+	"--strict", "--skipLibCheck", "--noUncheckedIndexedAccess", "--noPropertyAccessFromIndexSignature", "--exactOptionalPropertyTypes",
 	"--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters",
 	"--noUncheckedSideEffectImports", "--allowUnreachableCode", "false", "--allowUnusedLabels", "false",
 	"--isolatedModules", "--verbatimModuleSyntax", "--erasableSyntaxOnly",

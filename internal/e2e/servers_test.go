@@ -232,13 +232,29 @@ func tour(t *testing.T, c client) {
 }
 
 // The reference server, which is a program of its own: one for all clients, and one that takes its place.
+// This is a sample: every other client.
 func TestEverything(t *testing.T) {
 	t.Parallel()
+	testEverything(t)
+}
+
+// The others.
+func TestLongEverything(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testEverything(t)
+}
+
+func testEverything(t *testing.T) {
+	t.Helper()
 	url, next := sdk.Everything(t), sdk.Everything(t)
 	everything := server{
 		"server-everything", testkit.Legacy, at(func(testing.TB) string { return url }), everythingSteps(),
 	}
-	for _, client := range clients() {
+	for i, client := range clients() {
+		if !testkit.Sampled(t, i, 2) {
+			continue
+		}
 		t.Run(client.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)

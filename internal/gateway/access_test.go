@@ -27,9 +27,6 @@ func openDoor(tb testing.TB, access string, entry ...string) *door {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.InMemory())
 	lines := append(slices.Clone(entry), "url: "+srv.URL())
-	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
-		lines = append(lines, longTimeout)
-	}
 	g, log := newGateway(tb, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}
 }

@@ -117,7 +117,7 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	t.Parallel()
 	key, _ := auth.NewKey()
 	program := child.NewProgram(t)
-	lines := append(command(t, program), "access: [team]", longTimeout)
+	lines := append(command(t, program), "access: [team]")
 	g, log := newReaching(t, impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	d := &door{&front{log: log, url: open(t, g, false) + "/farm/mcp"}, nil}
 	for _, era := range eras {

@@ -112,13 +112,12 @@ func testChildFaults(t *testing.T) {
 
 func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	t.Helper()
-	// Of the tools that the faults befall; others have the time of a process that starts.
-	short := longTimeout
+	short := "" // the timeout of the tools that the faults befall
 	if want.kind == recourse.KindTimeout || want.deaf {
-		short = "timeout: 500ms"
+		short = ", timeout: 500ms"
 	}
-	tools := fmt.Sprintf("tools: {get_field: {read_only: true, %s}, order_get: {read_only: true}, "+
-		"order_create: {%[1]s, verify: {call: order_get, args: {reference: /reference}, look: status}}}", short)
+	tools := fmt.Sprintf("tools: {get_field: {read_only: true%s}, order_get: {read_only: true}, "+
+		"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}%[1]s}}", short)
 	for _, call := range []struct {
 		tool, arguments string
 		writes          bool

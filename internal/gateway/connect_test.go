@@ -71,9 +71,6 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	f.store = s
 	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
-	if !strings.Contains(strings.Join(entry, ""), "timeout:") {
-		entry = append(entry, longTimeout)
-	}
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db

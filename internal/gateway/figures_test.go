@@ -13,7 +13,7 @@ import (
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
-	entry := append(childCommand(t, program, testkit.Legacy), longTimeout, "tools: {get_field: {read_only: true}}")
+	entry := append(childCommand(t, program, testkit.Legacy), "tools: {get_field: {read_only: true}}")
 	g, _ := newReaching(t, impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
 	client := testkit.NewClient(t, open(t, g, false)+"/farm/mcp", testkit.Legacy)
 	initialize(t, client)

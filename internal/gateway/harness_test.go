@@ -41,12 +41,10 @@ func TestMain(m *testing.M) {
 	testkit.Goroutines(m)
 }
 
-// deadline is that of calls in tests which wait for it and say so with untilDeadline. Others
-// give their calls the time of a slow machine.
+// deadline is the timeout of calls in tests that wait for it, and say so with untilDeadline.
 const (
 	deadline      = time.Second
 	untilDeadline = "timeout: 1s"
-	longTimeout   = "timeout: 20s"
 )
 
 // runVirtual runs a parallel subtest in a bubble of testing/synctest, where time goes on
@@ -91,9 +89,6 @@ func startOn(tb testing.TB, reads config.Front, serverURL string, entry ...strin
 	lines := slices.Clone(entry)
 	if serverURL != "" {
 		lines = append(lines, "url: "+serverURL)
-	}
-	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
-		lines = append(lines, longTimeout)
 	}
 	reach := gateway.Reach{Dial: testkit.Dial}
 	if serverURL == "" {

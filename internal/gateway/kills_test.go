@@ -41,7 +41,7 @@ func writesUnderKills(t *testing.T, kills int) {
 		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			client := start(t, "", append(childCommand(t, program, e.server), longTimeout)...).client(t, e.client)
+			client := start(t, "", childCommand(t, program, e.server)...).client(t, e.client)
 			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each is started later than the one before
 				program.Next(testkit.OrderGet, "exit")
 				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // it is killed by that

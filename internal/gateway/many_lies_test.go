@@ -257,7 +257,7 @@ func TestManyListsAreKept(t *testing.T) {
 	farm, shop := testkit.NewServer(t), testkit.NewServer(t)
 	begin := func(url string) (*manyFront, func()) {
 		f := &manyFront{farm: farm, shop: shop}
-		text := f.config(endpoint, longTimeout)
+		text := f.config(endpoint, "")
 		if url != "" {
 			text = strings.Replace(text, shop.URL(), url, 1)
 		}

@@ -22,7 +22,7 @@ func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
 // watched returns a client of a gateway in front of srv that tells of its outcomes.
 func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
-	all := append([]string{"url: " + srv.URL(), longTimeout}, entry...)
+	all := append([]string{"url: " + srv.URL()}, entry...)
 	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
 	told := make(outcomeList, 10)
 	g.Observe(told)

@@ -19,7 +19,7 @@ const (
 // replica starts one more gateway before the same server, and returns its address.
 func replica(t *testing.T, server, more string) string {
 	t.Helper()
-	g, _ := newGateway(t, "servers: {farm: {"+server+", "+longTimeout+"}}\n"+more)
+	g, _ := newGateway(t, "servers: {farm: {"+server+"}}\n"+more)
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
 

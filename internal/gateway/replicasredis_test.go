@@ -19,7 +19,7 @@ import (
 func replicaWith(t *testing.T, server, url string) string {
 	t.Helper()
 	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second},
-		keyed(sessionKey)+"redis: "+url+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+		keyed(sessionKey)+"redis: "+url+"\nservers: {farm: {"+server+"}}\n")
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
 
@@ -209,7 +209,7 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	shared, _ := longClient(t, replicaWith(t, server, db.URL), nil)
 	const patience, clients = 100 * time.Millisecond, 20
 	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
-		keyed(sessionKey)+"redis: "+db.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+		keyed(sessionKey)+"redis: "+db.URL+"\nservers: {farm: {"+server+"}}\n")
 	url := testkit.Serve(t, g) + farm
 	db.Pause(t)
 	defer db.Resume(t)

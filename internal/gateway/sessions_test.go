@@ -306,18 +306,14 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 	} {
 		runVirtual(t, c.name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			timeout, within := longTimeout, 10*time.Second
-			if c.kind == recourse.KindTimeout {
-				timeout, within = untilDeadline, deadline
-			}
-			client := start(t, srv.URL(), timeout).client(t, testkit.Legacy)
+			client := start(t, srv.URL(), untilDeadline).client(t, testkit.Legacy)
 			srv.ForgetSessions()
 			srv.Always("initialize", c.fault)
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Took > within {
+			if a.Took > deadline {
 				t.Errorf("answered after %v", a.Took)
 			}
 			if e := recordOf(t, a); e.Kind != c.kind || e.Effect != recourse.EffectNone {

@@ -47,7 +47,7 @@ func inMeta(t *testing.T, r testkit.Request) wire.Trace {
 // traced starts a gateway that traces, in front of srv.
 func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
-	all := append([]string{"url: " + srv.URL(), longTimeout, "trust_annotations: true"}, entry...)
+	all := append([]string{"url: " + srv.URL(), "trust_annotations: true"}, entry...)
 	g, _ := newGateway(t, "tracing: {endpoint: 'http://127.0.0.1:1', sample: "+sample+"}\nservers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
 	told := make(outcomeList, 10)
 	g.Observe(told)

@@ -30,7 +30,7 @@ func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 // SetSilence makes s ask for a sign of life within that time.
 func (s *Stdio) SetSilence(silence time.Duration) { s.patience.Silence = silence }
 
-// AwaitExits makes s wait for the exit of a child that has closed its output, however long a busy machine takes for it.
+// AwaitExits makes s wait for the exit of a child that has closed its output.
 func (s *Stdio) AwaitExits() { s.patience.Last = time.Minute }
 
 // SetMost bounds the children of s.
