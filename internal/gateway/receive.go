@@ -70,7 +70,8 @@ func (c *call) readBody() error {
 	case errors.Is(err, errOverLimit):
 		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	default:
-		return c.refuseEarly(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
+		e := recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err)
+		return c.refuseEarly(http.StatusBadRequest, e)
 	}
 }
 
