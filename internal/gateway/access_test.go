@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A door is a gateway with access control in front of one server, which is called farm.
+// A door is a gateway with access control in front of one server, called farm.
 type door struct {
 	*front
 
@@ -42,8 +42,8 @@ func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Cli
 	return c
 }
 
-// echoed calls a tool that reads, in a session of its own where the era has some, and returns the answer of the call or of what
-// was refused before.
+// echoed calls a tool that reads, in its own session if the era has sessions, and returns the answer of the call or of
+// an earlier refusal.
 func echoed(tb testing.TB, c *testkit.Client) *testkit.Answer {
 	tb.Helper()
 	if c.Era == testkit.Legacy && c.Session == "" {
@@ -74,7 +74,7 @@ func keyEntry(key string, more ...string) string {
 
 const canary = "rk_canaryhunter_hunter2hunter2hunter2hunter2hunter2hunter2hunter2hun"
 
-// Who calls is found out by a key, and whoever has none gets what the contract says, in both eras.
+// A key identifies the caller; without one, the answer is the contract's, in both eras.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
@@ -141,8 +141,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// Terra's pair of headers: both are asked for, then checked, then the user of the path, in terra's words; the server is told
-// of the user alone.
+// Terra's pair of headers: both are required, then checked, then the user in the path, in terra's words. The server is
+// only told the user.
 func TestHeaderPair(t *testing.T) {
 	t.Parallel()
 	access := "access: {devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry("good key") + "]}}"
@@ -291,7 +291,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// recordOfRefusal returns the record of a refusal; an empty one of anything else.
+// recordOfRefusal returns the record of a refusal; of any other answer an empty one.
 func recordOfRefusal(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	tb.Helper()
 	if isIn(a) {

@@ -34,7 +34,7 @@ func requestLines(t *testing.T, log *logBuffer) []map[string]any {
 	return lines
 }
 
-// Each request has a line, which says what an operator wants to know and nothing that was said.
+// Each request has a line with what an operator needs to know, and with nothing that was said in the call.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
@@ -72,7 +72,7 @@ func TestAccessLog(t *testing.T) {
 		if line["bytes_in"] == nil || line["bytes_out"] == 0.0 || line["http_method"] != http.MethodPost || line["level"] != "INFO" {
 			t.Errorf("%v", line)
 		}
-		if i > 1 { // what a client has made up, masked
+		if i > 1 { // invented by a client, and masked
 			delete(line, "tool")
 			delete(line, "path")
 		}

@@ -65,7 +65,7 @@ components:
     key: {type: apiKey, name: X-Api-Key, in: header}
 `
 
-// A provider is an API over HTTP that notes what it is sent.
+// A provider is an API over HTTP that records its requests.
 type provider struct {
 	url    string
 	answer func(w http.ResponseWriter, r *http.Request)
@@ -90,7 +90,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r)
 }
 
-// requests are what it was sent, a line each.
+// requests returns the requests that it has received, one per line.
 func (p *provider) requests() (lines []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,7 +36,8 @@ func cutOff(answer func(http.ResponseWriter, *http.Request)) func(http.ResponseW
 	}
 }
 
-// An answer that is not what its status and headers say is a failure, with the provider's name and what is known of the effect.
+// An answer that contradicts its status and headers is a failure, with the provider's name and what is known about the
+// effect.
 func TestAPIThatLies(t *testing.T) {
 	t.Parallel()
 	const json = "application/json"
@@ -93,7 +94,7 @@ func TestAPIThatLies(t *testing.T) {
 	}
 }
 
-// What a provider has against an argument stands in the text, whatever form it has: models read that alone.
+// What a provider objects to in an argument is in the text, whatever form it has: models only read that.
 func TestAPIViolations(t *testing.T) {
 	t.Parallel()
 	const json = "application/json"

@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// What the entry adds to the query reaches the provider, and nobody else: not the model, nor the
-// log, whatever the provider repeats of it.
+// What the entry adds to the query reaches only the provider: neither the model nor the log, even if the provider
+// repeats it.
 func TestAPIQuerySecret(t *testing.T) {
 	t.Parallel()
 	const secret = "k3y-of-the-0perator-9f2c"
@@ -31,7 +31,7 @@ func TestAPIQuerySecret(t *testing.T) {
 	}
 }
 
-// A client's own header goes on where the entry says so, and a refusal is the client's to mend.
+// A client's own header is passed on if the entry says so, and then a refusal is for the client to fix.
 func TestAPIForward(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })

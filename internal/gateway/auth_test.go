@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// refusals are what a server says to credentials, with the challenge that comes with it.
+// refusals are a server's answers to credentials, with their challenges.
 var refusals = []struct {
 	fault     testkit.Fault
 	status    int
@@ -109,9 +109,8 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 	}
 }
 
-// A wrong key of the gateway's own is never the fault of the farmer, the customer or
-// whoever else calls, in no contract: nothing is said of signing in, of tokens or of
-// parameters, and nobody is told to call again.
+// A wrong key of the gateway itself is never blamed on the farmer, the customer or any other caller, in any contract:
+// the failure does not mention signing in, tokens or parameters, and nobody is told to call again.
 func TestOwnCredentialsInEveryContract(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

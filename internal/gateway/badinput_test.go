@@ -19,9 +19,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// wantRefusal checks an HTTP error of the gateway's own: a JSON-RPC error with nothing
-// beside it but the id, where that can be known; the record and the members of a problem
-// in its data.
+// wantRefusal checks an HTTP error of the gateway itself: a JSON-RPC error with nothing else but the id, if that can be
+// known; its data has the record and the members of a problem document.
 func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	t.Helper()
 	if a.Status != status {
@@ -235,7 +234,7 @@ func TestBadRequests(t *testing.T) {
 	wantRefusal(t, a, http.StatusNotFound, -32600, "")
 }
 
-// The id of a message that is too large is told where it stands at its beginning.
+// A message that is too large is answered with its id, if that is at its beginning.
 func TestTooLargeWithID(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -285,7 +284,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A flood is a body of a size, which counts what is taken of it.
+// A flood is a body of some size, which counts how much of it is read.
 type flood struct {
 	pattern string
 	left    int64
@@ -305,8 +304,8 @@ func (f *flood) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// Large requests are refused without reading on, and no bad input takes more than 64 MiB of
-// memory. Nothing else runs meanwhile, since memory is the process's.
+// Large requests are refused without being read to the end, and no bad input takes more than 64 MiB of memory. Nothing
+// else runs meanwhile, since memory is the whole process's.
 func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
@@ -338,7 +337,7 @@ func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that 
 				}
 				wantRefusal(t, a, c.status, c.code, "")
 			})
-			if c.status == 413 && body.taken.Load() > 16<<20 { // what the kernel holds is among it
+			if c.status == 413 && body.taken.Load() > 16<<20 { // includes what the kernel buffers
 				t.Errorf("%d MiB were read of what is refused", body.taken.Load()>>20)
 			}
 			if peak > 64<<20 {

@@ -19,7 +19,7 @@ import (
 
 const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
 
-// protected starts a gateway in front of srv, and returns what it protects with and a client.
+// protected starts a gateway with breaker and bulkhead in front of srv, and returns it with a client.
 func protected(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
 	t.Helper()
 	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
@@ -116,7 +116,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 			srv.Always(testkit.OrderCreate, fault)
 			for range 10 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) // what it fails with is not the point
+				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) // its failure does not matter
 				cancel()
 				synctest.Wait()
 			}
@@ -205,7 +205,7 @@ func TestBreakerKeepsRetryAfter(t *testing.T) {
 	})
 }
 
-// While it is open, a repetition is not sent either; what an earlier attempt may have done is not forgotten over that.
+// While it is open, calls are not repeated either; but the possible effect of an earlier attempt is still reported.
 func TestBreakerEndsRepetition(t *testing.T) {
 	t.Parallel()
 	for tool, effect := range map[string]recourse.Effect{"read_only": recourse.EffectNone, "idempotent": recourse.EffectUnknown} {

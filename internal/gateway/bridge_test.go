@@ -28,7 +28,7 @@ func bridged(t *testing.T, entry ...string) (*testkit.Server, *front, *testkit.C
 	return srv, f, client
 }
 
-// inputRequired is what the bridge makes of a question.
+// inputRequired is what the bridge turns a question into.
 type inputRequired struct {
 	ResultType    string `json:"resultType"`
 	InputRequests map[string]struct {
@@ -65,7 +65,7 @@ func answers(tool string, q inputRequired, answer string) string {
 
 const ada = `{"action":"accept","content":{"name":"Ada"}}`
 
-// A question of a server becomes a result, and its answer goes on with the same call.
+// A question of a server becomes a result, and the call continues with the answer.
 func TestBridgedQuestion(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T) (front *front, calls func() int){
@@ -83,7 +83,7 @@ func TestBridgedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, calls := begin(t)
-			client := modernClient(t, f, "a") // a program asks nobody else
+			client := modernClient(t, f, "a") // the program belongs to this client only
 			for i, answer := range []string{ada, `{"action":"decline"}`, `{"action":"cancel"}`} {
 				q := asked(t, post(t, client, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
 				for _, request := range q.InputRequests {
@@ -151,7 +151,7 @@ func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A client that cannot be asked is not, and the server is told.
+// A client that cannot be asked is not asked, and the server is told so.
 func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	t.Parallel()
 	_, _, client := bridged(t, "timeout: 5s")
@@ -175,7 +175,7 @@ func TestBridgedDiscover(t *testing.T) {
 	}
 }
 
-// Results get what the modern era wants of them, and are otherwise as they were.
+// Results get the members that the modern era requires, and are otherwise unchanged.
 func TestBridgedResults(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -269,7 +269,7 @@ func TestBridgedCancellation(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
 		client := start(t, srv.URL(), "timeout: 1s", "tools: {progress: {read_only: false}}").client(t, testkit.Modern)
 		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // answers with a question at once
+		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // it asks immediately
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,8 +356,8 @@ func TestBridgedCredentials(t *testing.T) {
 	}
 }
 
-// A server that is reached in another way gets no answers to the questions of before:
-// their calls are cancelled, and the client is told.
+// A server that is reached in another way after a reload gets no answers to earlier questions: their calls are
+// cancelled, and the client is told.
 func TestBridgedReload(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))

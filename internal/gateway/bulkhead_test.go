@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// crowd makes calls of a tool at once, and returns their answers in the order in which they came.
+// crowd makes n calls of a tool at the same time, and returns their answers in the order in which they came.
 func crowd(t *testing.T, client *testkit.Client, n int, tool, arguments string) []*testkit.Answer {
 	t.Helper()
 	var mu sync.Mutex
@@ -39,8 +39,8 @@ func crowd(t *testing.T, client *testkit.Client, n int, tool, arguments string) 
 
 const slowCall = `{"count":1,"gapMs":1000}` // of progress: it takes two seconds
 
-// Calls beyond the bound wait for their turn, those beyond the queue are refused at once, and those that wait for too long
-// are refused then.
+// Calls beyond the bound wait for their turn, those beyond the queue are refused immediately, and those that wait too
+// long are refused then.
 func TestBulkhead(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -182,7 +182,7 @@ func TestBulkheadStarvesNobody(t *testing.T) {
 	})
 }
 
-// Who waits for a server that is then found not to answer is no longer waiting.
+// Calls that wait for a place are refused when the server is found not to answer.
 func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestBulkheadObserved(t *testing.T) {
 	}
 }
 
-// While a call probes a server, the others are refused at once, although they would have to wait for a place.
+// While a call probes a server, the others are refused immediately, even if they would first have to wait for a place.
 func TestBulkheadDuringProbe(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

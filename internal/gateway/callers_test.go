@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// What one caller has named in its arguments is no secret to it, and still is one to the
-// next whose request has no arguments at all.
+// A value from a caller's own arguments is not masked for that caller, but it is for the next one, whose request has no
+// arguments at all.
 func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 	t.Parallel()
 
@@ -59,8 +59,8 @@ func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 	}
 }
 
-// Each session has its own program with share: client, which may have tools of its own:
-// nobody is refused, or told, what is another's.
+// With share: client each session has its own program, which may have its own tools: sessions are neither refused nor
+// told about another's tools.
 func TestToolListsAreThoseOfTheSession(t *testing.T) {
 	t.Parallel()
 
@@ -102,8 +102,7 @@ func TestToolListsAreThoseOfTheSession(t *testing.T) {
 	}
 }
 
-// listsBySession is a server of the legacy era in each session of which there is one tool of
-// its own.
+// listsBySession is a server of the legacy era with a different tool in each session.
 type listsBySession struct{ sessions atomic.Int64 }
 
 func (l *listsBySession) ServeHTTP(w http.ResponseWriter, r *http.Request) {

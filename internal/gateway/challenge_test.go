@@ -19,7 +19,7 @@ func TestResourceMetadata(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.InMemory())
 	for name, test := range map[string]struct {
 		top, more string
-		paths     map[string]string // to what resource is
+		paths     map[string]string // to the resource in the metadata
 		challenge string
 	}{
 		"one endpoint": {
@@ -90,7 +90,7 @@ func TestResourceMetadata(t *testing.T) {
 	}
 }
 
-// A token that lacks a scope is answered with 403 and what to ask for.
+// A token that lacks a scope is answered with 403 and the scope to ask for.
 func TestMissingScope(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)

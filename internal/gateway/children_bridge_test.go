@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// modernClient returns a client of the modern era with credentials of its own.
+// modernClient returns a client of the modern era with its own credentials.
 func modernClient(t *testing.T, f *front, token string) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, f.url, testkit.Modern)

@@ -14,16 +14,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// sameID is what Post takes for a call with the id and the progress token that every
-// client uses.
+// sameID returns the arguments of Post for a call with the id and the progress token that every client uses.
 func sameID(c *testkit.Client, tool, arguments string) (context.Context, []byte, http.Header) {
 	body, header := c.Message("1", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":1}}`, tool, arguments))
 	return context.Background(), body, header
 }
 
-// However many are waiting when the child crashes: what reads is done by the next
-// one, a write is done at most once, and each client gets its own answer, although
-// all of them use the same id.
+// However many calls are waiting when the child crashes: the next child repeats the reads, a write runs at most once,
+// and each client gets its own answer, although all of them use the same id.
 func TestCallersDuringACrash(t *testing.T) {
 	t.Parallel()
 	callersDuringACrash(t, 8)
@@ -111,7 +109,7 @@ func createOnce(t *testing.T, client *testkit.Client, program *child.Program, re
 	}
 }
 
-// Progress comes to the call that it is about, under the token that its client chose.
+// Progress reaches the call that it is about, under the token that its client chose.
 func TestProgressOfAChild(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -146,8 +144,7 @@ func TestProgressOfAChild(t *testing.T) {
 	}
 }
 
-// What a child says of its own accord reaches everybody who shares it, and nobody
-// else.
+// What a child announces unasked reaches exactly those who share it.
 func TestNotificationsOfAChild(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -179,7 +176,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 			if share == "all" {
 				return
 			}
-			// Each has heard its own child once: what comes next is of a call that came later.
+			// Each client has heard its own child once: later messages belong to later calls.
 			for i, client := range clients {
 				if _, err := client.Call(t.Context(), "log", `{}`); err != nil {
 					t.Fatal(err)
@@ -192,8 +189,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 	}
 }
 
-// A question comes to the client whose call it is about, and only where it was told
-// that there is one.
+// A question reaches the client whose call it is about, and only if the program was told that there is one.
 func TestQuestionsOfAChild(t *testing.T) {
 	t.Parallel()
 	f := startChildren(t, child.NewProgram(t), "share: client", "timeout: 10s")
@@ -299,8 +295,7 @@ func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program
 	}
 }
 
-// The secrets of a child's environment are nobody's business, with or without the
-// names that give them away.
+// The secrets in a child's environment are masked, with or without names that give them away.
 func TestSecretsInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	const token, password = "plain-words-only", "tr0ub4dor&3"

@@ -17,7 +17,7 @@ import (
 // shares are the values of share, for subtests.
 var shares = []string{"all", "client"}
 
-// orders is what the tests say of the tools.
+// orders is how the tests declare the tools.
 const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, hold: {read_only: true}, " +
 	"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
 
@@ -26,19 +26,19 @@ const (
 	createOrder = `{"reference":"A-17","amount":12.5}`
 )
 
-// A childOutcome is what has to reach the client after a fault of a child.
+// A childOutcome is what should reach the client after a fault of a child.
 type childOutcome struct {
 	outcome // reads and writes are the calls that children have read
 
 	fault   string
 	refused bool   // the tool has not run
-	deaf    bool   // whoever shares the child gets no answer afterwards either
-	always  bool   // the fault befalls each call, not just the first
+	deaf    bool   // other users of the child get no answer afterwards, either
+	always  bool   // the fault affects each call, not just the first
 	text    string // the answer's; empty: not looked at
 }
 
 func childOutcomes() []childOutcome {
-	crash := outcome{reads: 2, writes: 1} // what reads is done by the next child
+	crash := outcome{reads: 2, writes: 1} // the next child repeats reads
 	late := outcome{kind: recourse.KindTimeout, origin: byGateway, reads: 1, writes: 1}
 	fine := outcome{reads: 1, writes: 1}
 	return []childOutcome{
@@ -112,7 +112,7 @@ func testChildFaults(t *testing.T) {
 
 func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	t.Helper()
-	short := "" // the timeout of the tools that the faults befall
+	short := "" // the timeout of the tools with faults
 	if want.kind == recourse.KindTimeout || want.deaf {
 		short = ", timeout: 500ms"
 	}
@@ -158,7 +158,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			t.Errorf("the order was created %d times", got)
 		}
 		program.Behave()
-		if want.fault == "answer-and-exit" { // what is sent to it before it has ended is lost
+		if want.fault == "answer-and-exit" { // messages that are sent to it before it has ended are lost
 			eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
 		}
 		if want.deaf && c.share == "all" {
@@ -193,7 +193,7 @@ func (o childOutcome) calls(writes bool) int {
 	return o.reads
 }
 
-// What a child that cannot be started is told of: at once, truthfully, at each call.
+// If a child cannot be started, each call is told so, at once and truthfully.
 func TestChildThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {

@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// Nothing about people and machines is passed on, wherever a server says it, and though it
-// stands in the arguments of the call.
+// Nothing about people and machines is passed on, wherever a server says it, even if it is in the arguments of the
+// call.
 func TestCommercePersonalData(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/no-personal-data", "commerce/no-arguments", "commerce/no-secrets")

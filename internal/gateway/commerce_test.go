@@ -16,8 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// shown returns what an answer says without the record in _meta, with REQ for the
-// request's id.
+// shown returns an answer without the record in _meta, with REQ for the request's id.
 func shown(tb testing.TB, a *testkit.Answer) string {
 	tb.Helper()
 	if a.Message == nil {
@@ -37,8 +36,7 @@ func shown(tb testing.TB, a *testkit.Answer) string {
 	return raw
 }
 
-// inCommerce is a failed call in the form of commerce: its object in the text and
-// beside it.
+// inCommerce is a failed call in the form of commerce: its object as text and as structured content.
 func inCommerce(object string) string {
 	return `{"content":[{"type":"text","text":"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(object) + `"}],"error":` + object + `,"isError":true}`
 }

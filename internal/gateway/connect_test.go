@@ -158,7 +158,7 @@ func TestConnectFromTheLink(t *testing.T) {
 	}
 }
 
-// An HTTP API gets the account of the caller as well, and what it refuses is renewed.
+// An HTTP API gets the caller's account, too, and a credential that it refuses is renewed.
 func TestAccountAtAnAPI(t *testing.T) {
 	t.Parallel()
 	var seen []string

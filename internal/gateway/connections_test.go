@@ -54,8 +54,8 @@ func connectionsAreKept(t *testing.T, reads config.Front) {
 	}
 }
 
-// That a client has gone is passed on, by the only means that there is: in the modern era
-// that cancels the call, in the legacy era the server goes on, as it would without a gateway.
+// A client's leaving is passed on in the only possible way: in the modern era that cancels the call; in the legacy era
+// the server continues, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, clientGoes)

@@ -60,8 +60,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Close waits for what the gateway does by itself: here for a session that is opened again
-// while the client that wanted it has gone.
+// Close waits for the gateway's own work: here a session that is being opened again after its client has gone.
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// An outcome is what has to reach the client after a fault.
+// An outcome is what should reach the client after a fault.
 type outcome struct {
 	kind   recourse.Kind // empty: the tool's own result, as it is
 	origin recourse.Origin
@@ -31,8 +31,8 @@ const (
 	byServer  = recourse.OriginServer
 )
 
-// outcomes are the fault table. A read is sent again after what may pass, up to
-// three times while the time allows; a write only when it was refused.
+// outcomes are the fault table. A read is sent again after a fault that may pass, up to three times while time allows;
+// a write only if it was refused.
 func outcomes() map[string]outcome {
 	broke := outcome{kind: recourse.KindUnreachable, origin: byGateway, reads: 3, writes: 1}
 	nonsense := outcome{kind: recourse.KindBadResponse, origin: byServer, reads: 1, writes: 1}
@@ -153,7 +153,7 @@ func testFaults(t *testing.T, all []testkit.Fault) {
 				continue
 			}
 			if strings.HasPrefix(fault.Name, "large") && (c.contract != "recourse" || c.client == testkit.Legacy && c.server == testkit.Legacy) {
-				continue // what is too large to look into has no form
+				continue // it is too large to be examined, and so has no form
 			}
 			runVirtual(t, fault.Name+"/"+c.String(), func(t *testing.T) { testFault(t, fault, want, c) })
 		}

@@ -35,14 +35,13 @@ func fieldTools() testkit.Option {
 	)
 }
 
-// fieldError is what a FieldMCP server answers: a code, and members of its own behind
-// it.
+// fieldError is an error of a FieldMCP server: a code, followed by members of its own.
 func fieldError(code, members string) testkit.Fault {
 	return faults.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
 }
 
-// The gateway answers in the form of fieldmcp: what it finds in the arguments itself,
-// what the server answers, and what comes of a server that does not.
+// The gateway answers in the form of fieldmcp: for faults that it finds in the arguments, for the server's own
+// failures, and for a server that does not follow the contract.
 func TestFieldmcp(t *testing.T) {
 	t.Parallel()
 	const field = `{"id":"f-1"}`
@@ -52,7 +51,7 @@ func TestFieldmcp(t *testing.T) {
 		timeout         string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		want            string
 		promises        []string
-		readings        []string // of what the server itself says
+		readings        []string // of the server's own words
 	}{
 		{
 			name: "a missing parameter", arguments: `{}`,
@@ -251,8 +250,7 @@ func TestFieldmcp(t *testing.T) {
 	}
 }
 
-// A server that is down is told as such by the gateway itself; a success is left alone,
-// and carries the request's id.
+// The gateway itself reports a server that is down; a success passes unchanged, with the request's id.
 func TestFieldmcpServerAndSuccess(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",

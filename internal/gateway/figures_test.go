@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A gateway says what it holds: processes that were started and that died, sessions, and what is left of the budget.
+// A gateway reports what it holds: processes that were started and that died, sessions, and the rest of the budget.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)

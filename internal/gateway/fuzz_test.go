@@ -160,8 +160,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Whatever a host writes: it reads messages alone, a line each, and what it asks then is
-// answered once.
+// Whatever a host writes, it only reads messages, one per line, and each request in valid form is answered once.
 func FuzzServeStdio(f *testing.F) {
 	for _, text := range []string{
 		hello + "\n" + ready + "\n" + echo("1", "hi"),

@@ -42,7 +42,7 @@ func (d *door) member(tb testing.TB, era testkit.Era, name string) *testkit.Clie
 	return c
 }
 
-// A caller sees and calls what is granted, and nothing else.
+// A caller sees and calls exactly what is granted.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	sees := map[string][]string{
@@ -52,7 +52,7 @@ func TestGrants(t *testing.T) {
 	calls := []struct{ who, tool, arguments, refusal string }{
 		{"reader", "get_field", `{"field_id":"F-1"}`, ""},
 		{"reader", "order_create", `{"reference":"acme-1","amount":1}`, "reader may not call order_create."},
-		{"reader", "order_create", `{}`, "reader may not call order_create."}, // nothing is told of its schema
+		{"reader", "order_create", `{}`, "reader may not call order_create."}, // its schema is not revealed
 		{"reader", "get_feild", `{}`, "There is no tool named \"get_feild\". Did you mean get_field?"},
 		{"reader", "order_creat", `{}`, "reader may not call order_creat."},
 		{"seller", "order_create", `{"reference":"acme-1","amount":100}`, ""},
@@ -167,7 +167,7 @@ func TestGrantsInEveryContract(t *testing.T) {
 	}
 }
 
-// A list that is longer than what is read before it goes out is filtered all the same, in every form that it may come in.
+// A list that is longer than the part that is read ahead is filtered, too, in every form in which it may arrive.
 func TestGrantsOfALongList(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -191,7 +191,7 @@ func TestGrantsOfALongList(t *testing.T) {
 	}
 }
 
-// A grant for some callers or organisations is for nobody else, whatever roles others have.
+// A grant for some callers or organisations applies to nobody else, whatever their roles.
 func TestGrantsOfCallers(t *testing.T) {
 	t.Parallel()
 	for grant, want := range map[string][]string{

@@ -26,8 +26,7 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// TestMain lets more tests run at once than there are processors: they wait more
-// than they work.
+// TestMain lets more tests run at the same time than there are processors: they mostly wait.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(authorVariable); name != "" {
 		serveAuthor(name)
@@ -47,8 +46,8 @@ const (
 	untilDeadline = "timeout: 1s"
 )
 
-// runVirtual runs a parallel subtest in a bubble of testing/synctest, where time goes on
-// while nobody can do anything else. Its servers are to listen in memory.
+// runVirtual runs a parallel subtest in a bubble of testing/synctest, where time passes while nothing else can happen.
+// Its servers must listen in memory.
 func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -57,7 +56,7 @@ func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
-// A front is a gateway in front of one server, which is called farm.
+// A front is a gateway in front of one server, called farm.
 type front struct {
 	url string // of the server's endpoint at the gateway
 	log *logBuffer
@@ -113,7 +112,7 @@ func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
-		_ = g.Serve(ctx, ln, 0) // what is under way is broken off
+		_ = g.Serve(ctx, ln, 0) // current calls are broken off
 	}()
 	tb.Cleanup(func() {
 		cancel()
@@ -207,7 +206,7 @@ func (b *logBuffer) String() string {
 	return b.buf.String()
 }
 
-// A logLine is what the gateway logs of a failure.
+// A logLine is what the gateway logs about a failure.
 type logLine struct {
 	Level     string `json:"level"`
 	Msg       string `json:"msg"`

@@ -25,8 +25,8 @@ func get(t *testing.T, c *testkit.Client) *testkit.Answer {
 	return a
 }
 
-// A read whose answer is late is sent once more; the answer that begins first is the client's, and the server is told that the
-// other one is not wanted.
+// A read whose answer is late is sent once more; the answer that begins first goes to the client, and the other request
+// is cancelled at the server.
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	for _, client := range eras {
@@ -71,7 +71,7 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// A large answer of the second attempt carries the client's id, although that stands at its end.
+// A large answer of the second attempt carries the client's id, even if the id is at its end.
 func TestHedgeOfLargeAnswers(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -88,7 +88,7 @@ func TestHedgeOfLargeAnswers(t *testing.T) {
 	}
 }
 
-// What is answered in time is sent once, and so is what writes; an attempt that has failed is for repetition.
+// Calls that are answered in time are sent once, and so are writes; a failed attempt is left to repeat.
 func TestHedgeIsLeftOut(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestHedgeObserved(t *testing.T) {
 	})
 }
 
-// A breaker is told of an attempt that has failed although the other one was answered, and not of one that was given up.
+// A breaker is told of a failed attempt even if the other one was answered, but not of one that was given up.
 func TestHedgeTellsTheBreaker(t *testing.T) {
 	t.Parallel()
 	late := 300 * time.Millisecond
@@ -263,7 +263,7 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the two attempts, and if there is no second one, the place that it took is free again.
+// Whatever happens to the two attempts, and if there is no second one, its place is free again.
 func TestHedgeLeavesItsPlace(t *testing.T) {
 	t.Parallel()
 	late := 300 * time.Millisecond

@@ -19,8 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A hostileAnswer is what a server sends below net/http, with ID in place of the
-// request's id.
+// A hostileAnswer is what a server sends below net/http, with ID for the request's id.
 type hostileAnswer struct {
 	name  string
 	write func(w io.Writer) error // until the gateway hangs up

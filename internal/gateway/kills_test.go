@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// However often a server or a program is killed while writes run: none runs twice, none that
-// succeeded is lost, and none that ran is told as if it had not.
+// However often a server or a program is killed while writes run: no write runs twice, no success is lost, and no write
+// that ran is reported as if it had not.
 func TestWritesUnderKills(t *testing.T) {
 	t.Parallel()
 	writesUnderKills(t, 2)
@@ -50,8 +50,7 @@ func writesUnderKills(t *testing.T, kills int) {
 	}
 }
 
-// keepWriting has callers write until so many kills are over, and checks what became of
-// each write.
+// keepWriting makes callers write until so many kills are over, and checks the result of each write.
 func keepWriting(t *testing.T, client *testkit.Client, orders func(reference string) int, kills int, kill func()) {
 	t.Helper()
 	const callers, between = 8, 24

@@ -91,7 +91,7 @@ func batchCells(sizes ...int) []batchCell {
 						for _, by := range []string{byAuthor, inText, inStructure, inData} {
 							for _, transport := range []string{overJSON, overSSE, overStdio} {
 								if by != byAuthor && transport == overStdio || transport == overStdio && server == testkit.Modern {
-									continue // the Go SDK's server on stdio speaks what it is spoken to in
+									continue // the Go SDK's server on stdio answers in the era of the request
 								}
 								cells = append(cells, batchCell{from, to, n, by, transport, server, client})
 							}
@@ -195,8 +195,8 @@ func (c batchCell) run(t *testing.T) {
 	}
 }
 
-// The arrays of a batch give the full picture, whoever writes it and whichever way it
-// takes: a sample of the ways, with each of their values.
+// The arrays of a batch give the full picture, however they are written and transported: a sample of the ways, with
+// each of their values.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const each = 23
@@ -226,7 +226,7 @@ func TestLongBatches(t *testing.T) {
 type textCell struct {
 	to     string
 	size   int
-	first  bool // isError stands in front of it, else behind
+	first  bool // isError is before it, otherwise after it
 	rpc    bool // it is the message of a JSON-RPC error
 	status int  // of the HTTP answer; 0: 200
 	in     shape
@@ -247,7 +247,7 @@ func textCells(contracts []string, sizes ...int) []textCell {
 				}
 				for _, status := range []int{400, 500} {
 					if to == "terra" && status == 500 {
-						continue // which has a sentence of its own for it
+						continue // it has its own sentence for this
 					}
 					cells = append(cells, textCell{to, size, false, true, status, in}, textCell{to, size, false, false, status, in})
 				}
@@ -309,8 +309,8 @@ func (c textCell) run(t *testing.T) {
 	}
 }
 
-// A failing text comes whole up to the decision window, and one whose sign stands in the
-// window masked whatever its length: nothing leaves as it came, or as a success.
+// A failing text arrives whole up to the decision window; a longer one whose sign is in the window is masked, whatever
+// its length. None arrives unmasked, or as a success.
 func TestLargeTexts(t *testing.T) {
 	t.Parallel()
 	const each = 37
@@ -336,7 +336,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// Of a failure over max_failure what has come is told, in the words of the contract.
+// Of a failure over max_failure, the beginning is reported, in the words of the contract.
 func TestFailureIsCut(t *testing.T) {
 	t.Parallel()
 	testFailureIsCut(t, 60, "32KiB", "decide_within: 16KiB")

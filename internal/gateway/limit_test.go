@@ -51,7 +51,7 @@ func overLimit(tb testing.TB, c *testkit.Client) *recourse.Error {
 	return recordOf(tb, a)
 }
 
-// A call over the limit costs the server nothing, is told so in every spelling, and passes when the wait is over, not before.
+// A call over the limit costs the server nothing, is refused in every spelling, and passes after the wait, not before.
 func TestLimitRefuses(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -225,7 +225,7 @@ func other(body []byte, reset time.Time) string {
 	return "none"
 }
 
-// Over stdio, where no HTTP answer can be given, the host is told by the contract's other code.
+// Over stdio, where there is no HTTP answer, the host gets the contract's other code.
 func TestLimitOverStdio(t *testing.T) {
 	t.Parallel()
 	for contract, want := range map[string]string{"recourse": "[rate_limited] ", "fieldmcp": `"code":"RATE_LIMIT_ORG"`} {
@@ -247,8 +247,8 @@ func TestLimitOverStdio(t *testing.T) {
 	}
 }
 
-// With limit_headers, successes say what remains, of the window that is the shortest and of all; what the server says of limits of its
-// own does not mix with it.
+// With limit_headers, successes say what remains, of the shortest window and of all; the server's own limits are not
+// mixed in.
 func TestLimitHeadersOfSuccesses(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -394,7 +394,7 @@ func TestLimitKeys(t *testing.T) {
 	}
 }
 
-// What a client says about itself and nobody looks at gets it no limit of its own.
+// An unverified identity does not give a client a separate limit.
 func TestLimitOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

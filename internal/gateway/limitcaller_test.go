@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Behind a trusted proxy, each client has its own address; what the client itself says of addresses before that counts for nothing.
+// Behind a trusted proxy, each client has its own address; addresses that the client itself sends do not count.
 func TestLimitBehindAProxy(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -58,7 +58,7 @@ type observed func(o *observe.Outcome)
 
 func (f observed) Ended(o *observe.Outcome) { f(o) }
 
-// A verified caller has limits of its own wherever it calls from and whatever else it sends; an organisation shares its own.
+// A verified caller has its own limits wherever it calls from and whatever else it sends; an organisation shares one.
 func TestLimitOfVerifiedCallers(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -103,7 +103,7 @@ func TestLimitOfNamesakes(t *testing.T) {
 	}
 }
 
-// Of two limits that are reached, the one that lasts longer is told of first, and says how long to wait.
+// If two limits are reached, the one that lasts longer is reported, with its wait.
 func TestLimitsReachedTogether(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// An endpoint with several servers has limits of its own, by the names that clients see, beside those of its servers. What the
-// caller got wrong, or a server's own limit refused, is not charged there either.
+// An endpoint with several servers has its own limits, by the names that clients see, in addition to those of its
+// servers. It does not charge for the caller's mistakes, or for refusals by a server's limit.
 func TestLimitsOfManyServers(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -56,7 +56,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 	})
 }
 
-// It has a bound of calls under way of its own, too, whichever server they are for.
+// It also has its own limit on concurrent calls, whichever server they are for.
 func TestConcurrencyOfManyServers(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -86,7 +86,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 	})
 }
 
-// A condition on what only reads goes by what the servers' entries and lists say of a tool.
+// A condition on calls that only read uses what the servers' entries and lists say about a tool.
 func TestReadOnlyOfManyServers(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {

@@ -32,7 +32,8 @@ func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (
 	}
 }
 
-// A caller has so many calls under way; others of his wait for their turn in a bounded queue, for a bounded time; and nobody else waits.
+// A caller has a number of concurrent calls; its other calls wait in a bounded queue, for a bounded time; nobody else
+// waits.
 func TestLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {

@@ -25,8 +25,8 @@ func costlyTools(tools, patterns int) []testkit.Tool {
 	return list
 }
 
-// A list that would take hours to make ready costs a call next to nothing: its tools can be called, what can be checked of the
-// arguments is checked, and what is not is told once a tool.
+// A list that would take hours to prepare costs a call almost nothing: its tools can be called, arguments are checked
+// as far as possible, and each tool that is not fully checked is logged once.
 func TestCostlyListIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -61,7 +61,7 @@ func TestCostlyListIsBounded(t *testing.T) {
 	}
 }
 
-// notes counts by tool what the log says of schemas that are not used in full.
+// notes counts, by tool, the log's lines about schemas that are not used in full.
 func (f *front) notes(tb testing.TB) map[string]int {
 	tb.Helper()
 	notes := map[string]int{}

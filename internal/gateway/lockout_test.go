@@ -50,7 +50,7 @@ func TestLockout(t *testing.T) {
 					!strings.Contains(string(a.Body), map[bool]string{true: "Try again in 875 seconds.", false: "Try again in 14 min 35 s."}[name == "fieldmcp"]) {
 					t.Errorf("%s: HTTP %d %s: %s", key, a.Status, a.Header, a.Body)
 				}
-				if name == "fieldmcp" { // which has a form of its own
+				if name == "fieldmcp" { // it has its own form for this
 					continue
 				}
 				if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.RetryAfter != wait || e.Origin != recourse.OriginGateway {

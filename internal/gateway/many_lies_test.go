@@ -19,7 +19,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A tool that two servers have is neither's by chance: it is not listed, and a call says what the operator has to do.
+// A tool that two servers have is not given to either by chance: it is not listed, and a call says what the operator
+// should do.
 func TestManyServersCollide(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -125,7 +126,7 @@ func TestManyServersAdvise(t *testing.T) {
 	})
 }
 
-// A liar lists the same tool twice, too much, or something else, by turns.
+// A liar lists the same tool twice, too many tools, or something else, by turns.
 type liar struct {
 	mu   sync.Mutex
 	list string // the result of tools/list, without braces
@@ -212,7 +213,7 @@ func TestManyServerLies(t *testing.T) {
 	})
 }
 
-// A list that depends on who calls is nobody else's, not even when the server is away.
+// A list that depends on the caller is not shown to others, even while the server is away.
 func TestManyListsArePrivate(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -322,7 +323,7 @@ func TestManyListsMove(t *testing.T) {
 	})
 }
 
-// A file that cannot be written is told of in the log, and nothing else comes of it.
+// A file that cannot be written is logged, and has no other consequence.
 func TestManyListsCannotBeKept(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {

@@ -201,7 +201,7 @@ func TestManyServersIntroduceThemselves(t *testing.T) {
 	})
 }
 
-// A resource is watched at the server that has it, and nowhere else.
+// A resource is only watched at the server that has it.
 func TestManyServersAnnounceResources(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {

@@ -46,7 +46,7 @@ const (
 	acknowledged = "notifications/subscriptions/acknowledged"
 )
 
-// All servers tell a client what changes, and so does a reload.
+// A client hears of changes at all servers, and of reloads.
 func TestManyServersAreHeard(t *testing.T) {
 	t.Parallel()
 	for _, serverEra := range eras {
@@ -104,7 +104,8 @@ func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
 	}
 }
 
-// A server that was away is heard again when it is back, and what may have been missed is told as changed.
+// A server that was away is listened to again when it is back, and everything that may have been missed is reported as
+// changed.
 func TestManyServerIsHeardAgain(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test

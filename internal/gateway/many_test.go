@@ -195,7 +195,7 @@ func TestManyServerIsAway(t *testing.T) {
 	})
 }
 
-// A slow server delays a list up to the deadline; who listens is told when its part is there.
+// A slow server delays a list up to the deadline; listeners are told when its part arrives.
 func TestManyServerIsSlow(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A log that is too long to be masked does not reach the client; what follows does.
+// A log message that is too long to be masked does not reach the client; later ones do.
 func TestLongNotificationIsDropped(t *testing.T) {
 	t.Parallel()
 	const long = 20 << 10
@@ -58,7 +58,7 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 	}
 }
 
-// So it is with what a server says of its own accord, on a GET stream.
+// The same is true of messages that a server sends unasked, on a GET stream.
 func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 	t.Parallel()
 	const method = "notifications/message"

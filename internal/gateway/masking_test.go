@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A contract keeps out of its failures what it says in its mask, also what the caller wrote.
+// A contract's mask applies to all its failures, even to what the caller wrote.
 func TestMaskOfAContract(t *testing.T) {
 	t.Parallel()
 	set := contract.Builtin()

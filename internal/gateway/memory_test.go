@@ -21,7 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// mostMemory is what the whole program may take at most under attack.
+// mostMemory is the most that the whole program may use under attack.
 const mostMemory = 512 << 20
 
 // A process is a gateway that runs as people run it.

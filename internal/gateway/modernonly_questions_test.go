@@ -65,7 +65,7 @@ func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.Form)
 	_, _ = fmt.Fprint(w, text)
 }
 
-// sent returns what a request with that index carried.
+// sent returns the content of the request with that index.
 func (a *asker) sent(tb testing.TB, i int) (params struct {
 	Responses json.RawMessage `json:"inputResponses"`
 	State     json.RawMessage `json:"requestState"`
@@ -234,7 +234,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 		t.Parallel()
 		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.Legacy)
 		a, err := client.Call(t.Context(), "t", `{}`)
-		for err == nil && a.Status == http.StatusBadRequest { // the first one finds out what the server is
+		for err == nil && a.Status == http.StatusBadRequest { // the first one finds out the server's era
 			a, err = client.Call(t.Context(), "t", `{}`)
 		}
 		if err != nil {
@@ -246,8 +246,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 	})
 }
 
-// An error in place of an answer cancels an elicitation, and ends a call that needs
-// anything else.
+// An error instead of an answer cancels an elicitation, and ends a call that needs anything else.
 func TestErrorsInPlaceOfAnswers(t *testing.T) {
 	t.Parallel()
 	refuse := func(t *testing.T, client *testkit.Client, id json.RawMessage) {
@@ -347,8 +346,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 	}
 }
 
-// A server that asks without end, or for nothing that there is, or nothing at all, is
-// told from one that answers.
+// A server that asks endlessly, for something unknown, or for nothing, is distinguished from one that answers.
 func TestQuestionsThatAreNone(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 0, 40)
@@ -409,7 +407,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	})
 }
 
-// What goes wrong after a question is told on the stream of the call.
+// A failure after a question is reported on the stream of the call.
 func TestFailuresAfterQuestions(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

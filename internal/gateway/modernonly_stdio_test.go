@@ -8,8 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A host of the legacy era on stdio finds what a client over HTTP does: calls, questions,
-// announcements.
+// A host of the legacy era on stdio gets what a client over HTTP gets: calls, questions, announcements.
 func TestHostOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))

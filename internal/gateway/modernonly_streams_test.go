@@ -160,8 +160,7 @@ func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testk
 	return a
 }
 
-// What a modern server announces reaches the client on its GET stream, and what the client
-// subscribes to is asked for.
+// Announcements of a modern server reach the client on its GET stream, and the client's subscriptions reach the server.
 func TestAnnouncementsOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
@@ -236,7 +235,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	eventually(t, "no subscription is left", func() bool { return server.open() == 0 })
 }
 
-// Without a stream there are none, and neither is what is too much.
+// Without a stream there are no subscriptions, nor are there any beyond the limit.
 func TestStreamsThatModernServersLack(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
@@ -287,7 +286,7 @@ func TestLogLevelOfModernServer(t *testing.T) {
 	}
 }
 
-// What a server offers is offered, but for what cannot be bridged.
+// The client is offered what the server offers, except what cannot be bridged.
 func TestCapabilitiesOfModernServer(t *testing.T) {
 	t.Parallel()
 	_, url := startAnnouncer(t)
@@ -417,7 +416,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 	}
 }
 
-// However many subscriptions are made at once, all of them are asked for.
+// However many subscriptions are made at the same time, the server is asked for all of them.
 func TestManySubscriptionsAtModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)

@@ -24,8 +24,8 @@ func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Ser
 
 var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
 
-// A client of the legacy era finds a server of its own era, of the version that it asks
-// for, whose answers are those of the modern one behind it.
+// A client of the legacy era finds a server of its own era, in the version that it asks for, whose answers are those of
+// the modern server behind it.
 func TestLegacyClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
@@ -74,8 +74,8 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 	}
 }
 
-// What reaches the modern server is of the modern era: with its headers, its _meta and no
-// session; whatever the client sends beside that passes.
+// Requests that reach the modern server are modern: with its headers, its _meta and no session. What else the client
+// sends is passed on.
 func TestRequestToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
@@ -117,7 +117,7 @@ func TestRequestToModernServer(t *testing.T) {
 	}
 }
 
-// The bridge answers for itself what the modern era does not have.
+// The bridge itself answers what the modern era does not have.
 func TestWhatModernServersLack(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
@@ -177,8 +177,7 @@ func TestSessionsOfModernServer(t *testing.T) {
 	}
 }
 
-// The server is replaced by one of the other era, and back, and the client's session
-// goes on.
+// The server is replaced by one of the other era, and back, and the client's session continues.
 func TestServerChangesItsEra(t *testing.T) {
 	t.Parallel()
 	neu, alt := testkit.NewServer(t, testkit.WithEra(testkit.Modern)), testkit.NewServer(t, testkit.WithEra(testkit.Legacy))

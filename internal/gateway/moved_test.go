@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A session goes on at the server that takes the place of its own: whichever way that is reached, and whatever the client does
-// first. Nothing that it writes runs twice.
+// A session continues at the server that replaces its own, however that is reached, and whatever the client does first.
+// No write runs twice.
 func TestSessionsMove(t *testing.T) {
 	t.Parallel()
 	first, second, program := testkit.NewServer(t), testkit.NewServer(t), child.NewProgram(t)
@@ -61,7 +61,7 @@ func TestSessionsMove(t *testing.T) {
 	}
 }
 
-// The stream of a session is opened at the server that takes the place of its own.
+// The stream of a session is opened at the server that replaces its own.
 func TestStreamMoves(t *testing.T) {
 	t.Parallel()
 	first, second := testkit.NewServer(t), testkit.NewServer(t)

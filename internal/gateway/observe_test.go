@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// answered are the faults to which there is an HTTP answer that ends; to others the gateway
-// has to say something of its own. The large ones are just large enough.
+// answered are the faults with a complete HTTP answer; for others the gateway must say something itself. The large ones
+// are just large enough.
 func answered() []testkit.Fault {
 	const size = 1 << 20
 	all := []testkit.Fault{faults.Large(testkit.SSE, size, faults.Whole)}
@@ -29,8 +29,8 @@ func answered() []testkit.Fault {
 	})...)
 }
 
-// Where failures are only observed, everything reaches the client as it came, and the log
-// says what would have been done. This is a sample: each fault in one era.
+// If failures are only observed, everything reaches the client unchanged, and the log says what would have been done.
+// This is a sample: each fault in one era.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	testObserve(t)
@@ -145,7 +145,7 @@ func TestObservedArguments(t *testing.T) {
 	}
 }
 
-// Where there is no answer to pass on, the gateway says so itself.
+// If there is no answer to pass on, the gateway says so itself.
 func TestObserveWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []testkit.Fault{faults.Hang(), faults.ResetBeforeAnswer()} {

@@ -76,7 +76,7 @@ func callVirtually(t *testing.T, g http.Handler, tool, arguments string) bool {
 	return w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "recourse")
 }
 
-// A list that says that it is old at once is used for a second all the same, and not longer.
+// A list that is declared stale immediately is still used for a second, and no longer.
 func TestOldListsAreNotFetchedAtEachCall(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
 	for _, ttl := range []string{"0", "1", "-5"} {
 		s := &lister{tools: one(toolB), ttl: ttl}
@@ -91,7 +91,7 @@ func TestOldListsAreNotFetchedAtEachCall(t *testing.T) { //nolint:paralleltest /
 				if !callVirtually(t, g, "b", `{}`) {
 					t.Error("a good call is refused")
 				}
-				synctest.Wait() // a list may be fetched beside the call
+				synctest.Wait() // a list may be fetched at the same time
 				if lists, _ := s.count(); lists != step.lists {
 					t.Errorf("ttlMs %s: %d lists, want %d", ttl, lists, step.lists)
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// outcomeList is an observer that keeps what it is told.
+// outcomeList is an observer that keeps the outcomes.
 type outcomeList chan *observe.Outcome
 
 func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
@@ -29,7 +29,7 @@ func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Clien
 	return testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Modern), told
 }
 
-// An observer is told of each attempt, why there was another one, and what was waited.
+// An observer is told of each attempt, why there was another one, and how long it waited.
 func TestOutcomeTellsOfAttempts(t *testing.T) {
 	t.Parallel()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -88,7 +88,8 @@ func TestOutcomeTellsOfTheCause(t *testing.T) {
 	}
 }
 
-// Secrets in arguments are masked, whenever that is asked for. A contract that never shows what was given keeps its names alone.
+// Secrets in arguments are masked, whenever they are read. If the contract never shows what was given, only the names
+// are kept.
 func TestOutcomeMasksArguments(t *testing.T) {
 	t.Parallel()
 	const given = `{"query":"wheat","password":"hunter2-s3cr3t","pin":"p1n","code":"c0de-s3cr3t","url":"https://u:p4ss-s3cr3t@h/","x_1":"of-a-pattern-s3cr3t"}`
@@ -119,7 +120,7 @@ func TestOutcomeMasksArguments(t *testing.T) {
 	}
 }
 
-// A trace is named by the header, else by _meta; what is no id is none.
+// The header names the trace, or else _meta; an invalid id counts as none.
 func TestOutcomeNamesTheTrace(t *testing.T) {
 	t.Parallel()
 	const id = "0af7651916cd43dd8448eb211c80319c"
@@ -143,8 +144,8 @@ func TestOutcomeNamesTheTrace(t *testing.T) {
 	}
 }
 
-// Whatever the contract, the request id that an observer is told is the one that the client can name: in the text that the model sees,
-// where the contract has a place there, and always in the record and the header.
+// Whatever the contract, the request id that an observer gets is the one that the client can name: it is in the text
+// that the model sees, if the contract has a place for it, and always in the record and the header.
 func TestRequestIDIsTold(t *testing.T) {
 	t.Parallel()
 	inText := map[string]bool{"fieldmcp": true, "commerce": true, "recourse": true, "studies": false, "patterns": false, "terra": false}

@@ -26,8 +26,8 @@ import (
 	"github.com/recoursehq/recourse/internal/trace"
 )
 
-// ownVariants are what BenchmarkOwn measures: the names of features, and what the configuration has for them beside the server,
-// and in its entry. %d is a directory.
+// ownVariants are what BenchmarkOwn measures: the names of features, and their lines in the configuration and in the
+// server's entry. %d is a directory.
 var ownVariants = []struct{ name, lines, keys string }{
 	{name: "nothing"},
 	{name: "metrics", lines: "admin: 127.0.0.1:0\n"},
@@ -56,10 +56,10 @@ const ownLimits, ownGuards = ", limits: {minute: {calls: 100000000/1m}, month: {
 
 var ownAccess = fmt.Sprintf("access: {team: {keys: [{name: bench, hash: 'sha256:%x'}]}}\n", sha256.Sum256([]byte("bench")))
 
-// BenchmarkOwn measures what the gateway itself takes for a call of 1 KB in the legacy era. The connections to its client and to its
-// server are in memory, and answer at once on the gateway's own goroutine. The one system call that remains asks whether an idle
-// connection is quiet. Observers are those of `recourse serve`: the time of their own goroutines, such as the journal's, is part of
-// the processor time, and not of the time of a call.
+// BenchmarkOwn measures what the gateway itself takes for a call of 1 KB in the legacy era. The connections to its
+// client and to its server are in memory, and answer immediately on the gateway's own goroutine. The one system call
+// that remains asks whether an idle connection is quiet. Observers are those of `recourse serve`: the time of their own
+// goroutines, such as the journal's, is part of the processor time, and not of the time of a call.
 func BenchmarkOwn(b *testing.B) {
 	for _, v := range ownVariants {
 		b.Run(v.name, func(b *testing.B) {

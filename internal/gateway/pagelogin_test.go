@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A caller with tokens gets a link where there is a login for them: the page sends them to the issuer of the tokens. Where there is
-// none, they get no link that they could not use.
+// A caller with tokens gets a link if there is a login for them: the page sends them to the issuer of the tokens.
+// Otherwise they get no link, since they could not use it.
 func TestLinkOfACallerWithTokens(t *testing.T) {
 	t.Parallel()
 	for _, login := range []string{"", "login: {client_id: recourse}"} {

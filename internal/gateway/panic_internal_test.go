@@ -23,7 +23,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// panicLog holds what is logged at the default level.
+// panicLog keeps what is logged at the default level.
 type panicLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -35,7 +35,7 @@ func (l *panicLog) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// A panicLine is what matters of a line about a panic.
+// A panicLine is what tests compare of a line about a panic.
 type panicLine struct {
 	Level, Cause string
 	RequestID    string `json:"request_id"`
@@ -73,8 +73,8 @@ func panicking(fault any, after bool) stage {
 	}
 }
 
-// A panic in a stage is the failure of its call, and of nothing else: it is logged, observers are told, and the client is
-// answered as far as it can be.
+// A panic in a stage is a failure of its call only: it is logged, observers are told, and the client is answered as far
+// as possible.
 func TestPanicInAStage(t *testing.T) {
 	t.Parallel()
 

@@ -27,7 +27,7 @@ func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (
 	return direct, f.client(t, era)
 }
 
-// post sends the same message through c and fails the test when there is no answer.
+// post sends the same message through c and fails the test if there is no answer.
 func post(t *testing.T, c *testkit.Client, id, method, params string) *testkit.Answer {
 	t.Helper()
 	body, header := c.Message(id, method, params)
@@ -85,7 +85,7 @@ func TestResultsPassByteForByte(t *testing.T) {
 	}
 }
 
-// The answer bears the id as the client has spelled it.
+// The answer has the id as the client wrote it.
 func TestIDsOfEverySpelling(t *testing.T) {
 	t.Parallel()
 	ids := []string{
@@ -333,7 +333,7 @@ func TestGetStream(t *testing.T) {
 	}
 }
 
-// The modern era's stream without an end of its own.
+// The modern era's stream, which has no end of its own.
 func TestSubscriptionsListen(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -404,7 +404,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A request id is taken over when it can stand in a log, and is made otherwise.
+// A request id is accepted if it is fit for a log, and otherwise replaced.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

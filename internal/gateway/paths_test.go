@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// What is no path of the configuration leads nowhere, and what is no user comes to no server.
+// An unknown path leads nowhere, and an invalid user reaches no server.
 func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

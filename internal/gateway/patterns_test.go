@@ -264,7 +264,7 @@ func TestPatternsOverNoise(t *testing.T) {
 	}
 }
 
-// A question of the server passes as it is, media types of texts included: it is no failure.
+// A question of the server passes unchanged, including media types of texts: it is not a failure.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
 	const question = `{"content":[{"type":"text","text":"Which one?","mimeType":"text/markdown"}],` +
@@ -284,8 +284,8 @@ func TestPatternsQuestion(t *testing.T) {
 	}
 }
 
-// What the public reference server says of its API is told as what it is, whichever contract stands in front of it, and
-// in its own it keeps all of its details.
+// What the public reference server says about its API is reported as what it is, in every contract; in its own, it
+// keeps all details.
 func TestPatternsPublicServer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

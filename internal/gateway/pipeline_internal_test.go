@@ -56,7 +56,7 @@ func (w *watcher) Ended(o *observe.Outcome) {
 	w.more <- struct{}{}
 }
 
-// forbidding is a stage of somebody's own: whoever comes with this header is refused.
+// forbidding is an additional stage: it refuses requests with this header.
 func forbidding(c *call, next next) error {
 	if c.req.http.Header.Get("X-Forbidden") != "" {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
@@ -67,8 +67,8 @@ func forbidding(c *call, next next) error {
 	return next(c)
 }
 
-// However a call ends, every observer is told once; and a stage of one's own is a function
-// and its place among the others.
+// However a call ends, every observer is told once; and an additional stage is a function and its place among the
+// others.
 func TestEveryCallEndsOnce(t *testing.T) {
 	t.Parallel()
 

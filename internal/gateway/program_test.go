@@ -39,7 +39,7 @@ func TestErrorsForTheProgram(t *testing.T) {
 	}
 }
 
-// A page that the gateway's own address serves is no stranger.
+// A page of the gateway's own origin is allowed to call it.
 func TestOwnOrigin(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// lapseWithin is how long after the end of its credentials a call or stream may go on: the time between two looks, and for
-// which what a store has said of a key is believed.
+// lapseWithin is how long after the end of its credentials a call or stream may continue: the time between two checks,
+// for which a store's answer about a key is also used.
 const lapseWithin = 13 * time.Second
 
-// A credential is what lets a caller in, until end, which waits until it has ended and returns when that was.
+// A credential lets a caller in until end, which waits for its end and returns when that was.
 type credential struct {
 	door *door
 	text string
@@ -282,7 +282,7 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 	})
 }
 
-// A call goes on when a reload lets everybody in, and ends when it lets in nobody but this machine.
+// A call continues when a reload lets everybody in, and ends when it only lets this machine in.
 func TestCallsWithOtherAccess(t *testing.T) {
 	t.Parallel()
 	for access, want := range map[string]recourse.Kind{"": recourse.KindTimeout, "access: [loopback],": recourse.KindPermissionDenied} {

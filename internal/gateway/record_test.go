@@ -22,8 +22,8 @@ const (
 // lookup is a tool that takes whatever it is given.
 var lookup = testkit.Tool{Name: "lookup"}
 
-// What a failure gives away is masked wherever it stands; what the caller has written
-// itself stays, since it is what a sentence is about.
+// What a failure reveals is masked wherever it occurs; what the caller has written itself stays, since the sentence is
+// about it.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	const arguments = `{"path":"/home/ann/plan.txt","host":"10.0.0.9:8080","list":[{"deep":"/var/data/x.csv"}]}`
@@ -162,7 +162,8 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-// The log says why: of every failure that is not the gateway's own finding, what the server or the connection said, masked.
+// The log says why: for every failure that the gateway did not find itself, it has the words of the server or the
+// connection, masked.
 func TestLoggedCause(t *testing.T) {
 	t.Parallel()
 	for _, fault := range answered() {
@@ -187,7 +188,8 @@ func TestLoggedCause(t *testing.T) {
 	}
 }
 
-// What the server really said of a failing tool stands in the log, once it has been masked: half of a secret looks like none.
+// The server's own words about a failing tool are in the log, masked before they are cut: half a secret may not look
+// like one.
 func TestLoggedWords(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
@@ -216,7 +218,7 @@ func TestLoggedWords(t *testing.T) {
 	}
 }
 
-// Where nothing is rewritten, the log shows what the client got and what it would have got.
+// If nothing is rewritten, the log shows what the client got and what it would have got.
 func TestObservedLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -240,7 +242,7 @@ func TestObservedLine(t *testing.T) {
 	}
 }
 
-// A client that tries the modern era first alarms nobody; who called where nothing is, stands in the log.
+// A client that tries the modern era first causes no alarm; a call to an unknown path is in the log.
 func TestQuietAndLoudLines(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"enforce", "observe"} {

@@ -43,7 +43,7 @@ func TestRefreshedToken(t *testing.T) {
 			f := start(t, srv.URL(), "forward: [authorization]")
 			var credentials bearer
 			credentials.token.Store(&tokens[0])
-			// connect is what an SDK's user does for a session that is missing.
+			// connect does what an SDK's user does about a missing session.
 			connect := func() *mcp.ClientSession {
 				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
 				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{

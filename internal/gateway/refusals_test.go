@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// refusingServers are servers made with the Go SDK, which answers what it does not take
-// with HTTP status 400 and a text: bare, and behind a guard.
+// refusingServers are servers made with the Go SDK, which refuses requests with HTTP status 400 and a text: bare, and
+// behind a guard.
 func refusingServers(t *testing.T) map[string]string {
 	t.Helper()
 	servers := map[string]string{}
@@ -36,8 +36,8 @@ func refusingServers(t *testing.T) map[string]string {
 	return servers
 }
 
-// What is wrong with a request reaches the client in the code of the protocol, whatever the
-// server has said by a bare 400: the gateway knows what it has sent.
+// What is wrong with a request reaches the client as the protocol's code, even if the server only says 400: the gateway
+// knows what it has sent.
 func TestRefusalsOfTheGoSDK(t *testing.T) {
 	t.Parallel()
 
@@ -97,8 +97,8 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 	}
 }
 
-// The words of other servers tell the gateway nothing: it goes by the status and by what it
-// has sent. A call that was refused is the tool's failure, and a page is not a JSON-RPC error.
+// The words of other servers tell the gateway nothing: it uses the status and what it has sent. A refused call is the
+// tool's failure, and a page is not a JSON-RPC error.
 func TestRefusalsInOtherWords(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +147,7 @@ func TestRefusalsInOtherWords(t *testing.T) {
 	}
 }
 
-// That a server takes no GET or no DELETE is told in a message, and is no failure.
+// If a server accepts no GET or no DELETE, a message says so, and it is not a failure.
 func TestMethodsThatAServerDoesNotTake(t *testing.T) {
 	t.Parallel()
 

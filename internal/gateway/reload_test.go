@@ -175,8 +175,8 @@ func TestReloadKeepsSessions(t *testing.T) {
 	}
 }
 
-// A stream on which a server speaks of its own accord lasts as long as calls of its
-// server do, since they may need it; but it keeps no server.
+// A stream on which a server announces changes lasts as long as the server's calls, since they may need it; but it does
+// not keep a server.
 func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

@@ -26,7 +26,7 @@ func replica(t *testing.T, server, more string) string {
 // keyed is a configuration with session keys.
 func keyed(keys ...string) string { return "session_keys: ['" + strings.Join(keys, "', '") + "']\n" }
 
-// at returns a client that goes on with another's session at another address.
+// at returns a client that continues another's session at another address.
 func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, url, testkit.Legacy)
@@ -41,7 +41,7 @@ func wantEcho(t *testing.T, client *testkit.Client) {
 	}
 }
 
-// A session that one replica has opened goes on at another with the same key, whichever way the server is reached.
+// A session of one replica continues at another with the same key, however the server is reached.
 func TestSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

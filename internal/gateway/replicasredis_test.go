@@ -72,8 +72,8 @@ func wantLost(t *testing.T, client *testkit.Client) {
 	wantUnknownSession(t, a)
 }
 
-// A session whose initialize request is too long for its id goes on at another replica, which reads it from Redis. The server is
-// asked to open the session again with that.
+// A session whose initialize request is too long for its id continues at another replica, which reads the request from
+// Redis and opens the session at the server again with it.
 func TestLongSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
@@ -117,7 +117,8 @@ func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 	eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
 }
 
-// What Redis has lost, cannot be read, or was put there for another session is that of no session. Where it is known, it goes on.
+// An entry in Redis that is lost, cannot be read, or belongs to another session, gives no session. A replica that knows
+// the session continues it.
 func TestLongSessionThatRedisLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, r *redis.Client, key, another string){
@@ -201,7 +202,7 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 	}
 }
 
-// A Redis that hangs delays few clients that open sessions, or come with one of another replica, and is told of once.
+// A Redis that hangs delays few clients that open sessions, or bring one of another replica, and is logged once.
 func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	t.Parallel()
 	srv, db := testkit.NewServer(t), service.NewRedis(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A failed call has one id, whoever stands behind the gateway: in the header and the record
-// that the client sees, and in the logs of all processes.
+// A failed call has one id, whatever is behind the gateway: in the header and the record that the client sees, and in
+// the logs of all processes.
 func TestOneRequestID(t *testing.T) {
 	t.Parallel()
 
@@ -70,7 +70,7 @@ func TestOneRequestID(t *testing.T) {
 						t.Errorf("the record says %q, the header %q", e.RequestID, told)
 					}
 					for _, log := range logs {
-						eventually(t, told+" is in the log", func() bool { // which is written after the answer
+						eventually(t, told+" is in the log", func() bool { // the log is written after the answer
 							return strings.Contains(log.String(), `"request_id":"`+told+`"`)
 						})
 					}
@@ -85,7 +85,7 @@ func TestOneRequestID(t *testing.T) {
 	}
 }
 
-// servesOwnID is a server of the legacy era without sessions that fails under an id of its own.
+// servesOwnID is a server of the legacy era without sessions that fails with its own id.
 func servesOwnID(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -112,9 +112,8 @@ func servesOwnID(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// What a server calls a request never stands where the gateway's id does: not in an item of
-// a batch, not in the data of an error that goes to the client's program, and not because
-// the server is trusted.
+// A server's own id for a request is never used as the gateway's: not in an item of a batch, not in the data of an
+// error for the client's program, and not if the server is trusted.
 func TestOneRequestIDInEveryForm(t *testing.T) {
 	t.Parallel()
 
@@ -183,7 +182,7 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 					"prompts/list": fmt.Sprintf(`{"case":%d}`, i),
 				} {
 					if strings.HasPrefix(answers[i/2], `"result"`) && (method != "tools/call" || i%2 == 1) {
-						continue // it is no failure, or no answer
+						continue // it is not a failure, or not an answer
 					}
 					a, err := c.Request(t.Context(), method, params)
 					if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A session keeps nothing of how the request was traced that has opened it, and little of anything else.
+// A session does not keep the tracing of the request that has opened it, and little of anything else.
 func TestSessionsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

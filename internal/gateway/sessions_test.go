@@ -287,8 +287,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	}
 }
 
-// When the session cannot be opened again, the call has certainly done nothing; and the
-// next one tries again.
+// If the session cannot be opened again, the call has certainly done nothing; and the next one tries again.
 func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -58,7 +58,7 @@ type shownLink struct {
 	Message       string `json:"message"`
 }
 
-// shownLinks are what stands beside -32042.
+// shownLinks are the data of error -32042.
 type shownLinks struct {
 	Elicitations []shownLink     `json:"elicitations"`
 	Record       *recourse.Error `json:"io.github.recoursehq/error"`
@@ -103,8 +103,8 @@ func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
 	return shown
 }
 
-// A client that can show links is asked to. In the legacy era it is told on its stream when the account is connected; in the
-// modern era the call that it makes again waits for that.
+// A client that can show links is asked to. In the legacy era it is told on its stream when the account is connected;
+// in the modern era its repeated call waits for that.
 func TestClientShowsTheLink(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -319,7 +319,7 @@ func TestGoSDKShowsTheLink(t *testing.T) {
 	}
 }
 
-// What the client answers about the link is not the server's business; what it answers to the server's own question is.
+// The client's answer about the link does not reach the server; its answer to the server's own question does.
 func TestLinkAnswerStays(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))

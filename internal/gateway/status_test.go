@@ -42,7 +42,7 @@ func TestStatusOfRefusals(t *testing.T) {
 	}
 }
 
-// A redirect answers no request of MCP, and is not followed: what a proxy has put there is told.
+// A redirect is not a valid answer in MCP, and is not followed: the failure says where a proxy has sent it.
 func TestRedirectsAreNotAnswers(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect} {
@@ -60,7 +60,7 @@ func TestRedirectsAreNotAnswers(t *testing.T) {
 	}
 }
 
-// A message that nobody answers, and that is no request, is told to the client program by its status.
+// If a message has no answer, and is not a request, the client program is told its status.
 func TestStatusOfANotificationInVain(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

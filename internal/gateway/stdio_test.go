@@ -59,7 +59,7 @@ func startHost(tb testing.TB, g *gateway.Gateway) *host {
 	return h
 }
 
-// close ends the host's side, and returns what ServeStdio returned.
+// close ends the host's side, and returns the result of ServeStdio.
 func (h *host) close() error {
 	_ = h.in.Close()
 	err, ok := <-h.done
@@ -205,8 +205,8 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 	}
 }
 
-// Calls that are under way when the host closes its end are answered, however much
-// is sent at once; half a line at the end counts.
+// Calls that are under way when the host closes its end are answered, however many there are; half a line at the end
+// counts.
 func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	g, _ := farmGateway(t, testkit.NewServer(t))
@@ -280,8 +280,7 @@ func TestStdioOpensItsSessionAgain(t *testing.T) {
 	}
 }
 
-// What the server says of its own accord reaches the host, also after its stream has
-// ended.
+// What the server announces unasked reaches the host, even after its stream has ended once.
 func TestStdioPassesOnWhatTheServerSays(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -408,7 +407,7 @@ func TestStdioNeedsAServer(t *testing.T) {
 	}
 }
 
-// However much a host asks at once, what is too much is refused, in a form that says so.
+// However much a host asks at the same time, requests beyond the limit are refused, in a form that says so.
 func TestStdioBoundsItsCalls(t *testing.T) {
 	t.Parallel()
 	const most = 256

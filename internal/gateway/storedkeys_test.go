@@ -70,7 +70,8 @@ func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key s
 	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}, store, key
 }
 
-// A stored key is looked up once in a while, its revocation is seen within seconds, and a store that is down is nobody's fault.
+// A stored key is looked up from time to time, its revocation is noticed within seconds, and no caller is blamed for a
+// store that is down.
 func TestStoredKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

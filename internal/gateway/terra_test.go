@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// healthServer is an MCP server of one tool, whose calls fail as it is told.
+// healthServer is an MCP server with one tool, whose calls fail as a test says.
 type healthServer struct {
 	call func(w http.ResponseWriter, r *http.Request) // answers a tools/call
 
@@ -69,8 +69,7 @@ func failed(code int) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "The pool is exhausted.", code) }
 }
 
-// breaks ends the connection behind a part of an answer, which has a head where
-// there is any.
+// breaks ends the connection after a part of an answer, which may have a head.
 func breaks(part string) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if part != "" {
@@ -148,7 +147,7 @@ func TestTerraSessionErrors(t *testing.T) {
 		header   http.Header
 		path     string
 		status   int
-		body     string // URL stands for the request's
+		body     string // URL is replaced by the request's
 		attempts int
 		promises []string
 	}{
@@ -240,8 +239,7 @@ func TestTerraSessionErrors(t *testing.T) {
 	}
 }
 
-// What a call came to that may have run, and what a tool says, is a tool error with
-// one sentence.
+// The result of a call that may have run, and a tool's own failure, is a tool error with one sentence.
 func TestTerraToolErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -252,7 +250,7 @@ func TestTerraToolErrors(t *testing.T) {
 		origin   recourse.Origin
 		timeout  string
 		promises []string
-		readings []string // of what the server itself says
+		readings []string // of the server's own words
 	}{
 		{
 			name: "no answer in time", timeout: "200ms", call: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -333,7 +331,7 @@ func TestTerraToolErrors(t *testing.T) {
 	}
 }
 
-// The server is told the user of the path and nothing that the client says of it.
+// The server is told the user in the path, and nothing that the client says about it.
 func TestTerraUser(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")

@@ -29,7 +29,7 @@ func wantTimeout(t *testing.T, a *testkit.Answer, want time.Duration) {
 	}
 }
 
-// A tool may have a time of its own, longer or shorter than the server's.
+// A tool may have its own timeout, longer or shorter than the server's.
 func TestTimeoutsOfTools(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestProgressAndTimeouts(t *testing.T) {
 	}
 }
 
-// Nothing else is a sign of life: neither what a server logs, nor comments, nor drops.
+// Nothing else is a sign of life: neither a server's log messages, nor comments, nor single bytes.
 func TestChatterAndTimeouts(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -151,7 +151,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	})
 }
 
-// With the client's answer the server's time goes on.
+// After the client's answer the server's time continues.
 func TestSilenceAfterAQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A server that is not there takes nobody's time, and nothing has happened to it.
+// A server that cannot be reached takes nobody's time, and nothing was changed.
 func TestServerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
@@ -265,8 +265,7 @@ func TestServerIsDown(t *testing.T) {
 	}
 }
 
-// A wait that fits into the time is waited for, also by a write that was refused; any
-// other comes back at once.
+// A wait that fits into the time is waited for, also by a write that was refused; any other call fails at once.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	const get, create = `{"field_id":"F"}`, `{"reference":"A","amount":1}`

@@ -30,7 +30,7 @@ func (d *door) with(tb testing.TB, token string) *testkit.Client {
 	return d.as(tb, testkit.Modern, "Authorization", "Bearer "+token)
 }
 
-// Whatever is wrong with a token, its bearer is told what can be told, and is not let in.
+// Whatever is wrong with a token, its holder is told as much as is safe, and is not let in.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTokens(t *testing.T) {
 			"a name with a line":  {claims("sub", "ann\nbob"), unauthenticated, invalid},
 			"an org that is none": {claims("org", []string{"a"}), unauthenticated, invalid},
 		} {
-			// An address is locked out after 25 failures, so that each has one of its own.
+			// An address is locked out after 25 failures, so each test has its own.
 			d := d
 			if test.kind != "" {
 				d = tokenDoor(t, issuer)
@@ -130,7 +130,7 @@ func unsigned(tb testing.TB, alg, payload string) string {
 	return signed[0] + "." + signed[1] + "."
 }
 
-// A token that was refreshed is of the same caller, who keeps the session; anybody else does not get it.
+// A refreshed token belongs to the same caller, who keeps the session; nobody else gets it.
 func TestVerifiedSessions(t *testing.T) {
 	t.Parallel()
 	for _, forward := range []string{"forward: []", "forward: [authorization]"} {
@@ -165,8 +165,8 @@ func TestVerifiedSessions(t *testing.T) {
 	}
 }
 
-// Keys are fetched once, beside the calls; a new one is found, one that is gone is not used for long, and tokens with invented
-// key ids make no fetch each.
+// Keys are fetched once, in parallel with calls; a new key is found, a removed one is not used for long, and tokens
+// with invented key ids do not cause a fetch each.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,8 @@ func TestKeyRotation(t *testing.T) {
 	})
 }
 
-// While an issuer is down its keys count for four hours. Without them nobody can be verified, which is nobody's fault: 503.
+// While an issuer is down its keys count for four hours. After that nobody can be verified, for which no caller is
+// blamed: 503.
 func TestIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	const noKey = "the key set has no public key for signatures"
@@ -282,7 +283,7 @@ func TestIssuerIsDown(t *testing.T) {
 			if !strings.Contains(late.log.String(), test.cause) {
 				t.Errorf("the log does not say why: %s", late.log)
 			}
-			for range 30 { // an outage is no failure of the caller's
+			for range 30 { // an outage is not the caller's failure
 				down(t, late, good())
 			}
 			issuer.Answer(nil)
@@ -341,7 +342,7 @@ func down(tb testing.TB, d *door, token string) {
 	}
 }
 
-// A hundred calls at once that need the keys make one fetch.
+// A hundred concurrent calls that need the keys cause one fetch.
 func TestKeysAreFetchedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
