@@ -136,6 +136,9 @@ var phrases = map[string]string{
 	"the bearer of " + "some":                 "the holder of some",
 	"whoever reads it " + "finds":             "its reader finds",
 	"as its client spelled " + "it":           "as its client wrote it",
+	"what is " + "none":                       "anything else",
+	"as most " + "often":                      "the usual case",
+	"stands before this " + "alias":           "precedes this alias",
 }
 
 // englishIsPlain reports phrases that a native speaker would not write.

@@ -54,7 +54,7 @@ var trials = []trial{
 // tryLimits runs the trials that are asked for and prints the results. The error names those that failed.
 func tryLimits(ctx context.Context, o *options, dir string, out io.Writer) error {
 	const row = "%-40s %9s %9s %9s  %s\n"
-	fmt.Fprintf(out, row, "trial", "before", "peak", "live after", "what came of it")
+	fmt.Fprintf(out, row, "trial", "before", "peak", "live after", "result")
 	var failed []error
 	for _, t := range trials {
 		if !o.wants(t.name) {

@@ -72,8 +72,8 @@ var references = []reference{
 		[]setting{
 			within,
 			{"limit", "N", "how many calls there may be in a minute; the next one is CLIENT_ERROR with status 429"},
-			{"library-key", "KEY", "what the server shows its library; another one than pk_local_library is refused"},
-			{"key", "KEY", "what clients have to bring as a bearer token; without it they get HTTP 401"},
+			{"library-key", "KEY", "the key for the server's library, which refuses any other than pk_local_library"},
+			{"key", "KEY", "the bearer token that clients must send; without it they get HTTP 401"},
 		},
 		func(log *slog.Logger, with Settings) (systems.System, error) {
 			return patterns.New(patterns.Options{
@@ -85,11 +85,11 @@ var references = []reference{
 		"studies", "simulated studies of people, some of which take long",
 		[]setting{
 			within,
-			{"token", "TOKEN", "what the service is shown: one that begins with staging_ is of another environment, " +
+			{"token", "TOKEN", "the token for the service: one that begins with staging_ is for another environment, " +
 				"prod_rui is another user's, others have expired"},
 			{"hosted", "", "a server for many users: each brings a token, and there are no tunnels"},
-			{"tunnel", "PROGRAM", "what makes tunnels in place of cloudflared: " +
-				"one that is not there, or one that ends at once, such as false"},
+			{"tunnel", "PROGRAM", "the program that makes tunnels instead of cloudflared: " +
+				"try one that does not exist, or one that ends at once, such as false"},
 		},
 		func(log *slog.Logger, with Settings) (systems.System, error) {
 			return studies.New(studies.Options{

@@ -224,7 +224,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Filters choose; what is none is refused with the values that there are.
+// Filters choose; any other value is refused with a list of those that there are.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

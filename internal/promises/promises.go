@@ -71,7 +71,7 @@ type Promise struct {
 	Reading bool   // it is about what somebody else's answer is taken for
 }
 
-// Parse reads the list of one contract. The error names every line that is none.
+// Parse reads the list of one contract. The error names every invalid line.
 func Parse(contract string, src []byte) ([]Promise, error) {
 	var list []Promise
 	var faults []string

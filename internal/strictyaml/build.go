@@ -69,7 +69,7 @@ func (b *builder) alias(n *ast.AliasNode) *Node {
 		return v
 	}
 	v := b.null(startOf(n))
-	b.doc.reportBrokenf(v, nearestHint(name, keysOf(b.anchors), "*"), "no anchor `&%s` stands before this alias", quotable(name))
+	b.doc.reportBrokenf(v, nearestHint(name, keysOf(b.anchors), "*"), "no anchor `&%s` precedes this alias", quotable(name))
 	return v
 }
 

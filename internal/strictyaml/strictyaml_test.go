@@ -185,13 +185,13 @@ func TestMistakes(t *testing.T) {
 		},
 		"unknown alias": {
 			src: "listen: *her\nbody: &here 1\n",
-			want: "f.yaml:1:9: no anchor `&her` stands before this alias\n" +
+			want: "f.yaml:1:9: no anchor `&her` precedes this alias\n" +
 				"  1 | listen: *her\n" +
 				"    |         ^",
 		},
 		"an alias in itself": {
 			src: "body: &a [*a]\n",
-			want: "f.yaml:1:11: no anchor `&a` stands before this alias\n" +
+			want: "f.yaml:1:11: no anchor `&a` precedes this alias\n" +
 				"  1 | body: &a [*a]\n" +
 				"    |           ^",
 		},

@@ -200,7 +200,7 @@ func (l *loader) answer(c *checker, e *failureEntry) Answer {
 			a.Header.Set(name, value)
 		}
 		if a.Status < http.StatusBadRequest || e.Reads {
-			c.wrongf("has an HTTP status that is no failure, or `reads`")
+			c.wrongf("has an HTTP status that is not a failure, or `reads`")
 		}
 	}
 	if forms != 1 {

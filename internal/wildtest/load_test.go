@@ -55,7 +55,7 @@ func TestLoadIsStrict(t *testing.T) {
 		"an advice":              {"a:\n  " + whole + "  retry: soon\n", "the advice soon"},
 		"no answer":              {"a:\n  source: a page\n  kind: unknown\n", "exactly one of"},
 		"two answers":            {"a:\n  " + whole + "  http: {status: 500}\n", "exactly one of"},
-		"a status of success":    {"a:\n  source: a page\n  kind: unknown\n  http: {status: 200}\n", "is no failure"},
+		"a status of success":    {"a:\n  source: a page\n  kind: unknown\n  http: {status: 200}\n", "is not a failure"},
 		"broken JSON":            {"a:\n  source: a page\n  kind: unknown\n  result: '{\"content\":['\n", "no CallToolResult"},
 		"a result unmarked":      {"a:\n  source: a page\n  kind: unknown\n  result: '{\"content\":[]}'\n", "by isError, or by"},
 		"a result marked":        {"a:\n  source: a page\n  kind: unknown\n  reads: true\n  result: '{\"content\":[],\"isError\":true}'\n", "by isError, or by"},

@@ -24,7 +24,7 @@ func (s *System) Scenes() []systems.Scene {
 	return []systems.Scene{
 		query("A query that works.", where(`{"and":[{"field":"start_time","operator":"GTE","value":"2025-11-12"},`+
 			`{"not":{"field":"awakenings","operator":"GT","value":3}}]}`)),
-		query("A timestamp that is none.", where(`{"field":"start_time","operator":"LT","value":"yesterday"}`)),
+		query("An invalid timestamp.", where(`{"field":"start_time","operator":"LT","value":"yesterday"}`)),
 		at("A wrong API key.", Ada, http.Header{devIDHeader: {DevID}, keyHeader: {"another"}}),
 		at("The MCP server of the user's region is down.", downUser, good),
 		at("A proxy on the way loses the user.", legacyUser, good),
@@ -46,7 +46,7 @@ func (s *System) Scenes() []systems.Scene {
 		at("The directory of users cannot be read.", brokenUser, good),
 		at("No MCP server is configured for the user's region.", lostUser, good),
 		at("The MCP server of the user's region never answers.", silentUser, good),
-		at("What stands before the MCP server of the user's region answers 502.", brokerUser, good),
+		at("A proxy in front of the MCP server of the user's region answers 502.", brokerUser, good),
 		at("The MCP server of the user's region answers 503.", busyUser, good),
 	}
 }

@@ -83,7 +83,7 @@ func TestScenes(t *testing.T) {
 		"Both of them.":                               "fields-and-select",
 		"A list without IN.":                          "list-without-in",
 		"An IN of nothing.":                           "empty-in",
-		"A timestamp that is none.":                   "bad-timestamp",
+		"An invalid timestamp.":                       "bad-timestamp",
 		"A list for a field that is not a timestamp.": "list-not-timestamp",
 		"An and of nothing.":                          "empty-and",
 		"An or of nothing.":                           "empty-or",
@@ -100,8 +100,8 @@ func TestScenes(t *testing.T) {
 		"The MCP server of the user's region never answers.": "unanswered",
 		"A proxy on the way loses the user.":                 "no-user-header",
 
-		"What stands before the MCP server of the user's region answers 502.": "upstream-down",
-		"The MCP server of the user's region answers 503.":                    "upstream-down",
+		"A proxy in front of the MCP server of the user's region answers 502.": "upstream-down",
+		"The MCP server of the user's region answers 503.":                     "upstream-down",
 	}
 	s := newSystem(t, terra.Options{})
 	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
