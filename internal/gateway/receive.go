@@ -48,7 +48,7 @@ func receive(c *call, next next) error {
 	return next(c)
 }
 
-// readBody reads the body, up to limit bytes.
+// readBody reads the body, up to max_request bytes.
 func (c *call) readBody() error {
 	limit := int64(c.table.config.MaxRequest)
 	if len(c.req.http.TransferEncoding) > 0 {
@@ -60,19 +60,7 @@ func (c *call) readBody() error {
 		c.req.body = c.readFirst()
 		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
-	err := c.readAll(limit)
-	switch {
-	case err == nil:
-		c.hurry(time.Time{})
-		return nil
-	case errors.Is(err, errBusy):
-		return c.refuseEarly(c.busy())
-	case errors.Is(err, errOverLimit):
-		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
-	default:
-		e := recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err)
-		return c.refuseEarly(http.StatusBadRequest, e)
-	}
+	return c.readAll(limit)
 }
 
 // refuseEarly refuses a request without reading its whole body. The answer has the message's id if that is near
@@ -108,8 +96,6 @@ func (c *call) readFirst() []byte {
 	return text[:n]
 }
 
-var errOverLimit = errors.New("more than the limit")
-
 // readAll reads the body to its end, up to limit bytes. The memory for it counts as in flight before any of
 // it arrives, and grows with what arrives: a client that announces a large body does not have to send it.
 func (c *call) readAll(limit int64) error {
@@ -123,7 +109,7 @@ func (c *call) readAll(limit int64) error {
 				more = int(min(int64(more), rest))
 			}
 			if !c.g.inFlight.take(c.req.bytes, int64(more), c.table.maxInFlight()) {
-				return errBusy
+				return c.refuseEarly(c.busy())
 			}
 			c.req.bytes += int64(more)
 			c.req.body = append(make([]byte, 0, have+more), c.req.body...)
@@ -132,11 +118,13 @@ func (c *call) readAll(limit int64) error {
 		c.req.body = c.req.body[:have+n]
 		switch {
 		case int64(have+n) > limit:
-			return errOverLimit
+			return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 		case errors.Is(err, io.EOF):
+			c.hurry(time.Time{})
 			return nil
 		case err != nil:
-			return err
+			e := recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err)
+			return c.refuseEarly(http.StatusBadRequest, e)
 		}
 	}
 }
@@ -171,13 +159,10 @@ func (t *table) maxInFlight() int64 {
 	return max(int64(t.config.MaxInFlight), 2*int64(t.config.MaxRequest)) // else the largest would never have room
 }
 
-var errBusy = errors.New("the requests under way use all the memory they are allowed")
-
 // busy returns the refusal of a request for which there is no memory.
 func (c *call) busy() (status int, e *recourse.Error) {
-	wait := recourse.FormatWait(busyWait)
 	c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}
 	return http.StatusTooManyRequests, recourse.RateLimited(busyWait).
-		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.", wait).
+		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.", recourse.FormatWait(busyWait)).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
