@@ -157,17 +157,13 @@ func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
 
 // notice looks at a message from the server that is not an answer.
 func (c *call) notice(signs *wire.Signs) {
-	switch signs.Message() {
-	case wire.Request: // from here on the server waits for its client
+	switch what := signs.Message(); {
+	case what == wire.Request: // from here on the server waits for its client
 		c.asked(signs.ID)
-	case wire.Notification:
-		switch string(signs.Method) {
-		case wire.MethodProgress:
-			c.deadline.Alive()
-		case wire.MethodToolsChanged:
-			c.to.Lists.Changed(asking{c}.Key())
-		}
-	case wire.Invalid, wire.Response:
+	case what == wire.Notification && string(signs.Method) == wire.MethodProgress:
+		c.deadline.Alive()
+	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
+		c.to.Lists.Changed(asking{c}.Key())
 	}
 }
 
@@ -227,7 +223,11 @@ func (c *call) flow(piece *wire.Part, total int64, isAnswer bool) error {
 			}
 		}
 		total += int64(len(piece.Data))
-		if err := c.check(piece, total); err != nil && isAnswer {
+		err := c.flaw(piece)
+		if c.tooMuch(total) {
+			err = errTooLarge
+		}
+		if err != nil && isAnswer {
 			return c.breakOff(err)
 		}
 		c.deadline.Alive()
@@ -238,9 +238,6 @@ func (c *call) flow(piece *wire.Part, total int64, isAnswer bool) error {
 			continue
 		case !isAnswer:
 			return nil
-		}
-		if err := c.flaw(piece); err != nil {
-			return c.breakOff(err)
 		}
 		if c.in.stream {
 			c.in.goesOn = true
@@ -266,20 +263,6 @@ func (c *call) put(piece *wire.Event) {
 			c.begin()
 		}
 		_ = c.reply.put(piece.Data) // the reply knows
-	}
-}
-
-// check examines what has been read so far of a message that is being streamed.
-func (c *call) check(piece *wire.Part, total int64) error {
-	switch signs := c.in.signs; {
-	case c.tooMuch(total):
-		return errTooLarge
-	case piece.Err != nil:
-		return piece.Err
-	case len(signs.ID) > 0 && !signs.ID.Equal(c.sentID()):
-		return errWrongID
-	default:
-		return nil
 	}
 }
 
@@ -342,14 +325,14 @@ func (c *call) tooLarge() *recourse.Error {
 		WithMessage("%s sent an answer larger than the %s allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
-// flaw returns why a message that has been read to its end does not answer the request.
-func (c *call) flaw(last *wire.Part) error {
+// flaw returns why a message, as far as it has been read, does not answer the request.
+func (c *call) flaw(piece *wire.Part) error {
 	switch signs := c.in.signs; {
-	case last.Err != nil:
-		return last.Err
-	case !isWhole(signs):
+	case piece.Err != nil:
+		return piece.Err
+	case piece.Complete && !isWhole(signs):
 		return errNoMessage
-	case !signs.ID.Equal(c.sentID()):
+	case (piece.Complete || len(signs.ID) > 0) && !signs.ID.Equal(c.sentID()):
 		return errWrongID
 	default:
 		return nil

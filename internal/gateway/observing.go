@@ -80,7 +80,7 @@ func (c *call) watchAnswer() error {
 	for c.open(); ; {
 		part, err := c.in.next()
 		if part != nil {
-			c.show(part.Raw)
+			c.put(&part.Event)
 		}
 		switch {
 		case c.reply.gone:
@@ -100,24 +100,10 @@ func (c *call) watchAnswer() error {
 			continue
 		case c.in.stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
-		case part.First:
-			c.watch(part)
-		default:
-			c.watchLarge(part)
 		}
+		c.watch(part)
 		answered = true
 	}
-}
-
-func (c *call) show(raw []byte) {
-	if c.in.stream {
-		c.forward(raw)
-		return
-	}
-	if !c.reply.started {
-		c.begin()
-	}
-	_ = c.reply.put(raw) // the reply knows
 }
 
 // watchedAll handles the end of an answer that was passed on.
@@ -152,26 +138,17 @@ func (c *call) observe(e *recourse.Error) {
 	})
 }
 
-// watch looks for the failure in an answer that was passed on.
-func (c *call) watch(part *wire.Part) {
-	broken := part.Err
-	if broken == nil && !part.Signs.ID.Equal(c.req.msg.ID) {
-		broken = errWrongID
-	}
-	if broken != nil {
-		c.observe(c.to.reader.BadResponse(broken))
-		return
-	}
-	if reading, _, ok := c.reading(part.Data); ok {
-		c.observe(c.caused(reading.Error(), part.Data))
-	}
-}
-
-// watchLarge does so after the last piece of a large answer.
-func (c *call) watchLarge(part *wire.Part) {
-	if err := c.flaw(part); err != nil {
+// watch looks for the failure in an answer that was passed on, when its last piece has been.
+func (c *call) watch(last *wire.Part) {
+	if err := c.flaw(last); err != nil {
 		c.observe(c.to.reader.BadResponse(err))
 		return
 	}
-	c.late()
+	if !last.First { // it was too large to be kept
+		c.late()
+		return
+	}
+	if reading, _, ok := c.reading(last.Data); ok {
+		c.observe(c.caused(reading.Error(), last.Data))
+	}
 }
