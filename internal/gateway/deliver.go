@@ -47,10 +47,8 @@ func (c *call) deliver(next next) error {
 	}
 	for wait := holdFirst; ; {
 		c.out.last.lost = false
-		var err error
-		if e := c.moveSession(); e != nil {
-			err = e
-		} else {
+		err := c.moveSession()
+		if err == nil {
 			err = next(c)
 		}
 		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped

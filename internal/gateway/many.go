@@ -64,21 +64,17 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 	if before != nil && old.many.entry.Lists == e.Lists {
 		to.Backend, on.many.conn = before.Backend, old.many.conn
 	} else {
-		on.many.conn = newConn(g, e, on.many.options)
+		file := e.Lists
+		if file == config.ListsNone {
+			file = ""
+		}
+		on.many.conn = many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
 		to.Backend = g.backends.New(e.Name, bridge.New(on.many.conn, bridge.Options{Forward: on.forward}), on.many.conn)
 	}
 	to.up = to.Bridged
 	to.guard = newGuard(entry, before)
 	on.target, on.limits = to, limits.New(entry)
 	return on, nil
-}
-
-func newConn(g *Gateway, e *config.Endpoint, options *many.Options) *many.Conn {
-	file := e.Lists
-	if file == config.ListsNone {
-		file = ""
-	}
-	return many.New(file, options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
 }
 
 // newManyServers returns the servers of an endpoint. An unchanged one is taken from old.
@@ -130,9 +126,8 @@ func placeOf(on *endpoint) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// routeMany is route for an endpoint with several servers: it finds the server for the request, and leaves
-// the rest to that server's own stages.
-func (c *call) routeMany(next next) error {
+// routeMany prepares a request at an endpoint with several servers for the calls that are made for it there.
+func (c *call) routeMany() {
 	o := &outer{
 		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.http.Header["Authorization"]),
@@ -152,18 +147,6 @@ func (c *call) routeMany(next next) error {
 		o.apart = []string{"session", c.session.ID}
 	}
 	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
-	if !c.req.asks() {
-		c.routeDelivery()
-		return next(c)
-	}
-	if c.rule.nature = natureOfMethod(c.req.msg.Method); c.req.isCall() {
-		c.rule.nature = retry.Writes
-	}
-	c.within(c.rule.Timeout, c.to.MaxTimeout)
-	if e := c.moveSession(); e != nil {
-		return settled(e)
-	}
-	return next(c)
 }
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
@@ -266,13 +249,12 @@ func (m *member) Name() string { return m.on.Title }
 // Close does nothing: someone else owns the server.
 func (*member) Close() {}
 
-var errNotNested = errors.New("a request at an endpoint with several servers comes from nowhere")
-
 // Do implements [upstream.Connection] for requests of the modern era.
 func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	of := outerOf(ctx)
 	if of == nil {
-		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errNotNested)
+		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+			CausedBy(errors.New("a request at an endpoint with several servers comes from nowhere"))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var c *call

@@ -24,7 +24,7 @@ import (
 func route(c *call, next next) error {
 	c.rule.Timeout = c.to.Timeout
 	if c.on.many != nil {
-		return c.routeMany(next)
+		c.routeMany()
 	}
 	if !c.req.asks() {
 		c.routeDelivery()
@@ -34,16 +34,16 @@ func route(c *call, next next) error {
 		return c.refuseState(e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
-	name := c.req.msg.Name
-	if c.req.isCall() {
+	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
+	if ownTool {
 		c.rule.Tool = c.to.Tool(name)
 		c.rule.nature = c.on.natureOf(name, c.rule.Tool, nil)
 	}
 	c.within(c.rule.Timeout, c.to.MaxTimeout)
-	if e := c.moveSession(); e != nil {
-		return settled(e)
+	if err := c.moveSession(); err != nil {
+		return settled(recourse.From(err))
 	}
-	if !c.req.isCall() {
+	if !ownTool {
 		return next(c)
 	}
 	c.rule.list = c.to.Lists.Get(c.ctx, asking{c}, time.Time{})

@@ -88,7 +88,7 @@ func (c *call) adoptedHeader() http.Header {
 
 // moveSession opens c's session at its server if that server has replaced the one at which the session was
 // opened. Nothing has been sent yet, so this is safe for any message.
-func (c *call) moveSession() *recourse.Error {
+func (c *call) moveSession() error {
 	if c.session == nil {
 		return nil
 	}
