@@ -45,22 +45,18 @@ func admit(c *call, next next) error {
 			return nil
 		}
 	}
-	c.reply.header()["Allow"] = allowed
+	c.reply.header()["Allow"] = []string{"GET, POST, DELETE"}
 	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
 }
 
-var allowed = []string{"GET, POST, DELETE"}
-
 // answersTo reports whether the gateway goes by that host name.
 func (t *table) answersTo(host string) bool {
-	return t.hosts[hostName(host)] || t.hosts[strings.ToLower(host)]
-}
-
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	host = strings.ToLower(host)
+	name := host
+	if before, _, err := net.SplitHostPort(host); err == nil {
+		name = before
 	}
-	return strings.ToLower(strings.Trim(host, "[]"))
+	return t.hosts[host] || t.hosts[strings.Trim(name, "[]")]
 }
 
 // expose lets a page of another origin read the answer (Fetch standard, CORS).

@@ -30,7 +30,7 @@ func authorize(c *call, next next) error {
 	case d.Allowed:
 		return next(c)
 	case len(d.Lacks) > 0 && !c.reply.started && !c.req.stdio && c.member == nil:
-		refusal := auth.MissingScope(union(c.who.verified.Scopes, d.Lacks), d.Lacks)
+		refusal := auth.MissingScope(slices.Concat(c.who.verified.Scopes, d.Lacks), d.Lacks)
 		c.challenge("insufficient_scope", refusal)
 		e := refusal.Record.WithOrigin(recourse.OriginCaller)
 		return &failure{e: e, refusal: true, at: contract.AtSession, status: http.StatusForbidden, ofCaller: true}
@@ -78,16 +78,6 @@ func (c *call) use() (use grant.Use, needed bool) {
 // mayCall reports whether the caller may call a tool with at least some arguments.
 func (c *call) mayCall(tool string, readOnly bool) bool {
 	return c.on.grants.Decide(&c.who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
-}
-
-func union(a, b []string) []string {
-	all := slices.Clone(a)
-	for _, word := range b {
-		if !slices.Contains(all, word) {
-			all = append(all, word)
-		}
-	}
-	return all
 }
 
 // unknownTool returns why a tool that the server does not list cannot be called. It names no tool that the

@@ -134,10 +134,7 @@ func (c *call) showsLinks() bool {
 func (c *call) showLink(e *recourse.Error) {
 	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record.CausedBy(e.Cause())
 	c.record(record, "the client is asked to show its person the link")
-	form, err := record.MarshalJSON()
-	if err != nil {
-		form = nil
-	}
+	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {
 		c.out.Form = wire.InputRequired
 		c.reply.message(http.StatusOK, wire.AppendResult(nil, c.req.msg.ID, c.account.Question(form)))

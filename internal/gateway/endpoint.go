@@ -88,7 +88,7 @@ func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 		before = old.access
 	}
 	var err error
-	if on.access, err = access.New(t.config, on.Access, access.Sources{Issuers: on.g.issuers, Keys: on.g.reach.Keys}, before); err != nil {
+	if on.access, err = access.New(t.config, on.Access, on.g.issuers, on.g.reach.Keys, before); err != nil {
 		return nil, err
 	}
 	if on.grants, err = config.Grants(on.Grants); err != nil {

@@ -64,7 +64,7 @@ func finish(c *call, next next) error {
 // tell tells every observer how the call has ended.
 func tell(c *call) error {
 	defer c.closeAnswer()
-	if c.relayed() || !c.g.observed && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
+	if c.relayed() || len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
 		return nil
 	}
 	o := c.outcome()
@@ -112,7 +112,7 @@ func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
 }
 
 // Observe makes o an observer of every call. It must be called before the first one.
-func (g *Gateway) Observe(o observe.Observer) { g.observers, g.observed = append(g.observers, o), true }
+func (g *Gateway) Observe(o observe.Observer) { g.observers = append(g.observers, o) }
 
 // outcome returns how the call ended, for observers. It is in the call's own memory.
 func (c *call) outcome() *observe.Outcome {

@@ -42,7 +42,6 @@ type Gateway struct {
 	work  sync.WaitGroup     // background work
 
 	observers []observe.Observer // the log, and others
-	observed  bool               // there are others
 	calls     calls
 	inFlight  inFlight
 	states    *seal.Sealer // seals what servers hand to clients, if there are no keys for sessions
@@ -62,12 +61,6 @@ type Gateway struct {
 }
 
 var _ http.Handler = (*Gateway)(nil)
-
-// Defaults of [Reach].
-const (
-	defaultPause = 100 * time.Millisecond
-	defaultRedis = 100 * time.Millisecond
-)
 
 // A Reach is how a gateway reaches its servers. Zero values mean the defaults, which only tests have a reason
 // to change.
@@ -89,7 +82,7 @@ func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, err
 
 // NewReaching is [New] for a gateway with its own way of reaching servers.
 func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
-	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
+	reach.Pause, reach.Redis = cmp.Or(reach.Pause, 100*time.Millisecond), cmp.Or(reach.Redis, 100*time.Millisecond)
 	g := &Gateway{
 		log: log, reach: reach,
 		large: make(chan struct{}, largeFailures), notices: account.NewNotices(),

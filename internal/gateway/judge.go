@@ -19,9 +19,6 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// emptyResult replaces a result that is dropped.
-var emptyResult = json.Value("{}")
-
 // judge finds out whether the current answer is a failure. It returns nil for a success.
 func (c *call) judge(text []byte) *failure {
 	reading, original, ok := c.reading(text)
@@ -38,7 +35,7 @@ func (c *call) judge(text []byte) *failure {
 		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
 	if original != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
-		original = emptyResult
+		original = json.Value("{}")
 	}
 	c.out.Reason = "the server answered: whether to call again is up to the caller"
 	return &failure{e: e, original: original, from: reading.Contract}

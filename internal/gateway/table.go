@@ -154,14 +154,6 @@ func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 	return on, user, on != nil
 }
 
-func (t *table) limits() []*limits.Limits {
-	all := make([]*limits.Limits, 0, len(t.all))
-	for _, on := range t.all {
-		all = append(all, on.limits)
-	}
-	return all
-}
-
 // names collects the hosts and origins that requests may name.
 func (t *table) names() error {
 	add := func(to map[string]bool, names ...string) {
@@ -186,8 +178,6 @@ func (t *table) names() error {
 	return nil
 }
 
-var errClosed = errors.New("the gateway is closed")
-
 // Reload replaces the configuration; the new one's contracts are in set. Requests that arrived before are
 // answered by the old one, later requests by the new one. A server whose entry and contracts have not changed
 // keeps its sessions and processes. One that was removed, or is reached in another way, is closed when its
@@ -198,7 +188,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
-		return errClosed
+		return errors.New("the gateway is closed")
 	}
 	old := g.table.Load()
 	t, err := g.newTable(cfg, set, old)
@@ -207,7 +197,6 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		return err
 	}
 	used := g.adopt(t)
-	g.counting.Keep(t.limits())
 	g.table.Store(t)
 	g.mu.Unlock()
 	for _, on := range t.all {
@@ -231,14 +220,18 @@ func (g *Gateway) abandon(t *table) {
 	}
 }
 
-// adopt makes the gateway responsible for t's backends, and returns them.
+// adopt makes the gateway responsible for t's backends, and returns them. Limits that t does not have are no
+// longer counted.
 func (g *Gateway) adopt(t *table) (used map[*backend.Backend]bool) {
 	used = map[*backend.Backend]bool{}
+	var counted []*limits.Limits
 	for _, on := range t.all {
+		counted = append(counted, on.limits)
 		used[on.target.Backend] = true
 		g.backends.Adopt(on.target.Backend)
 		on.target.apply(on.target.Server)
 	}
+	g.counting.Keep(counted)
 	return used
 }
 

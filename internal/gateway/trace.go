@@ -53,7 +53,13 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 	span := t.Own.Child()
 	c.out.last.Span = span.Span
 	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
-	setTrace(header, said)
+	header[wire.HeaderTraceParent] = []string{said.Parent}
+	if delete(header, wire.HeaderTraceState); tracecontext.Passes(said.State) {
+		header[wire.HeaderTraceState] = []string{said.State}
+	}
+	if delete(header, wire.HeaderBaggage); tracecontext.Passes(said.Baggage) {
+		header[wire.HeaderBaggage] = []string{said.Baggage}
+	}
 	if !t.Own.Sampled {
 		return c.req.msg
 	}
@@ -63,15 +69,4 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 		return c.req.msg
 	}
 	return m
-}
-
-// setTrace says in headers where a request stands.
-func setTrace(header http.Header, t wire.Trace) {
-	header[wire.HeaderTraceParent] = []string{t.Parent}
-	if delete(header, wire.HeaderTraceState); tracecontext.Passes(t.State) {
-		header[wire.HeaderTraceState] = []string{t.State}
-	}
-	if delete(header, wire.HeaderBaggage); tracecontext.Passes(t.Baggage) {
-		header[wire.HeaderBaggage] = []string{t.Baggage}
-	}
 }

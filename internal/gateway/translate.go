@@ -144,9 +144,6 @@ func (c *call) writeRefusal(f *failure) {
 	c.write(answer, e)
 }
 
-// formResult is the form of failures that are tool results, as named in OpenTelemetry's conventions for MCP.
-const formResult = "tool_error"
-
 // write sends an answer in the contract's form, masked, and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	if c.on != nil {
@@ -161,7 +158,7 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 		maps.Copy(c.reply.header(), answer.Header)
 		c.reply.send(status, answer.Body)
 	case contract.SurfaceResult:
-		c.out.Form = formResult
+		c.out.Form = "tool_error" // as in OpenTelemetry's conventions for MCP
 		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
 		c.out.Form = strconv.Itoa(answer.Code)
@@ -183,10 +180,7 @@ func (c *call) passRPCError(f *failure) {
 	}
 	c.out.Form = strconv.Itoa(code)
 	if f.cut {
-		form, err := record.MarshalJSON()
-		if err != nil {
-			form = nil
-		}
+		form, _ := record.MarshalJSON() // without one there is no data
 		c.reply.message(f.status, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
 		return
 	}

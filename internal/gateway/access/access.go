@@ -35,15 +35,10 @@ type said struct {
 	proxies []string
 }
 
-// Sources are where keys are looked up.
-type Sources struct {
-	Issuers *auth.Issuers // of tokens
-	Keys    auth.KeyStore // nil: only those of the configuration
-}
-
 // New returns the access of an entry that names entries of access control; nil: it names none. old is the
-// entry's previous access, which is kept, with the tokens that it has verified, if nothing has changed.
-func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Access, error) {
+// entry's previous access, which is kept, with the tokens that it has verified, if nothing has changed. stored are
+// the keys besides those in the configuration; nil: there are none.
+func New(cfg *config.Config, names []string, issuers *auth.Issuers, stored auth.KeyStore, old *Access) (*Access, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // no access, which is not an error
 	}
@@ -60,7 +55,7 @@ func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Acc
 			return nil, fmt.Errorf("there is no access entry %s", name)
 		}
 		a.said.entries = append(a.said.entries, entry)
-		all = append(all, a.add(sources, name, &entry))
+		all = append(all, a.add(issuers, stored, name, &entry))
 	}
 	if old != nil && reflect.DeepEqual(old.said, a.said) {
 		return old, nil
@@ -71,20 +66,19 @@ func New(cfg *config.Config, names []string, sources Sources, old *Access) (*Acc
 	return a, nil
 }
 
-func (a *Access) add(sources Sources, name string, entry *config.Access) authn.Authenticator {
+func (a *Access) add(issuers *auth.Issuers, stored auth.KeyStore, name string, entry *config.Access) authn.Authenticator {
 	if j := entry.JWT; j != nil {
 		a.bearer = true
 		a.issuers = append(a.issuers, j.Issuer)
 		a.scopes = append(a.scopes, j.Scopes...)
-		set := sources.Issuers.Keys(j.Issuer, j.JWKS)
+		set := issuers.Keys(j.Issuer, j.JWKS)
 		set.Begin()
 		return auth.NewJWT(tokenRule(name, j), set)
 	}
-	var store auth.KeyStore
-	if entry.StoredKeys {
-		store = sources.Keys
+	if !entry.StoredKeys {
+		stored = nil
 	}
-	keys := auth.NewKeys(name, entry.Fixed(), store)
+	keys := auth.NewKeys(name, entry.Fixed(), stored)
 	if h := entry.Headers; h != nil {
 		if a.headers = append(a.headers, h.Key); h.ID != "" {
 			a.headers = append(a.headers, h.ID)

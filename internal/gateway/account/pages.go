@@ -23,15 +23,13 @@ type Callers struct {
 	By func(access string) []authn.Authenticator
 }
 
-var errNoConnections = errors.New("providers need a store that keeps connections")
-
 // NewPages returns the pages for connecting accounts, or nil if there is nothing to connect.
 func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.Logger) (http.Handler, error) {
 	if len(providers) == 0 {
 		return nil, nil //nolint:nilnil // no pages are an answer
 	}
 	if m == nil {
-		return nil, errNoConnections
+		return nil, errors.New("providers need a store that keeps connections")
 	}
 	pages := &connection.Pages{
 		Manager: m, Providers: map[string]*connection.Provider{}, Log: log,

@@ -34,9 +34,8 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte, cut string) c
 		reading.Failure = r.misconfigured(status, body)
 	case reading.Contract == nil && aboutThings(e.Kind) && !IsRPCError(json.Lookup(body, "/error")):
 		// The status comes from the endpoint, and says nothing about what the tool was asked to do.
-		refused := recourse.ClientError(r.entry.Title, status).WithOrigin(recourse.OriginServer).
+		reading.Failure = recourse.ClientError(r.entry.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
-		reading.Failure = refused
 	}
 	return reading
 }

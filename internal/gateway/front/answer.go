@@ -123,7 +123,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.stream {
 		return a.pipe.Write(p)
 	}
-	a.add(p)
+	_, _ = a.scan.Write(p) // Close says what is wrong
+	a.text.add(p)
 	return len(p), nil
 }
 
@@ -132,11 +133,6 @@ func (a *answer) Flush() {}
 
 // SetReadDeadline does nothing: the message has been read.
 func (a *answer) SetReadDeadline(time.Time) error { return nil }
-
-func (a *answer) add(p []byte) {
-	_, _ = a.scan.Write(p) // Close says what is wrong
-	a.text.add(p)
-}
 
 func (a *answer) events(from io.Reader) {
 	var messages wire.MessageReader
@@ -175,7 +171,9 @@ func (a *answer) message(signs *wire.Signs) bool {
 	case wire.Response:
 		if len(a.id) > 0 && signs.ID.Equal(a.id) {
 			a.answered = true
-			a.hold(signs)
+			if text := a.text.inMemory(maxKept); a.keep && text != nil {
+				a.result = bytes.Clone(signs.Result.Of(text))
+			}
 			defer a.onAnswer()
 		}
 	case wire.Invalid: // an error that answers what had no id that can be read
@@ -194,13 +192,6 @@ const (
 	maxKept    = 1 << 20
 	maxRefusal = 64 << 10
 )
-
-// hold keeps the result for whoever needs it.
-func (a *answer) hold(signs *wire.Signs) {
-	if text := a.text.inMemory(maxKept); a.keep && text != nil {
-		a.result = bytes.Clone(signs.Result.Of(text))
-	}
-}
 
 func (a *answer) drop() {
 	a.text.drop()

@@ -78,7 +78,10 @@ type clientConn struct {
 func (c *clientConn) Write(p []byte) (written int, err error) {
 	for {
 		piece := p[written:min(len(p), written+writePiece)]
-		c.begin()
+		c.mu.Lock()
+		c.writing = true
+		_ = c.SetWriteDeadline(time.Now().Add(c.patience)) // Write says what is wrong
+		c.mu.Unlock()
 		n, err := c.Conn.Write(piece)
 		c.mu.Lock()
 		c.writing = false
@@ -87,13 +90,6 @@ func (c *clientConn) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
-}
-
-func (c *clientConn) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.writing = true
-	_ = c.SetWriteDeadline(time.Now().Add(c.patience)) // Write says what is wrong
 }
 
 func (c *clientConn) hurry(patience time.Duration) {

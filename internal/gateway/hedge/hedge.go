@@ -15,9 +15,6 @@ import (
 // ErrOutrun is why an attempt ends when the other one was answered first.
 var ErrOutrun = errors.New("the other attempt was answered first")
 
-// A Send sends the request once. It may outlive the call that it is made for.
-type Send func(ctx context.Context) (*http.Response, error)
-
 // An Attempt is one of two.
 type Attempt struct {
 	cancel context.CancelCauseFunc
@@ -30,8 +27,8 @@ type Attempt struct {
 	Broken   error // why one has not begun; nil: it is empty
 }
 
-// Start makes an attempt.
-func Start(ctx context.Context, send Send) *Attempt {
+// Start makes an attempt by send, which may outlive the call that it is made for.
+func Start(ctx context.Context, send func(context.Context) (*http.Response, error)) *Attempt {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{cancel: cancel, done: make(chan struct{})}
 	go func() {

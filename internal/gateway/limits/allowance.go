@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -185,13 +186,8 @@ func (a *Allowance) TellRemaining(h http.Header) {
 
 // partition returns whose allowance is counted under a key, as far as that is known.
 func partition(key limit.Key) string {
-	var parts []string
-	for _, part := range []string{key.Org, key.Name, key.Tool} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, " ")
+	known := slices.DeleteFunc([]string{key.Org, key.Name, key.Tool}, func(part string) bool { return part == "" })
+	return strings.Join(known, " ")
 }
 
 func callsOf(n int64) string {

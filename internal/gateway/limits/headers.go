@@ -11,30 +11,20 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// Headers about limits, as net/http writes them: the IETF's structured fields
-// (draft-ietf-httpapi-ratelimit-headers-10), and the widespread ones.
-const (
-	headerRateLimit       = "Ratelimit"
-	headerRateLimitPolicy = "Ratelimit-Policy"
-	headerLimit           = "X-Ratelimit-Limit"
-	headerRemaining       = "X-Ratelimit-Remaining"
-	headerReset           = "X-Ratelimit-Reset"
-	headerRetryAfter      = "Retry-After"
-)
-
 // Tells reports whether a header is about limits.
 func Tells(name string) bool {
-	return strings.HasPrefix(name, headerRateLimit) || strings.HasPrefix(name, "X-"+headerRateLimit)
+	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit")
 }
 
 // TellRefusal repeats the record of a refusal in headers; now is when it was made.
 func TellRefusal(h http.Header, e *recourse.Error, now time.Time) {
-	h[headerRetryAfter] = []string{Seconds(e.RetryAfter)}
+	h["Retry-After"] = []string{Seconds(e.RetryAfter)}
 	tell(h, slices.Clone(e.Quotas), 0, now.Add(e.RetryAfter), now)
 }
 
-// tell writes quotas into headers; the single values are those of one of them. Reset is when more is
-// available of quotas that have no time of their own.
+// tell writes quotas into headers: the IETF's structured fields (draft-ietf-httpapi-ratelimit-headers-10), and the
+// widespread single values, which are those of one of them. Reset is when more is available of quotas that have no
+// time of their own.
 func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time) {
 	if len(quotas) == 0 {
 		return
@@ -55,11 +45,11 @@ func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time)
 		states[i] = name + ";r=" + strconv.FormatInt(q.Remaining, 10) + ";t=" + Seconds(q.ResetAt.Sub(now))
 		quotas[i] = q
 	}
-	h[headerRateLimitPolicy] = []string{strings.Join(policies, ", ")}
-	h[headerRateLimit] = []string{strings.Join(states, ", ")}
-	h[headerLimit] = []string{strconv.FormatInt(quotas[one].Limit, 10)}
-	h[headerRemaining] = []string{strconv.FormatInt(quotas[one].Remaining, 10)}
-	h[headerReset] = []string{strconv.FormatInt(quotas[one].ResetAt.Add(time.Second-1).Unix(), 10)}
+	h["Ratelimit-Policy"] = []string{strings.Join(policies, ", ")}
+	h["Ratelimit"] = []string{strings.Join(states, ", ")}
+	h["X-Ratelimit-Limit"] = []string{strconv.FormatInt(quotas[one].Limit, 10)}
+	h["X-Ratelimit-Remaining"] = []string{strconv.FormatInt(quotas[one].Remaining, 10)}
+	h["X-Ratelimit-Reset"] = []string{strconv.FormatInt(quotas[one].ResetAt.Add(time.Second-1).Unix(), 10)}
 }
 
 // Seconds writes a wait as headers do. It rounds up: a wait is a minimum.

@@ -29,23 +29,20 @@ func (p Private) Secrets() []string {
 
 // Mask returns a private cause in the form in which it may be logged.
 func (p Private) Mask(err error) slog.LogValuer {
-	if p.Contract == nil {
-		return masked{err: err}
-	}
-	return masked{err, p.Secrets}
+	return masked{err, p}
 }
 
 // masked is a private cause for the log: only credentials and the entry's secrets are masked.
 type masked struct {
-	err     error
-	secrets func() []string // nil: none are known
+	err error
+	by  Private
 }
 
 // LogValue masks the text of the error.
 func (m masked) LogValue() slog.Value {
 	mask := redact.New(redact.Secrets)
-	if m.secrets != nil {
-		mask = mask.Hiding(m.secrets)
+	if m.by.Contract != nil { // else there is no entry that has secrets
+		mask = mask.Hiding(m.by.Secrets)
 	}
 	return slog.StringValue(Cut(mask.String(m.err.Error()), maxLogged))
 }

@@ -217,16 +217,13 @@ func (t *Lists) current(slot *listSlot, newerThan time.Time) *List {
 func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
 	slot := t.slot(call.Key())
 	l := t.current(slot, newerThan)
-	if l == nil && call.HeldBack() {
+	switch {
+	case l != nil:
+	case call.HeldBack():
 		t.mu.Lock()
 		l = slot.list
 		t.mu.Unlock()
-		if l == nil || l.failed {
-			return nil
-		}
-		return l
-	}
-	if l == nil {
+	default:
 		select {
 		case <-slot.fetching:
 		case <-ctx.Done():
@@ -237,7 +234,7 @@ func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
 			l = t.fetch(ctx, call, slot)
 		}
 	}
-	if l.failed {
+	if l == nil || l.failed {
 		return nil
 	}
 	return l
