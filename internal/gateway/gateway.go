@@ -185,6 +185,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.release()
 	_ = c.table.serve(c) // the client has its answer
 	if c.reply.broken {
+		if e := c.out.Record; e != nil {
+			front.BreaksOff(w, e.Effect)
+		}
 		panic(http.ErrAbortHandler) //nolint:forbidigo // how net/http aborts a connection
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -44,6 +45,10 @@ func receive(c *call, next next) error {
 	var err error
 	if c.req.era, err = wire.CheckHeaders(h, c.req.msg); err != nil {
 		return refuse(http.StatusBadRequest, door.Refused(err))
+	}
+	if front.IsOverLimit(c.req.http) {
+		return settled(c.heldBackFor(busyWait).WithMessage(
+			"%d calls of this host are under way. This one was not sent: wait for one of them to end, then call again.", front.MaxStdioCalls))
 	}
 	return next(c)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
@@ -407,7 +406,8 @@ func TestStdioNeedsAServer(t *testing.T) {
 	}
 }
 
-// However much a host asks at the same time, requests beyond the limit are refused, in a form that says so.
+// However much a host asks at the same time, requests beyond the limit are refused like any other call: in the
+// contract's form, and observers are told.
 func TestStdioBoundsItsCalls(t *testing.T) {
 	t.Parallel()
 	const most = 256
@@ -424,7 +424,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo"}],"content":[]}}`, m.ID)
 	}))
-	g, _ := newGateway(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
+	g, log := newGateway(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
 	h := startHost(t, g)
 	h.initialize()
 	for id := range most + 1 {
@@ -432,15 +432,16 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 	}
 	refused := h.next()
 	close(release)
-	if string(refused.ID) != strconv.Itoa(most) || refused.Error == nil {
+	if string(refused.ID) != strconv.Itoa(most) || refused.Result == nil || !refused.Result.IsError {
 		t.Fatalf("got %s", refused.outcome())
 	}
-	var e recourse.Error
-	if err := json.Unmarshal(refused.Error.Data, &e); err != nil {
-		t.Fatal(err)
+	if text := refused.Result.Content[0].Text; !strings.HasPrefix(text, "[unavailable] 256 calls of this host are under way") {
+		t.Errorf("the host was told %q", text)
 	}
-	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Message != refused.Error.Message {
-		t.Errorf("the record is %s", refused.Error.Data)
+	for _, want := range []string{`"kind":"unavailable"`, `"origin":"gateway"`, `"effect":"none"`, `"attempts":0`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log)
+		}
 	}
 	for range most {
 		if m := h.next(); m.Result == nil {

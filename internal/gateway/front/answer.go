@@ -42,11 +42,20 @@ type answer struct {
 	keep   bool         // whether the result is kept
 	result json.Value   // of the answer, unless it is large
 
-	answered  bool   // the answer has arrived
-	aborted   bool   // the handler aborted the answer
-	lastEvent string // the id of the last event
+	answered  bool            // the answer has arrived
+	aborted   bool            // the handler aborted the answer
+	effect    recourse.Effect // of a call whose answer was broken off; "": not known
+	lastEvent string          // the id of the last event
 	retry     time.Duration
 	onAnswer  func()
+}
+
+// BreaksOff tells w, if it writes to a host over stdio, that the handler is about to abort the answer, and whether the
+// call took effect: nobody else can tell the host.
+func BreaksOff(w http.ResponseWriter, effect recourse.Effect) {
+	if a, ok := w.(*answer); ok {
+		a.effect = effect
+	}
 }
 
 // IsStdio reports whether the answer that w writes goes to a host over stdio: there are no headers then, and
@@ -227,12 +236,21 @@ func (a *answer) settle(ctx context.Context) {
 		return
 	}
 	if a.aborted || a.status == 0 || a.stream || a.text.err != nil {
-		e := recourse.New(recourse.KindBadResponse, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectUnknown)
-		a.out.failure(a.id, e.WithMessage("The answer was broken off before its end. It is not known whether the call took effect."))
+		a.out.failure(a.id, a.brokenOff())
 		return
 	}
 	code, message, data := a.refusal(a.text.inMemory(maxRefusal))
 	a.out.rpcError(a.id, code, message, data)
+}
+
+// brokenOff returns the failure of a call whose answer was broken off.
+func (a *answer) brokenOff() *recourse.Error {
+	e := recourse.New(recourse.KindBadResponse, "").WithOrigin(recourse.OriginGateway)
+	if a.effect == recourse.EffectNone {
+		return e.WithEffect(recourse.EffectNone).WithMessage("The answer was broken off before its end. The call changed nothing.")
+	}
+	return e.WithEffect(recourse.EffectUnknown).
+		WithMessage("The answer was broken off before its end. It is not known whether the call took effect.")
 }
 
 // refusal returns the JSON-RPC error for an HTTP answer: an error without an id, a problem document (RFC

@@ -14,7 +14,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
 		fmt.Sprintf("%d calls at a time; %d MiB of memory each and %d MiB in total, the rest in temporary files of %d GiB in total",
-			maxStdioCalls, spool.Memory>>20, spool.RoomMemory>>20, spool.RoomFiles>>30),
+			MaxStdioCalls, spool.Memory>>20, spool.RoomMemory>>20, spool.RoomFiles>>30),
 		fmt.Sprintf("%.0f s; %.0f s when the gateway shuts down", writeTimeout.Seconds(), endTimeout.Seconds()),
 		fmt.Sprintf("%.0f s and ", headerTimeout.Seconds()),
 	)

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/spool"
@@ -23,8 +22,8 @@ const (
 	stdioGrace = 30 * time.Second
 	// stdioGoodbye limits how long ending the session, and aborted calls, may take.
 	stdioGoodbye = 2 * time.Second
-	// maxStdioCalls limits the calls in progress of one host.
-	maxStdioCalls = 256
+	// MaxStdioCalls limits the calls in progress of one host.
+	MaxStdioCalls = 256
 )
 
 // Stdio lets in one host that speaks MCP over a pair of streams (MCP 2025-11-25 and 2026-07-28,
@@ -252,7 +251,14 @@ func (h *host) reopen(header http.Header) bool {
 	return true
 }
 
-// call carries out a request, while another goroutine reads on. It reports false if there are too many.
+// overLimit is the key of a value in the context of a request that is one too many.
+type overLimit struct{}
+
+// IsOverLimit reports whether a request is to be refused, since its host has [MaxStdioCalls] under way.
+func IsOverLimit(r *http.Request) bool { return r.Context().Value(overLimit{}) != nil }
+
+// call carries out a request, while another goroutine reads on. It reports false if there are too many: the handler
+// refuses it, before the next line is read.
 func (h *host) call(l wire.Line, m *wire.Message) bool {
 	ctx, cancel := context.WithCancel(h.life)
 	c := &hostCall{id: m.ID, era: wire.Legacy, cancel: cancel}
@@ -261,14 +267,16 @@ func (h *host) call(l wire.Line, m *wire.Message) bool {
 	}
 	defer h.done(c)
 	h.mu.Lock()
-	full := len(h.calls) >= maxStdioCalls
+	full := len(h.calls) >= MaxStdioCalls
 	if !full {
 		h.calls[c] = struct{}{}
 	}
 	h.mu.Unlock()
 	if full {
-		e := recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
-		h.out.failure(m.ID, e.WithMessage("%d calls are under way already. Wait for one of them to end, then call again.", maxStdioCalls))
+		ctx = context.WithValue(ctx, overLimit{}, true)
+		a := h.newAnswer(c.id)
+		h.send(ctx, a, http.MethodPost, &l, h.header(m))
+		a.settle(ctx)
 		return false
 	}
 	header := h.header(m)

@@ -1,0 +1,39 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
+)
+
+// A host is told of an answer that was broken off, and what the gateway knows about the effect.
+func TestStdioTellsOfABrokenAnswer(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]recourse.Effect{
+		`"get_field","arguments":{"field_id":"F-1"}`:              recourse.EffectNone,
+		`"order_create","arguments":{"reference":"A","amount":1}`: recourse.EffectUnknown,
+	} {
+		srv := testkit.NewServer(t)
+		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', trust_annotations: true}}")
+		h := startHost(t, g)
+		h.initialize()
+		tool, _, _ := strings.Cut(strings.TrimPrefix(call, `"`), `"`)
+		srv.Next(tool, faults.Large(testkit.JSON, 1<<20, faults.Broken))
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` + call + `}}`)
+		m := h.next()
+		if m.Error == nil {
+			t.Fatalf("%s: got %s", tool, m.outcome())
+		}
+		var e recourse.Error
+		if err := json.Unmarshal(m.Error.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Effect != want || e.Origin != recourse.OriginGateway || e.Message != m.Error.Message {
+			t.Errorf("%s: the record is %s", tool, m.Error.Data)
+		}
+	}
+}
