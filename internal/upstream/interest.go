@@ -15,10 +15,6 @@ const (
 	maxSubscribed    = 16 << 20 // bytes of the URIs of all sessions
 )
 
-func isInterest(method string) bool {
-	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe
-}
-
 // changeInterest answers resources/subscribe and resources/unsubscribe of a session that shares its child. The
 // child is told when the first session subscribes to a resource and when the last one unsubscribes; each
 // session only hears what it has asked for.

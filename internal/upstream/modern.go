@@ -88,27 +88,24 @@ func refuseDiscover(m *wire.Message) *http.Response {
 	return wire.RespondError(m.ID, wire.CodeMethodNotFound, "unknown method")
 }
 
-// notice handles messages from a modern child other than answers and progress (MCP 2026-07-28,
+// notice handles progress, and other messages from a modern child besides answers (MCP 2026-07-28,
 // basic/transports/stdio, "Receiving Messages").
-func (r *receiver) notice(kind wire.Kind, text []byte) {
-	if err := wire.Parse(text, &r.message); err != nil {
-		r.odd.quote(strayLine, text)
-		return
-	}
-	m := &r.message
+func (r *receiver) notice(m *wire.Message) {
 	switch {
-	case kind == wire.Request:
-		r.odd.quote("a server of the modern era makes no requests", text)
+	case m.Kind == wire.Request:
+		r.odd.quote("a server of the modern era makes no requests", m.Raw)
+	case m.Method == wire.MethodProgress:
+		r.progress(m)
 	case m.Method == wire.MethodCancelled:
 		if id, ok := number(m.RequestID); !ok || !r.child.endSubscription(id) {
-			r.odd.quote("a cancellation is of no subscription", text)
+			r.odd.quote("a cancellation is of no subscription", m.Raw)
 		}
 	case !m.Subscription.IsZero():
 		r.publish(m)
 	case m.Method == wire.MethodLog:
-		r.child.tellLog(text, wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
+		r.child.tellLog(m.Raw, wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
 	default:
-		r.odd.quote("a notification does not belong to any request", text)
+		r.odd.quote("a notification does not belong to any request", m.Raw)
 	}
 }
 

@@ -32,7 +32,8 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 		return refuseDiscover(m), nil // outside a session, no child can say that it is of the legacy era
 	case refusal != nil:
 		return refusal, nil
-	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
+	case m.Kind == wire.Request && s.command.Share == ShareAll &&
+		(m.Method == wire.MethodSubscribe || m.Method == wire.MethodUnsubscribe):
 		return s.changeInterest(ctx, m, x)
 	default:
 		return s.pass(ctx, m, to)

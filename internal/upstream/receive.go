@@ -68,10 +68,12 @@ func (r *receiver) line(text []byte) {
 		}
 	case kind == wire.Invalid:
 		r.odd.quote(strayLine, text)
-	case kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
-		r.progress(text)
-	case r.child.modern.Load():
-		r.notice(kind, text)
+	case r.child.modern.Load(), kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
+		if err := wire.Parse(text, &r.message); err != nil {
+			r.odd.quote(strayLine, text)
+			return
+		}
+		r.notice(&r.message)
 	case kind == wire.Request && string(signs.Method) == "ping": // it asks whoever is at the other end of its pipe
 		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
 	default:
@@ -112,18 +114,14 @@ func number(id []byte) (int64, bool) {
 }
 
 // progress passes a progress notification to its call, with the client's token.
-func (r *receiver) progress(text []byte) {
-	if err := wire.Parse(text, &r.message); err != nil {
-		r.odd.quote(strayLine, text)
-		return
-	}
-	token, ok := number(r.message.ProgressToken)
+func (r *receiver) progress(m *wire.Message) {
+	token, ok := number(m.ProgressToken)
 	if !ok {
-		r.odd.quote("progress has a token that was never given", text)
+		r.odd.quote("progress has a token that was never given", m.Raw)
 		return
 	}
 	if call := r.child.byID(token); call != nil && call.token != nil {
-		call.Put(wire.Splice(nil, text, wire.Edit{At: r.message.ProgressTokenAt, With: call.token}))
+		call.Put(wire.Splice(nil, m.Raw, wire.Edit{At: m.ProgressTokenAt, With: call.token}))
 	}
 }
 
@@ -137,10 +135,10 @@ func (r *receiver) piece(text []byte, last bool) {
 	_, err := r.scan.Write(text)
 	signs := r.scan.Signs()
 	switch {
-	case err != nil && first:
-		r.odd.quote(strayLine, text)
-		r.lose(err)
 	case err != nil:
+		if first {
+			r.odd.quote(strayLine, text)
+		}
 		r.lose(err)
 	case first && !signs.MethodAt.IsZero():
 		r.odd.quote("a message of more than 1 MiB that is not an answer is dropped", text)
