@@ -57,21 +57,14 @@ func (t *turn) begin() (*http.Response, error) {
 		t.c.end(errNotWanted)
 		return nil, t.err
 	case t.of != nil && !wire.IsEvents(t.of.resp):
-		return t.answerIn(t.of.resp), nil
+		answer := *t.of.resp
+		answer.Body, answer.ContentLength, answer.Header = t, -1, peer.AnswerHeader(answer.Header)
+		return &answer, nil
 	case text != nil:
 		t.out = wire.AppendMessage(t.out, text)
 	}
 	t.isEvents = true
 	return wire.RespondEvents(t), nil
-}
-
-// answerIn returns the client's form of a server's answer that is one JSON text.
-func (t *turn) answerIn(resp *http.Response) *http.Response {
-	answer := *resp
-	answer.Body = t
-	answer.ContentLength = -1
-	answer.Header = peer.AnswerHeader(resp.Header)
-	return &answer
 }
 
 // next returns the next message for the client before the answer, or nil if the answer has begun or there
