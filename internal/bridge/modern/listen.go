@@ -214,7 +214,7 @@ func (t *stream) pass(l *listening) {
 		if part.Other || !part.First || !part.Complete || part.Kind != wire.Notification { // no announcement is that long
 			continue
 		}
-		if text := announced(part.Data); text != nil && !t.box.Put(text) {
+		if text := announced(part); text != nil && !t.box.Put(text) {
 			break // the client does not keep up, or has gone
 		}
 	}
@@ -226,12 +226,12 @@ func (t *stream) pass(l *listening) {
 }
 
 // announced returns a notification in legacy form, or nil if there is no such form.
-func announced(text []byte) []byte {
-	method := json.Text(text, "/method")
+func announced(part *wire.Part) []byte {
+	method := string(part.Signs.Method)
 	if !strings.HasPrefix(method, "notifications/") || strings.HasPrefix(method, "notifications/subscriptions/") {
 		return nil
 	}
-	params := json.MembersOf(json.Change(json.Lookup(text, "/params"), "_meta", func(meta json.Value) json.Value {
+	params := json.MembersOf(json.Change(json.Lookup(part.Data, "/params"), "_meta", func(meta json.Value) json.Value {
 		meta = json.Without(meta, wire.MetaSubscription)
 		if len(json.MembersOf(meta)) == 0 {
 			return nil
