@@ -129,7 +129,7 @@ func (c *child) cancel(m *wire.Message, x *session) {
 		if call.session != x || call.opening || !call.clientID.Equal(m.RequestID) {
 			continue
 		}
-		ended := recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.name)
+		ended := recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.s.name)
 		if c.withdraw(call) {
 			ended = ended.WithEffect(recourse.EffectNone)
 		} else {

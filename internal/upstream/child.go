@@ -15,8 +15,6 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/upstream/process"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -48,22 +46,13 @@ func (p Patience) withDefaults() Patience {
 	}
 }
 
-// A listener receives what a child says unasked. It must not block, nor keep what it is given.
-type listener interface {
-	hear(c *child, signs *wire.Signs, text []byte)
-}
-
 // A child is a process that speaks MCP over its stdin and stdout, with everything that it starts. Its
 // goroutines are a receiver and write, which own the pipes, hear for stderr, and run, which waits for them
 // and for the process.
 type child struct {
-	name     string
-	log      *slog.Logger
-	mask     *redact.Masker
-	patience Patience
-	home     listener
-	spools   *spool.Room // of the server's answers
-	onEnd    func(c *child)
+	s       *Stdio
+	session *session // to which it belongs; nil: to none
+	log     *slog.Logger
 
 	cmd     *exec.Cmd
 	group   process.Group
@@ -127,11 +116,10 @@ const (
 	errStopped      = endError("was stopped")
 )
 
-// newChild returns a child, not yet started, whose messages go to home, for the client with that key.
-func (s *Stdio) newChild(home listener, key string) *child {
+// newChild returns a child, not yet started, for a session, which may be nil, or the client with that key.
+func (s *Stdio) newChild(x *session, key string) *child {
 	c := &child{
-		name: s.name, log: s.log, mask: s.mask, patience: s.patience,
-		home: home, spools: &s.spools, onEnd: s.childEnded, shared: s.isShared(key),
+		s: s, session: x, log: s.log, shared: s.isShared(key),
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}),
 		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, outReady: make(chan struct{}, 1),
@@ -201,10 +189,10 @@ func (c *child) run() {
 	if errors.Is(why, errStopped) {
 		c.log.Info("process stopped")
 	} else {
-		c.log.Warn("process ended", slog.String("cause", printable([]byte(why.Error()), c.mask)))
+		c.log.Warn("process ended", slog.String("cause", printable([]byte(why.Error()), c.s.mask)))
 	}
 	c.verdict = why
-	c.onEnd(c)
+	c.s.childEnded(c)
 	close(c.ended)
 }
 
@@ -212,23 +200,23 @@ func (c *child) watch() error {
 	var why error
 	select {
 	case <-c.exited:
-		pause.Until(c.silent, c.patience.Last) // its last messages still count
+		pause.Until(c.silent, c.s.patience.Last) // its last messages still count
 	case <-c.silent:
 		why = errOutputClosed
 	case <-c.stopping.Done():
 		why = context.Cause(c.stopping)
 	}
-	if errors.Is(why, errStopped) || why != nil && !pause.Until(c.exited, c.patience.Last) {
+	if errors.Is(why, errStopped) || why != nil && !pause.Until(c.exited, c.s.patience.Last) {
 		return why
 	}
-	pause.Until(c.mute, c.patience.Last) // its last words may say why
+	pause.Until(c.mute, c.s.patience.Last) // its last words may say why
 	return endError("ended (" + c.state + ")")
 }
 
 // fail ends all calls. Those that the child has not read are given to the next child.
 func (c *child) fail(why error) {
-	e := recourse.Unreachable(c.name).WithMessage("%s's process %s.", c.name, reason(why)).
-		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why, c.mask))
+	e := recourse.Unreachable(c.s.name).WithMessage("%s's process %s.", c.s.name, reason(why)).
+		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why, c.s.mask))
 	c.mu.Lock()
 	calls, batch, refused := c.calls, c.batch, c.refused
 	c.gone, c.calls, c.out = e, nil, nil
@@ -262,26 +250,26 @@ func reason(why error) string {
 func (c *child) terminate() {
 	close(c.quit)
 	_ = c.stdin.SetWriteDeadline(time.Now()) // a blocked write ends; if that is impossible, it ends with the process
-	if !pause.Until(c.exited, c.patience.Leave) {
+	if !pause.Until(c.exited, c.s.patience.Leave) {
 		c.group.Terminate()
-		if !pause.Until(c.exited, c.patience.Leave) {
+		if !pause.Until(c.exited, c.s.patience.Leave) {
 			c.group.Kill()
 			<-c.exited
 		}
 	}
 	if !c.group.Leave(0) {
 		c.group.Terminate()
-		if !c.group.Leave(c.patience.Leave) {
+		if !c.group.Leave(c.s.patience.Leave) {
 			c.group.Kill()
-			if !c.group.Leave(c.patience.Leave) {
+			if !c.group.Leave(c.s.patience.Leave) {
 				c.log.Warn("could not kill all child processes")
 			}
 		}
 	}
 	c.group.Close()
 	// A process that has left the group may still hold the pipes.
-	_ = c.stdout.SetReadDeadline(time.Now().Add(c.patience.Last))
-	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.Last))
+	_ = c.stdout.SetReadDeadline(time.Now().Add(c.s.patience.Last))
+	_ = c.stderr.SetReadDeadline(time.Now().Add(c.s.patience.Last))
 }
 
 // retire makes the child take no more calls, unless one is in progress, and reports whether it does so.
@@ -306,7 +294,7 @@ func (c *child) idle() time.Duration {
 }
 
 func (c *child) hear(stderr io.Reader) {
-	lines, log := wire.NewLineReader(stderr, lineRead), quoter{log: c.log.Info, mask: c.mask, perSecond: 50}
+	lines, log := wire.NewLineReader(stderr, lineRead), quoter{log: c.log.Info, mask: c.s.mask, perSecond: 50}
 	for first := true; ; {
 		line, end, err := lines.Piece()
 		if err != nil {

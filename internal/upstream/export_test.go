@@ -76,7 +76,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 		name: "child", command: Command{Share: ShareClient}, log: slog.New(slog.DiscardHandler),
 		mask: redact.New(redact.Secrets), patience: defaultPatience,
 	}
-	c := s.newChild(deaf{}, "its client")
+	c := s.newChild(nil, "its client")
 	c.modern.Store(modern)
 	ctx := context.Background()
 	var calls []*call
@@ -105,10 +105,6 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 	}
 	return bodies
 }
-
-type deaf struct{}
-
-func (deaf) hear(*child, *wire.Signs, []byte) {}
 
 // Window is the longest message that is held as a whole.
 const Window = messageWindow

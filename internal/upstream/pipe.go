@@ -120,7 +120,7 @@ func (c *child) write() {
 		c.mu.Unlock()
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), writeChunk)
-			stalled.Reset(c.patience.Stall)
+			stalled.Reset(c.s.patience.Stall)
 			accepted, err := c.stdin.Write(rest[:n])
 			stalled.Stop()
 			if err != nil {
@@ -155,7 +155,7 @@ func (c *child) probe() {
 		c.order(wire.MethodPing, nil)
 	}
 	said := c.said.Load()
-	c.probing = time.AfterFunc(c.patience.Silence, func() {
+	c.probing = time.AfterFunc(c.s.patience.Silence, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.probing = nil

@@ -34,7 +34,7 @@ type receiver struct {
 }
 
 func (r *receiver) read(stdout io.Reader) {
-	r.odd = quoter{log: r.child.log.Warn, mask: r.child.mask, perSecond: 20}
+	r.odd = quoter{log: r.child.log.Warn, mask: r.child.s.mask, perSecond: 20}
 	lines := wire.NewLineReader(stdout, messageWindow)
 	for {
 		piece, last, err := lines.Piece()
@@ -76,8 +76,10 @@ func (r *receiver) line(text []byte) {
 		r.notice(&r.message)
 	case kind == wire.Request && string(signs.Method) == "ping": // it asks whoever is at the other end of its pipe
 		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
+	case r.child.session != nil:
+		r.child.session.hear(r.child, signs, text)
 	default:
-		r.child.home.hear(r.child, signs, text)
+		r.child.s.hear(r.child, signs, text)
 	}
 }
 
@@ -129,7 +131,7 @@ func (r *receiver) progress(m *wire.Message) {
 func (r *receiver) piece(text []byte, last bool) {
 	first := !r.long
 	if first {
-		r.long, r.text, r.call, r.id = true, newLongAnswer(r.child.spools), nil, false
+		r.long, r.text, r.call, r.id = true, newLongAnswer(&r.child.s.spools), nil, false
 		r.scan.Reset()
 	}
 	_, err := r.scan.Write(text)
@@ -223,7 +225,7 @@ func (r *receiver) lose(why error) {
 	if r.call == nil {
 		r.text.close()
 	} else {
-		r.text.finish(BadResponse(r.child.name, fmt.Errorf("an answer of more than 1 MiB: %w", why)))
+		r.text.finish(BadResponse(r.child.s.name, fmt.Errorf("an answer of more than 1 MiB: %w", why)))
 	}
 	r.text = nil
 }

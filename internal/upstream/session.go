@@ -20,7 +20,6 @@ const maxSessions = 100_000
 
 // A session is a session of the legacy era. If it has its own child, it ends with that child.
 type session struct {
-	s     *Stdio
 	id    string
 	child *child // its own; nil if all share one
 
@@ -29,7 +28,7 @@ type session struct {
 	listens bool
 }
 
-func (s *Stdio) newSession() *session { return &session{s: s, id: rand.Text(), box: &Mailbox{}} }
+func newSession() *session { return &session{id: rand.Text(), box: &Mailbox{}} }
 
 // add is called with s.mu held.
 func (s *Stdio) add(x *session) {
@@ -100,7 +99,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 	case c.modern.Load():
 		return refuseInitialize(m), nil
 	}
-	x := s.newSession()
+	x := newSession()
 	s.mu.Lock()
 	s.add(x)
 	s.mu.Unlock()
@@ -120,7 +119,7 @@ var errDiedOpening = errors.New("the process ended before it had answered initia
 // openOwn starts a child for a session and passes initialize on.
 func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	for {
-		x := s.newSession()
+		x := newSession()
 		var err error
 		if x.child, err = s.spawn(ctx, x, key); err != nil {
 			return nil, err
@@ -216,8 +215,7 @@ func (s *Stdio) retireOldest() *child {
 
 // isHeard reports whether the client with a child of its own listens to it. Stdio.mu is held.
 func isHeard(c *child) bool {
-	x, isOwn := c.home.(*session)
-	return isOwn && x.listens
+	return c.session != nil && c.session.listens
 }
 
 // listen opens the stream of a session, replacing the one that it has.
@@ -255,14 +253,14 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 	}
 }
 
-// hear implements [listener] for a child that belongs to the session. A question goes to the newest call,
-// which it keeps alive, anything else to the stream; if that is missing, each goes to the other, and if both
-// are, it waits.
+// hear handles what the session's child says unasked; it does not block, nor keep text. A question goes to the
+// newest call, which it keeps alive, anything else to the stream; if that is missing, each goes to the other,
+// and if both are, it waits.
 func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	kind := signs.Message()
 	text = bytes.Clone(text)
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
 	boxes := []*Mailbox{x.box}
 	if call := c.newestCall(); call != nil {
 		boxes = append(boxes, &call.Mailbox)

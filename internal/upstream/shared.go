@@ -21,8 +21,8 @@ func (s *Stdio) isShared(key string) bool {
 	return s.command.Share == ShareAll || key == anonymous
 }
 
-// hear implements [listener] for the child that all clients share. If a reader does not keep up, its stream
-// ends, so that it knows that it missed something.
+// hear handles what the child that all clients share says unasked; it does not block, nor keep text. If a
+// reader does not keep up, its stream ends, so that it knows that it missed something.
 func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	if signs.Message() == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeMethodNotFound, "no client capabilities were declared", nil))

@@ -274,7 +274,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		defer s.mu.Unlock()
 		delete(s.attempts, key)
 	}()
-	c, err := s.spawn(s.life, s, key)
+	c, err := s.spawn(s.life, nil, key)
 	if err != nil {
 		if !s.isClosed() { // otherwise that is more informative
 			a.err = err
@@ -320,9 +320,9 @@ func (s *Stdio) offer(c *child, key string) bool {
 	return true
 }
 
-// spawn starts a child whose messages go to home, for the client with that key, as soon as it may be started
-// and there is room for it.
-func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, error) {
+// spawn starts a child for a session, which may be nil, or the client with that key, as soon as it may be
+// started and there is room for it.
+func (s *Stdio) spawn(ctx context.Context, x *session, key string) (*child, error) {
 	s.mu.Lock()
 	now := time.Now()
 	why, wait := s.starts.refuses(now), s.starts.wait(now)
@@ -336,7 +336,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, e
 	if err := s.makeRoom(ctx); err != nil {
 		return nil, err
 	}
-	c := s.newChild(home, key)
+	c := s.newChild(x, key)
 	if err := c.start(&s.command); err != nil {
 		s.complain("process could not be started", err)
 		return nil, s.startFailure(err)
@@ -368,13 +368,13 @@ func (s *Stdio) childEnded(c *child) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if own, isOwn := c.home.(*session); isOwn {
-		s.remove(own)
+	if c.session != nil {
+		s.remove(c.session)
 	}
 	// A client's next child belongs to it alone, and does not wait because of another client's crash.
 	if counts := s.command.Share == ShareAll || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
 		now := time.Now()
-		s.starts.died(s.patience.Restart, now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))
+		s.starts.died(s.patience.Restart, now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, s.mask))
 	}
 }
 
