@@ -22,7 +22,7 @@ type mcpChild struct {
 // processor time.
 const childDelay = time.Millisecond
 
-// serveChild answers the messages in in until it ends. It does not wait for late answers then: nobody reads them.
+// serveChild answers messages until in ends. It does not wait for late answers then: nobody reads them.
 func serveChild(in io.Reader, out io.Writer, delay time.Duration) error {
 	c := &mcpChild{out: out, delay: delay}
 	lines := bufio.NewReaderSize(in, 64<<10)

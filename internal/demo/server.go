@@ -141,7 +141,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		case arguments.FieldID == fieldHTML:
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // a client that has gone needs no answer
+			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // the client may have gone
 		case arguments.FieldID == fieldForgotten && f.count(fieldForgotten) < 3: // once for each side
 			http.Error(w, "session not found", http.StatusNotFound)
 		case call.Params.Name == orderCreate && arguments.Reference == orderSilent:

@@ -57,7 +57,7 @@ func numeric(s string) []span {
 	return append(found, ipv6s(s)...)
 }
 
-// ipv4 returns the end of an IPv4 address that begins at at, with its port or prefix length, or 0.
+// ipv4 returns the end of an IPv4 address at a position, with its port or prefix length, or 0.
 func ipv4(s string, at int) int {
 	const parts, digits = 4, 3
 	for part := range parts {

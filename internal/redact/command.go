@@ -93,7 +93,7 @@ func optionsOf(s string, at int, name string) (found []span, end int) {
 	return found, end
 }
 
-// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at at.
+// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at a position.
 func wordEnd(s string, at int) int {
 	end := at
 	for end < len(s) && !isSpace(s[end]) {

@@ -56,7 +56,7 @@ func pairsIn(s string) []span {
 	return found
 }
 
-// morePairs returns the end of the pairs that begin at at, and whether one of them proves that they are a connection
+// morePairs returns the end of the pairs that begin at a position, and whether one of them proves that they are a connection
 // string.
 func morePairs(s string, at int) (end int, telling bool) {
 	const longestName, longest = 41, 512
@@ -268,7 +268,7 @@ func oracleLogin(s string, at int) (login span, ok bool) {
 	return trimmed(s, []int{user, at + indexOr(s[at:], " \t\r\n\"',;)")}), true
 }
 
-// isOracle reports whether an address or service name of Oracle begins at at: //host, host/, host:, ORCL.
+// isOracle reports whether an address or service name of Oracle begins at a position: //host, host/, host:, ORCL.
 func isOracle(s string, at int) bool {
 	if strings.HasPrefix(s[at:], "//") {
 		return at+2 < len(s) && (isWord(s[at+2]) || s[at+2] == '.' || s[at+2] == '-')
@@ -281,7 +281,7 @@ func isOracle(s string, at int) bool {
 	return capitals > at+1 && 'A' <= s[at] && s[at] <= 'Z'
 }
 
-// passFile finds a line of a PostgreSQL password file, host:port:database:user:password, whose first colon is at at.
+// passFile finds a line of a PostgreSQL password file, host:port:database:user:password, whose first colon is at a position.
 func passFile(s string, at int) (login span, ok bool) {
 	const longest = 254
 	isPart := func(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '*' }

@@ -160,7 +160,7 @@ func toldIn(s string) []span {
 	return found
 }
 
-// value returns the secret that follows the word at at.
+// value returns the secret that follows the word at a position.
 func (t telling) value(s string, at int) (value span, ok bool) {
 	if t.words.at(s, at) == "" {
 		return span{}, false

@@ -114,7 +114,7 @@ func longestMember(w *wordSet) int {
 	return MaxText
 }
 
-// member returns the value of a member or attribute whose name ends at at: ="x", ": "x", \": \"x\".
+// member returns the value of a member or attribute whose name ends at a position: ="x", ": "x", \": \"x\".
 func member(s string, at int) (value span, ok bool) {
 	const blanks = 3
 	at = skip(s, at, 1, func(c byte) bool { return c == '\\' })
@@ -234,7 +234,7 @@ func tuples(s string) []span {
 	return found
 }
 
-// quotedBefore returns the name in quotes, which may be escaped, that ends at at.
+// quotedBefore returns the name in quotes, which may be escaped, that ends at a position.
 func quotedBefore(s string, at int) string {
 	const longest = 64
 	if at == 0 || !isQuote(s[at-1]) {

@@ -106,7 +106,7 @@ func inline(s string) []span {
 	}
 }
 
-// inlineFrame returns the end of a frame that begins at at, or 0.
+// inlineFrame returns the end of a frame that begins at a position, or 0.
 func inlineFrame(s string, at int) (end int, ok bool) {
 	const longestCall, longestPlace = 162, 264
 	if !strings.HasPrefix(s[at:], "at ") {
