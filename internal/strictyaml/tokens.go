@@ -79,7 +79,7 @@ func (d *Document) standsAt(text string, at Pos) bool {
 	return strings.HasPrefix(string(d.lines[at.Line-1][at.Column-1:]), text)
 }
 
-// find returns the first position of text, of one line, after from, up to the end of a line.
+// find returns the first position of text, of one line, between from and the end of lastLine.
 func (d *Document) find(text string, from Pos, lastLine int) (Pos, bool) {
 	for l := max(from.Line, 1); l <= min(lastLine, len(d.lines)); l++ {
 		skip := 0
