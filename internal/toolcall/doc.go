@@ -23,6 +23,15 @@
 //     contract keeps out of failures.
 //   - Which list it is. An author's server has one. The gateway's may be another caller's, or
 //     too long to be read in full: then it is no reason to refuse a call.
+//   - When a limit's charge is given back. The gateway does so if the call was never sent, or the caller was
+//     wrong, by the server's own word as well: limits protect that server. A Guard does so only for a call
+//     that did not get as far as its handler.
+//   - Headers that mirror arguments are checked by the gateway. An author's server gets what a gateway or
+//     client sends it, and its SDK decides.
+//   - The order of the checks. Between an unknown tool and its arguments, the gateway asks whether the caller
+//     may call it. Authors ask in their handlers.
+//   - What a call wrote before it failed is known in mcptool only, which sees each request of a handler to
+//     its backend. See [Call.Wrote].
 //   - Numbers. An author's handler takes int64 and float64. What another program takes is
 //     unknown. See [Tool.Native].
 package toolcall
