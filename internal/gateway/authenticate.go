@@ -16,7 +16,9 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A caller is who calls. It is determined once. Nothing is taken from unverified credentials.
+// A caller is who calls: determined when a call is let in, and once more for each server of an endpoint with several, since
+// each is forwarded other headers. An account at a provider is added later; see [caller.withAccount]. Nothing is taken from
+// unverified credentials.
 type caller struct {
 	user string // named by the path
 	// verified is the caller that access control found, or zero if the endpoint has none.
