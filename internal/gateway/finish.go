@@ -127,7 +127,7 @@ func (c *call) outcome() *observe.Outcome {
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.Name, c.on.contract.Name
-		_, o.Observed = c.on.manner.(observing)
+		o.Observed = !c.on.manner.acts()
 	} else {
 		o.Request.Path = c.req.http.URL.Path
 	}

@@ -79,7 +79,7 @@ func breakerRule(entry *config.Breaker) breaker.Settings {
 // inBulkhead holds an attempt back while too many calls to the tool or the server are in progress. In observe
 // mode it holds nothing back.
 func inBulkhead(c *call, next next) error {
-	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || c.on.Mode == config.ModeObserve {
+	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || !c.on.manner.acts() {
 		return next(c)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places

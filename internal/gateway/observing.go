@@ -36,6 +36,8 @@ func (observing) passes(name string) bool { return !keptBack[name] || enforcing{
 
 func (observing) holds() bool { return false }
 
+func (observing) acts() bool { return false }
+
 func (observing) answer(c *call) error {
 	method, status := c.req.http.Method, c.in.resp.StatusCode
 	streams := wire.IsEvents(c.in.resp)

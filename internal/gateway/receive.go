@@ -80,7 +80,7 @@ func (c *call) refuseEarly(status int, e *recourse.Error) error {
 // waits for the rest of it.
 func (c *call) hurry(until time.Time) {
 	if c.req.http.ContentLength != 0 {
-		_ = http.NewResponseController(c.reply.w).SetReadDeadline(until) // not every writer has one
+		c.reply.readBy(until)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
@@ -39,6 +40,8 @@ type manner interface {
 	passes(name string) bool
 	// holds reports whether a stream is held open while the server is away.
 	holds() bool
+	// acts reports whether the gateway does anything of its own accord: bounds, hedges and traces calls.
+	acts() bool
 }
 
 func (r *reply) header() http.Header { return r.w.Header() }
@@ -47,6 +50,11 @@ func (r *reply) send(status int, body []byte) {
 	r.header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	r.begin(status)
 	_ = r.put(body)
+}
+
+// readBy limits the time for receiving the request's body, which is up to the same writer.
+func (r *reply) readBy(until time.Time) {
+	_ = http.NewResponseController(r.w).SetReadDeadline(until) // not every writer has one
 }
 
 func (r *reply) empty() { r.begin(http.StatusNoContent) }
@@ -194,3 +202,5 @@ func (enforcing) passes(name string) bool {
 }
 
 func (enforcing) holds() bool { return true }
+
+func (enforcing) acts() bool { return true }

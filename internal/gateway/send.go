@@ -14,7 +14,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bulkhead"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/hedge"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
@@ -201,7 +200,7 @@ type runner struct {
 }
 
 func (c *call) hedges() bool {
-	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.Mode == config.ModeEnforce
+	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.manner.acts()
 }
 
 // hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts

@@ -27,7 +27,7 @@ func throttle(c *call, next next) error {
 	a, counted := &c.out.allowance, limited{c}
 	defer a.Leave(c.g.counting)
 	var e *recourse.Error
-	if c.on.Mode != config.ModeObserve { // nothing waits there
+	if c.on.manner.acts() { // else nothing waits
 		e = a.Enter(c.ctx, c.g.counting, l, counted)
 	}
 	now := time.Now() // also the time in the headers of a refusal

@@ -46,8 +46,7 @@ func trace(c *call, next next) error {
 // not record.
 func (c *call) continueTrace(header http.Header) *wire.Message {
 	t := &c.trace
-	_, observes := c.on.manner.(observing)
-	if t.Own.IsZero() || observes || !t.Own.Sampled && !t.Parent.IsZero() {
+	if t.Own.IsZero() || !c.on.manner.acts() || !t.Own.Sampled && !t.Parent.IsZero() {
 		return c.req.msg
 	}
 	span := t.Own.Child()
