@@ -27,8 +27,8 @@ import (
 const authorVariable = "AUTHOR_CONTRACT"
 
 // author are the keys of an entry for such a server.
-func author(contract string) []string {
-	return []string{"command: [" + strconv.Quote(os.Args[0]) + "]", "env:", "  " + authorVariable + ": " + contract, "  GORACE: atexit_sleep_ms=0"}
+func author(name string) []string {
+	return []string{"command: [" + strconv.Quote(os.Args[0]) + "]", "env:", "  " + authorVariable + ": " + name, "  GORACE: atexit_sleep_ms=0"}
 }
 
 // authored is a server with a tool that fails for each other item.
@@ -46,8 +46,8 @@ func authored(name string) *mcp.Server {
 }
 
 // serveAuthor runs such a server until its client leaves.
-func serveAuthor(contract string) {
-	if err := authored(contract).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
+func serveAuthor(name string) {
+	if err := authored(name).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }

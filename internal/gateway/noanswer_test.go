@@ -17,7 +17,7 @@ func startWithoutVersion(t *testing.T, size int) (url string) {
 	t.Helper()
 	return testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent, _ := io.ReadAll(r.Body)
-		answer := fmt.Sprintf(`{"id":%s,"result":{"resultType":"complete","content":[{"type":"text","text":"%s"}]}}`,
+		answer := fmt.Sprintf(`{"id":%s,"result":{"resultType":"complete","content":[{"type":"text","text":%q}]}}`,
 			json.Lookup(sent, "/id"), strings.Repeat("a", size))
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))

@@ -37,9 +37,10 @@ func (l *panicLog) Write(p []byte) (int, error) {
 
 // A panicLine is what tests compare of a line about a panic.
 type panicLine struct {
-	Level, Cause string
-	RequestID    string `json:"request_id"`
-	Stack        string
+	Level     string `json:"level"`
+	Cause     string `json:"cause"`
+	RequestID string `json:"request_id"`
+	Stack     string `json:"stack"`
 }
 
 // take returns the lines about panics.
@@ -49,8 +50,9 @@ func (l *panicLog) take(tb testing.TB) (lines []panicLine) {
 	defer l.mu.Unlock()
 	for text := range strings.Lines(l.text.String()) {
 		var line struct {
-			Msg string
 			panicLine
+
+			Msg string `json:"msg"`
 		}
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			tb.Fatal(err)

@@ -47,8 +47,8 @@ func receive(c *call, next next) error {
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	if front.IsOverLimit(c.req.http) {
-		return settled(c.heldBackFor(busyWait).WithMessage(
-			"%d calls of this host are under way. This one was not sent: wait for one of them to end, then call again.", front.MaxStdioCalls))
+		return settled(c.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
+			"wait for one of them to end, then call again.", front.MaxStdioCalls))
 	}
 	return next(c)
 }
@@ -168,6 +168,7 @@ func (t *table) maxInFlight() int64 {
 func (c *call) busy() (status int, e *recourse.Error) {
 	c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}
 	return http.StatusTooManyRequests, recourse.RateLimited(busyWait).
-		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.", recourse.FormatWait(busyWait)).
+		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.",
+			recourse.FormatWait(busyWait)).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
