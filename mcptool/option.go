@@ -110,7 +110,9 @@ func WithFamilies(families ...*contract.Family) SharedOption {
 }
 
 // NoDeadline lets a call take as long as its handler does.
-const NoDeadline time.Duration = handler.NoDeadline
+const NoDeadline time.Duration = -1
+
+var _ = [1]struct{}{}[NoDeadline-handler.NoDeadline] // they are the same
 
 // WithContract makes a tool fail in the form of c instead of the server's contract. It panics if c is nil.
 func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }

@@ -122,6 +122,7 @@ func WithRandom(random func() float64) Option { return func(o *options) { o.rand
 
 // A Clock tells the time and waits.
 type Clock interface {
+	// Now returns the current time.
 	Now() time.Time
 	// Sleep waits for d. An error, such as that of ctx if it ends first, ends the call.
 	Sleep(ctx context.Context, d time.Duration) error

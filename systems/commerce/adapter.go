@@ -16,18 +16,30 @@ import (
 // otherwise, a write that failed half way counts as one that may have happened. Adapters are safe for
 // concurrent use.
 type Adapter interface { //nolint:interfacebloat // a method for each tool
+	// CreateSalesOrder places an order.
 	CreateSalesOrder(ctx context.Context, o NewOrder) (Order, error)
+	// CancelOrder cancels an order, and returns it as it is then.
 	CancelOrder(ctx context.Context, orderID, reason string) (Order, error)
+	// UpdateOrder changes what u names of an order.
 	UpdateOrder(ctx context.Context, id string, u OrderUpdate) (Order, error)
+	// FulfillOrder records that items of an order were sent.
 	FulfillOrder(ctx context.Context, f NewFulfillment) (Fulfillment, error)
+	// CreateReturn records that items of an order come back.
 	CreateReturn(ctx context.Context, r NewReturn) (Return, error)
 
+	// Orders finds orders.
 	Orders(ctx context.Context, q OrderQuery) (Found[Order], error)
+	// Customers finds customers.
 	Customers(ctx context.Context, q CustomerQuery) (Found[Customer], error)
+	// Products finds products.
 	Products(ctx context.Context, q ProductQuery) (Found[Product], error)
+	// ProductVariants finds variants of products.
 	ProductVariants(ctx context.Context, q VariantQuery) (Found[Variant], error)
+	// Inventory finds how much of a variant is where.
 	Inventory(ctx context.Context, q InventoryQuery) (Found[Stock], error)
+	// Fulfillments finds what was sent.
 	Fulfillments(ctx context.Context, q FulfillmentQuery) (Found[Fulfillment], error)
+	// Returns finds what came back.
 	Returns(ctx context.Context, q ReturnQuery) (Found[Return], error)
 }
 
