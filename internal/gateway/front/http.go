@@ -60,7 +60,7 @@ func (h *HTTP) server(handler http.Handler) server {
 	switch {
 	case h.TLS != nil:
 		srv.TLSConfig = h.TLS
-		srv.Handler = patient{h.Handler, cmp.Or(h.Writing, writeTimeout)}
+		srv.Handler = patient{handler, cmp.Or(h.Writing, writeTimeout)}
 		return overTLS{srv}
 	case h.Standard:
 		return srv
@@ -76,7 +76,6 @@ type leaving struct {
 	begun atomic.Bool
 }
 
-// ServeHTTP implements [http.Handler].
 func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.begun.Load() {
 		w.Header().Set("Connection", "close") // over HTTP/2 it becomes GOAWAY

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// secure serves a handler over TLS in memory until the test ends, and returns its URL and a transport to it.
-func secure(t *testing.T, h *HTTP) (string, *http.Transport) {
+// secure serves a handler over TLS in memory until the test ends, or end is called, and returns its URL and a transport to it.
+func secure(t *testing.T, h *HTTP) (url string, client *http.Transport, end context.CancelFunc) {
 	t.Helper()
 	certificate := testkit.NewCertificate(t, -time.Hour, 1000*time.Hour)
 	h.TLS, h.Log, h.Drain = certificate.Server(t), slog.New(slog.DiscardHandler), func() {}
@@ -28,13 +28,13 @@ func secure(t *testing.T, h *HTTP) (string, *http.Transport) {
 	ctx, end := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = h.Serve(ctx, ln, time.Second) })
-	client := &http.Transport{DialContext: testkit.Dial, TLSClientConfig: certificate.Client(), ForceAttemptHTTP2: true}
+	client = &http.Transport{DialContext: testkit.Dial, TLSClientConfig: certificate.Client(), ForceAttemptHTTP2: true}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
 		end()
 		serving.Wait()
 	})
-	return "https://" + ln.Addr().String(), client
+	return "https://" + ln.Addr().String(), client, end
 }
 
 func open(t *testing.T, client *http.Transport, url string) *http.Response {
@@ -55,7 +55,7 @@ func TestStreamsAreGivenTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		url, client := secure(t, &HTTP{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		url, client, _ := secure(t, &HTTP{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/short" {
 				_, _ = io.WriteString(w, "short")
 				return
@@ -94,7 +94,7 @@ func TestSlowStreamsAreServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const size = 32 << 20
-		url, client := secure(t, &HTTP{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		url, client, _ := secure(t, &HTTP{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if _, err := w.Write(make([]byte, size)); err != nil {
 				t.Error(err)
 			}
@@ -127,7 +127,7 @@ func TestSlowStreamsAreServed(t *testing.T) {
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		url, client := secure(t, &HTTP{Handler: http.NotFoundHandler()})
+		url, client, _ := secure(t, &HTTP{Handler: http.NotFoundHandler()})
 		client.TLSClientConfig.MinVersion, client.TLSClientConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 		if err != nil {
@@ -149,6 +149,27 @@ func TestOldTLSIsRefused(t *testing.T) {
 		}
 		if took := time.Since(began); took > headerTimeout {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// While the gateway is about to end, clients over TLS are asked to close their connections as well.
+func TestClientsOverTLSAreAskedToLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		url, client, end := secure(t, &HTTP{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }),
+			Delay:   func() time.Duration { return time.Minute },
+		})
+		client.ForceAttemptHTTP2 = false // HTTP/1.1 says it in the answer
+		for _, leaving := range []bool{false, true} {
+			resp := open(t, client, url)
+			_ = resp.Body.Close()
+			if resp.Close != leaving {
+				t.Errorf("asked to leave: %t, want %t", resp.Close, leaving)
+			}
+			end()
+			synctest.Wait()
 		}
 	})
 }
