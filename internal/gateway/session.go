@@ -105,25 +105,25 @@ func (c *call) moveSession() error {
 // renewSession reopens the session at a server that does not know that generation of it. However many callers
 // find this out, it is done once, and all of them wait for it.
 func (c *call) renewSession(ctx context.Context, generation int) error {
-	done, err := c.session.Renew(generation, func(end func(serverID string, at *session.Place, err error)) error {
-		up := c.to
-		if !up.Hold() {
-			return up.removed()
-		}
-		r, of, open := c.opening(), c.outer, c.session.Opening() // the call may be over by then
+	up, of, open, r := c.to, c.outer, c.session.Opening(), c.opening() // the call may be over when they are used
+	renewal, begun := c.session.Renew(generation)
+	if renewal == nil {
+		return nil
+	}
+	switch {
+	case !begun:
+	case !up.Hold():
+		renewal.End("", nil, up.removed())
+	default:
 		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
 			defer up.Leave()
 			id, err := up.reopen(of.within(ctx), r, open.ID)
-			end(id, up.Place, err)
+			renewal.End(id, up.Place, err)
 		})
-		return nil
-	})
-	if done == nil || err != nil {
-		return err
 	}
 	select {
-	case <-done:
-		return c.session.Renewed(generation)
+	case <-renewal.Done:
+		return renewal.Err
 	case <-ctx.Done():
 		return c.to.broken(ctx, context.Cause(ctx))
 	}

@@ -45,11 +45,10 @@ type Session struct {
 	listeners listeners // its open streams
 
 	mu         sync.Mutex
-	upstream   string // the server's id of the session
-	place      *Place // where it is known by that
-	generation int    // counts the sessions at the server
-	renewing   chan struct{}
-	renewed    error     // of the last renewal
+	upstream   string    // the server's id of the session
+	place      *Place    // where it is known by that
+	generation int       // counts the sessions at the server
+	renewing   *Renewal  // nil: it is not being renewed
 	extended   time.Time // when Redis was last asked to keep the opening for longer
 }
 
@@ -73,46 +72,41 @@ func (s *Session) At() (where *Place, serverID string, generation int) {
 	return s.place, s.upstream, s.generation
 }
 
-// Renew opens the session again at the server, which does not know that generation of it. However many callers find that out, begin is
-// called once: it starts the renewal, and passes the result to end. The channel is closed when that is done; then [Session.Renewed]
-// returns the result. It is nil if the session has been renewed already.
-func (s *Session) Renew(
-	generation int, begin func(end func(serverID string, at *Place, err error)) error,
-) (done <-chan struct{}, err error) {
+// A Renewal opens a session again at the server, for all callers who have found it lost.
+type Renewal struct {
+	Done chan struct{} // closed when it has ended
+	Err  error         // why it has failed, once it has ended
+
+	of *Session
+}
+
+// Renew returns the renewal of that generation of the session, which the server does not know; nil: it has been
+// renewed already. However many callers find that out, begun is true for one of them only, who carries the renewal
+// out and ends it.
+func (s *Session) Renew(generation int) (r *Renewal, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.generation != generation:
-		return nil, nil //nolint:nilnil // there is nothing to wait for
+		return nil, false
 	case s.renewing != nil:
-		return s.renewing, nil
+		return s.renewing, false
 	}
-	renewing := make(chan struct{})
-	err = begin(func(serverID string, at *Place, err error) {
-		s.mu.Lock()
-		if s.renewed = err; err == nil {
-			s.upstream, s.place = serverID, at
-			s.generation++
-		}
-		s.renewing = nil
-		s.mu.Unlock()
-		close(renewing)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.renewing = renewing
-	return renewing, nil
+	s.renewing = &Renewal{of: s, Done: make(chan struct{})}
+	return s.renewing, true
 }
 
-// Renewed returns why the session could not be renewed after that generation of it.
-func (s *Session) Renewed(generation int) error {
+// End ends the renewal: unless it has failed, the session is now known at that place under an id of the server's.
+func (r *Renewal) End(serverID string, at *Place, err error) {
+	s := r.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.generation != generation {
-		return nil
+	if r.Err = err; err == nil {
+		s.upstream, s.place = serverID, at
+		s.generation++
 	}
-	return s.renewed
+	s.renewing = nil
+	close(r.Done)
 }
 
 // A Store keeps the sessions of a server. Create it with [NewStore].
