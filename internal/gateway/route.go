@@ -156,20 +156,16 @@ func (c asking) Asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-// HeldBack implements [toollist.Call].
 func (c asking) HeldBack() bool { return c.isHeldBack() != nil }
 
-// Timeout implements [toollist.Call].
 func (c asking) Timeout() time.Duration { return c.to.Timeout }
 
-// Failed implements [toollist.Call].
 func (c asking) Failed(cause error) (gone bool) {
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.left()
 }
 
-// Page implements [toollist.Call].
 func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := json.Members{{Name: "cursor", Value: cursor}}

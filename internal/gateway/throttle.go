@@ -77,7 +77,6 @@ func (c *call) giveBack() {
 // limited is a call as limits see it.
 type limited struct{ *call }
 
-// Tool implements [limits.Call].
 func (c limited) Tool() string { return c.req.msg.Name }
 
 // Key implements [limits.Call].

@@ -45,10 +45,8 @@ type failure struct {
 	off bool // it was found in the middle of an answer
 }
 
-// Error implements error.
 func (f *failure) Error() string { return f.e.Error() }
 
-// Unwrap returns the record.
 func (f *failure) Unwrap() error { return f.e }
 
 // settled returns e as a failure that is not tried again.

@@ -91,7 +91,6 @@ func (k *Recheck) look() {
 // A lapse ends a call whose caller is no longer let in.
 type lapse struct{ refusal *auth.Refusal }
 
-// Error implements error.
 func (l *lapse) Error() string { return l.refusal.Error() }
 
 // Unwrap returns an error that does not blame the server.

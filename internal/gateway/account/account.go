@@ -17,7 +17,6 @@ type Account struct {
 
 	// Missing says why there is no credential; nil: there is one, or it has not been looked up.
 	Missing error
-	Answer  Answer // the client's answer to the question for an account
 
 	at      *Provider
 	manager *connection.Manager
@@ -30,6 +29,12 @@ type Account struct {
 	link       string // which opens the page; "": for no other
 	why        string // in a sentence without the link
 	scopes     []string
+
+	// The client's answer to [Account.Question], and the state that comes with it. Changing that state only changes
+	// how long the call waits, so it is not sealed.
+	accepted, declined bool
+	after              int64    // the version of the account that was not sufficient
+	asked              []string // scopes
 }
 
 // At returns a caller's account at a provider. Its credential is not looked up yet.
@@ -125,7 +130,7 @@ func (a *Account) Shown() string { return a.link + " " + a.invitation.URL + " " 
 
 // Awaits reports whether the client has shown the link, and the account has not been replaced since.
 func (a *Account) Awaits() bool {
-	return a.Answer.accepted && (a.Missing != nil || a.Version <= a.Answer.after)
+	return a.accepted && (a.Missing != nil || a.Version <= a.after)
 }
 
 // Await waits for the person who has been shown the link: a client that was asked again at once would show it
@@ -133,7 +138,7 @@ func (a *Account) Awaits() bool {
 func (a *Account) Await(ctx context.Context, most time.Duration) {
 	waiting, cancel := context.WithTimeout(ctx, min(linkWait, most))
 	defer cancel()
-	if a.manager.Await(waiting, &a.at.Provider, a.owner, a.Answer.after, a.Answer.scopes) == nil {
+	if a.manager.Await(waiting, &a.at.Provider, a.owner, a.after, a.asked) == nil {
 		a.LookUp(ctx)
 	}
 }

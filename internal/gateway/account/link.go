@@ -36,7 +36,7 @@ const (
 )
 
 // HasLink reports whether there is a link that the client's user can still be shown.
-func (a *Account) HasLink() bool { return a.link != "" && !a.Answer.declined }
+func (a *Account) HasLink() bool { return a.link != "" && !a.declined }
 
 // linkIn returns the members of the link in a question to the client.
 func (a *Account) linkIn() json.Members {
@@ -70,15 +70,6 @@ func (a *Account) Question(record []byte) []byte {
 	return result.AppendTo(nil)
 }
 
-// An Answer is the client's answer to [Account.Question], and the state that comes with it. Changing that
-// state only changes how long the call waits, so it is not sealed.
-type Answer struct {
-	accepted, declined bool
-
-	after  int64 // the version of the account that was not sufficient
-	scopes []string
-}
-
 // TakeAnswer removes the client's answer from the params of a call, since the server has no use for it. It
 // reports false if there is none.
 func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
@@ -89,9 +80,9 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 	case "":
 		return nil, false
 	case `"accept"`:
-		a.Answer.accepted = true
+		a.accepted = true
 	default:
-		a.Answer.declined = true
+		a.declined = true
 	}
 	params = json.Change(params, "inputResponses", func(answers json.Value) json.Value {
 		if answers = json.Without(answers, linkQuestion); string(answers) == "{}" {
@@ -104,8 +95,8 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 		if len(words) < 2 || words[0] != linkQuestion {
 			return state
 		}
-		a.Answer.after, _ = strconv.ParseInt(words[1], 10, 64) // else 0: any version does
-		a.Answer.scopes = words[2:]
+		a.after, _ = strconv.ParseInt(words[1], 10, 64) // else 0: any version does
+		a.asked = words[2:]
 		return nil
 	})
 	return params, true

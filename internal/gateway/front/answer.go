@@ -105,7 +105,6 @@ func (a *answer) recovered() {
 	}
 }
 
-// Header returns the headers of the answer.
 func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader records the status of the answer.

@@ -34,7 +34,6 @@ func newClientConns(ln net.Listener, patience, ending time.Duration) *clientConn
 	return &clientConns{Listener: ln, patience: patience, ending: ending, open: map[*clientConn]struct{}{}}
 }
 
-// Accept implements [net.Listener].
 func (l *clientConns) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -74,7 +73,6 @@ type clientConn struct {
 	writing  bool
 }
 
-// Write implements [net.Conn].
 func (c *clientConn) Write(p []byte) (written int, err error) {
 	for {
 		piece := p[written:min(len(p), written+writePiece)]
@@ -110,7 +108,6 @@ func (c *clientConn) CloseWrite() error {
 	return nil
 }
 
-// Close implements [net.Conn].
 func (c *clientConn) Close() error {
 	c.of.mu.Lock()
 	delete(c.of.open, c)

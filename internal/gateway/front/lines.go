@@ -102,7 +102,6 @@ func (t *lineText) writeLine(w io.Writer) error {
 // oneLine writes a JSON text as one line. It changes what it is given, which is io.Copy's.
 type oneLine struct{ io.Writer }
 
-// Write implements io.Writer.
 func (w oneLine) Write(p []byte) (int, error) {
 	wire.OneLine(p)
 	return w.Writer.Write(p)

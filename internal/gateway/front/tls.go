@@ -9,7 +9,6 @@ import (
 // overTLS is net/http's server for connections over TLS.
 type overTLS struct{ *http.Server }
 
-// Serve implements [server].
 func (s overTLS) Serve(ln net.Listener) error { return s.ServeTLS(ln, "", "") }
 
 // patient does for the streams of HTTP/2 what clientConn does for connections: a client that reads its other
@@ -20,7 +19,6 @@ type patient struct {
 	patience time.Duration
 }
 
-// ServeHTTP implements [http.Handler].
 func (p patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		w = &streamWriter{w, http.NewResponseController(w), p.patience}
@@ -39,7 +37,6 @@ type streamWriter struct {
 // Unwrap is for [http.ResponseController].
 func (w *streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements [http.ResponseWriter].
 func (w *streamWriter) Write(p []byte) (written int, err error) {
 	for {
 		piece := p[written:min(len(p), written+writePiece)]

@@ -2,6 +2,7 @@
 package observe
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -120,10 +121,7 @@ func (o *Outcome) Cause() string {
 		return ""
 	}
 	last := &o.Failures[len(o.Failures)-1]
-	cause := last.Cause
-	if cause == nil {
-		cause = last.Before
-	}
+	cause := cmp.Or(last.Cause, last.Before)
 	if cause == nil {
 		return ""
 	}

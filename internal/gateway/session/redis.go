@@ -89,17 +89,6 @@ func (s *Session) Extend(ctx context.Context, redis *limit.Shared, log *slog.Log
 	}
 }
 
-// deleteOpening deletes the request of a session from Redis. If that fails, the session has ended all the
-// same.
-func (s *Scope) deleteOpening(ctx context.Context, of *Session) {
-	if of.key == "" || s.Redis == nil {
-		return
-	}
-	if err := s.Redis.Delete(context.WithoutCancel(ctx), of.key); err != nil {
-		s.Log.Debug("a session that has ended stays in Redis for a day", slog.String("cause", err.Error()))
-	}
-}
-
 // mayWrite reports whether that many more bytes may be written to Redis. The limit per day is what is kept in
 // memory, so that clients that open many sessions cannot fill Redis.
 func (t *Store) mayWrite(size int, now time.Time) bool {

@@ -20,7 +20,7 @@ func (t *Lists) read(ctx context.Context, call Call) (*List, error) {
 	l := &List{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
 	budget, flawed := args.NewBudget(), t.note
 	ttl, left := maxAge, maxListBytes
-	cursor := json.Value(nil)
+	var cursor json.Value
 	for page := range maxPages {
 		result, err := call.Page(ctx, page, cursor, left)
 		if err != nil {
