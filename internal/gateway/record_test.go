@@ -126,7 +126,7 @@ func TestRedactionOfOtherMethods(t *testing.T) {
 func TestLogLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true")
+	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true", "timeout: 20s")
 	client := f.client(t, testkit.Modern)
 	client.Header = http.Header{"X-Request-Id": {"mine-1"}}
 	limited := faults.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
