@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // binaries are the compiled tests of packages. Embedded files that a mutation changes, such as contracts, are padded in
@@ -29,6 +31,40 @@ func embedded(file string) bool {
 	return path.Ext(file) != ".go"
 }
 
+// compacts are the embedded files that hold YAML files in their compact form, by the folder of these: the program has
+// nothing else of them.
+var compacts = map[string]string{
+	"contract":                        "contract/contracts.compact",
+	"contract/internal/wild/families": "contract/internal/wild/families.compact",
+}
+
+// inProgram returns the embedded file that a file with these contents becomes a part of, which is the file itself unless
+// it is in [compacts].
+func inProgram(root, file string, contents []byte) (name string, text []byte, err error) {
+	name, isPart := compacts[path.Dir(file)]
+	if !isPart || path.Ext(file) != ".yaml" {
+		return file, contents, nil
+	}
+	sources, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(path.Dir(file)), "*.yaml"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, source := range sources {
+		src := contents
+		if filepath.Base(source) != path.Base(file) {
+			if src, err = os.ReadFile(source); err != nil {
+				return "", nil, err
+			}
+		}
+		doc, err := strictyaml.Parse(filepath.Base(source), src)
+		if err != nil {
+			return "", nil, err
+		}
+		text = append(doc.AppendCompact(text), '\n')
+	}
+	return name, text, nil
+}
+
 // newBinaries pads the embedded files that a list changes.
 func newBinaries(root, dir string, list []mutation) (*binaries, error) {
 	b := &binaries{root: root, dir: dir, roomy: map[string][]byte{}, built: map[string]func() (string, error){}}
@@ -36,14 +72,19 @@ func newBinaries(root, dir string, list []mutation) (*binaries, error) {
 		if !embedded(m.File) {
 			continue
 		}
-		if len(b.roomy[m.File]) == 0 {
-			src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
-			if err != nil {
-				return nil, err
-			}
-			b.roomy[m.File] = append(src, '\n')
+		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
+		if err != nil {
+			return nil, err
 		}
-		b.roomy[m.File] = append(b.roomy[m.File], bytes.Repeat([]byte{'\n'}, max(len(m.Put)-len(m.Find), 0))...)
+		name, text, err := inProgram(root, m.File, src)
+		if err != nil {
+			return nil, err
+		}
+		if len(b.roomy[name]) == 0 {
+			b.roomy[name] = append(text, '\n')
+		}
+		room := 2*len(m.Put) + 64 // the compact form of a line may be longer than the line
+		b.roomy[name] = append(b.roomy[name], bytes.Repeat([]byte{'\n'}, room)...)
 	}
 	return b, nil
 }
@@ -79,12 +120,19 @@ func (b *binaries) with(ctx context.Context, dir, pkg, file string, contents []b
 	if err != nil {
 		return "", err
 	}
+	file, contents, err = inProgram(b.root, file, contents)
+	if err != nil {
+		return "", err
+	}
 	was := b.roomy[file]
 	at := bytes.Index(program, was)
 	if at < 0 || bytes.Contains(program[at+1:], was) {
 		return "", fmt.Errorf("%s does not stand once in the tests of %s", file, pkg)
 	}
 	room := program[at:][:len(was)]
+	if len(contents) > len(room) {
+		return "", fmt.Errorf("%s has no room for the mutation", file)
+	}
 	for i := range room {
 		room[i] = '\n'
 	}

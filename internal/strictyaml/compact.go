@@ -8,8 +8,8 @@ import (
 
 // The compact form of documents is for files that are part of the program, whose mistakes a test finds: it is read a
 // hundred times as fast as YAML, but has no positions. A document is its name in the form 9:file.yaml, the number of
-// its values in the form 4; and the values, one after the other: a letter for the kind, and then one of these. A line
-// end may follow.
+// its values in the form 4; and the values, one after the other: a letter for the kind, and then one of these. Line
+// ends may follow.
 //
 //	s5:hello    a text of five bytes, or any other scalar as it is written
 //	[2;         a list of two values, which follow
@@ -66,7 +66,7 @@ func ParseCompact(text string) (map[string]*Document, error) {
 		d.root = r.value()
 		documents[d.name] = d
 		r.broken = r.broken || len(r.nodes) > 0
-		r.rest = strings.TrimPrefix(r.rest, "\n")
+		r.rest = strings.TrimLeft(r.rest, "\n")
 	}
 	if r.broken {
 		return nil, errors.New("strictyaml: this is not the compact form")
