@@ -274,3 +274,19 @@ func TestCommerceNumbers(t *testing.T) {
 		}
 	}
 }
+
+// The texts of the source document are the contract's own: what they name is read, too, which no other contract knows.
+func TestCommerceTexts(t *testing.T) {
+	t.Parallel()
+	c := contract.Builtin().MustGet("commerce")
+	for _, text := range []string{
+		"Operation timed out after 5000ms", "Rate limit exceeded, retry after 5000ms", "Backend unavailable: warehouse",
+		"Feature not implemented: returns",
+	} {
+		r := contract.Reader{Contracts: contract.Builtin().All(), Weak: c}
+		reading, ok := r.Result(textResult(t, text, true))
+		if !ok || reading.Contract != c {
+			t.Errorf("%q is read as a failure: %t, by %s of %v", text, ok, reading.Sign, reading.Contract)
+		}
+	}
+}

@@ -346,7 +346,11 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			if diff := cmp.Diff(tt.body, string(a.Body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
-			again := c.Write(contracttest.ReadBack(t, c, a), &call)
+			back := contracttest.ReadBack(t, c, a)
+			if !c.Retryable(back, &call) {
+				t.Error("read back, it cannot be repeated")
+			}
+			again := c.Write(back, &call)
 			if diff := cmp.Diff(contracttest.Wire(a), contracttest.Wire(again)); diff != "" {
 				t.Errorf("read and written again (-first +again):\n%s", diff)
 			}
