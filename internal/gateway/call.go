@@ -59,7 +59,8 @@ type request struct {
 	id   string // every log entry and answer carries it
 	user string // from the path, as it was sent
 	// stdio says that the request came over stdio, without headers of its own.
-	stdio bool
+	stdio     bool
+	overLimit bool // its host has too many calls under way
 
 	era   wire.Era
 	msg   *wire.Message

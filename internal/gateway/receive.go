@@ -46,7 +46,7 @@ func receive(c *call, next next) error {
 	if c.req.era, err = wire.CheckHeaders(h, c.req.msg); err != nil {
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
-	if front.IsOverLimit(c.req.http) {
+	if c.req.overLimit {
 		return settled(c.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
 			"wait for one of them to end, then call again.", front.MaxStdioCalls))
 	}

@@ -37,6 +37,8 @@ type answer struct {
 	text lineText
 	scan wire.Scanner // of a JSON body
 
+	overLimit bool // it is one too many
+
 	loud   bool         // errors that answer nothing are written, too
 	quiet  *atomic.Bool // nothing is written
 	keep   bool         // whether the result is kept
@@ -63,6 +65,12 @@ func BreaksOff(w http.ResponseWriter, effect recourse.Effect) {
 func IsStdio(w http.ResponseWriter) bool {
 	_, ok := w.(*answer)
 	return ok
+}
+
+// IsOverLimit reports whether what w answers is to be refused, since a host over stdio has [MaxStdioCalls] under way.
+func IsOverLimit(w http.ResponseWriter) bool {
+	a, ok := w.(*answer)
+	return ok && a.overLimit
 }
 
 func (h *host) newAnswer(id wire.ID) *answer {

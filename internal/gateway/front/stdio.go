@@ -251,12 +251,6 @@ func (h *host) reopen(header http.Header) bool {
 	return true
 }
 
-// overLimit is the key of a value in the context of a request that is one too many.
-type overLimit struct{}
-
-// IsOverLimit reports whether a request is to be refused, since its host has [MaxStdioCalls] under way.
-func IsOverLimit(r *http.Request) bool { return r.Context().Value(overLimit{}) != nil }
-
 // call carries out a request, while another goroutine reads on. It reports false if there are too many: the handler
 // refuses it, before the next line is read.
 func (h *host) call(l wire.Line, m *wire.Message) bool {
@@ -273,8 +267,8 @@ func (h *host) call(l wire.Line, m *wire.Message) bool {
 	}
 	h.mu.Unlock()
 	if full {
-		ctx = context.WithValue(ctx, overLimit{}, true)
 		a := h.newAnswer(c.id)
+		a.overLimit = true
 		h.send(ctx, a, http.MethodPost, &l, h.header(m))
 		a.settle(ctx)
 		return false
