@@ -45,46 +45,33 @@ func inProgram(root, file string, contents []byte) (name string, text []byte, er
 	if !isPart || path.Ext(file) != ".yaml" {
 		return file, contents, nil
 	}
-	sources, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(path.Dir(file)), "*.yaml"))
-	if err != nil {
-		return "", nil, err
-	}
-	for _, source := range sources {
-		src := contents
-		if filepath.Base(source) != path.Base(file) {
-			if src, err = os.ReadFile(source); err != nil {
-				return "", nil, err
-			}
-		}
-		doc, err := strictyaml.Parse(filepath.Base(source), src)
-		if err != nil {
-			return "", nil, err
-		}
-		text = append(doc.AppendCompact(text), '\n')
-	}
-	return name, text, nil
+	folder := filepath.Join(root, filepath.FromSlash(path.Dir(file)))
+	text, err = strictyaml.Compact(folder, map[string][]byte{path.Base(file): contents})
+	return name, text, err
 }
 
 // newBinaries pads the embedded files that a list changes.
 func newBinaries(root, dir string, list []mutation) (*binaries, error) {
 	b := &binaries{root: root, dir: dir, roomy: map[string][]byte{}, built: map[string]func() (string, error){}}
+	room := map[string]int{} // by file
 	for _, m := range list {
-		if !embedded(m.File) {
-			continue
+		if embedded(m.File) {
+			room[m.File] += 2*len(m.Put) + 64 // the compact form of a line may be longer than the line
 		}
-		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
+	}
+	for file, n := range room {
+		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 		if err != nil {
 			return nil, err
 		}
-		name, text, err := inProgram(root, m.File, src)
+		name, text, err := inProgram(root, file, src)
 		if err != nil {
 			return nil, err
 		}
-		if len(b.roomy[name]) == 0 {
-			b.roomy[name] = append(text, '\n')
+		if b.roomy[name] == nil {
+			b.roomy[name] = text
 		}
-		room := 2*len(m.Put) + 64 // the compact form of a line may be longer than the line
-		b.roomy[name] = append(b.roomy[name], bytes.Repeat([]byte{'\n'}, room)...)
+		b.roomy[name] = append(b.roomy[name], bytes.Repeat([]byte{'\n'}, n)...)
 	}
 	return b, nil
 }
