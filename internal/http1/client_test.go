@@ -22,23 +22,23 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// A call is what a caller asks for.
+// A call is one request of a caller, and how long the caller waits for the answer.
 type call struct {
 	method   string
 	url      string
 	header   http.Header
 	body     string
 	patience time.Duration // 0: ten minutes
-	cause    error         // of the end of the patience
-	read     int           // bytes of the answer that are read; 0: all
-	after    time.Duration // the pause before it
+	cause    error         // of the context, when patience ends
+	read     int           // bytes of the answer that the caller reads; 0: all
+	after    time.Duration // the pause before the request
 	change   func(r *http.Request)
 }
 
-// A scene is what a caller and a server say to each other.
+// A scene is a caller and a server, each with a script.
 type scene struct {
-	// script is what the server does on each connection: after each request a list of
-	// strings, pauses and deeds.
+	// script returns what the server does after each request of a connection: strings to
+	// write, pauses, and deeds.
 	script func(conn, request int) []any
 	calls  []call
 	change func(t *http.Transport)
@@ -46,13 +46,13 @@ type scene struct {
 	close  bool // idle connections are closed before the last call
 }
 
-// transport is what both are.
+// transport has the methods that both transports have.
 type transport interface {
 	http.RoundTripper
 	CloseIdleConnections()
 }
 
-// behind returns the transport that is tried, in front of net/http's or net/http's itself.
+// behind returns the transport to test: standard itself, or one in front of it.
 type behind func(standard *http.Transport) transport
 
 func theirs(standard *http.Transport) transport { return standard }
@@ -196,12 +196,12 @@ func (c call) make(n *notebook, tr http.RoundTripper) {
 		return
 	}
 	if resp.Request != r {
-		n.notef("the answer's request is another")
+		n.notef("the answer has another request")
 	}
 	n.notef("%s %d %s %d.%d length %d coding %q close %t uncompressed %t tls %t\n%safter %s", resp.Status, resp.StatusCode, resp.Proto,
 		resp.ProtoMajor, resp.ProtoMinor, resp.ContentLength, resp.TransferEncoding, resp.Close, resp.Uncompressed, resp.TLS != nil,
 		describe(resp.Header), took)
-	resp.Header.Set("Content-Type", "the caller's") // which no other answer has
+	resp.Header.Set("Content-Type", "the caller's") // must not show in another answer
 	var body []byte
 	if c.read > 0 {
 		body = make([]byte, c.read)
@@ -217,7 +217,7 @@ func (c call) make(n *notebook, tr http.RoundTripper) {
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nhi"
 
-// scenes are those of the gate.
+// scenes are all scenes in which ours must behave as net/http's transport does.
 func scenes() map[string]scene {
 	all := map[string]scene{}
 	add := func(name string, s scene) {
@@ -288,7 +288,7 @@ func scenes() map[string]scene {
 	for i := strings.Index(chunked, "\r\n\r\n"); i < len(chunked); i++ {
 		answers(fmt.Sprintf("chunked, EOF after %d bytes", i), chunked[:i], hangUp)
 	}
-	// The head again, with a change.
+	// The same head again, with one change.
 	turns := func(texts ...string) func(int, int) []any {
 		return func(_, request int) []any { return []any{texts[request%len(texts)]} }
 	}
@@ -366,7 +366,7 @@ func scenes() map[string]scene {
 		"end at the same time":  always(100*time.Millisecond, ok),
 		"answer that has ended": always(ok),
 	} {
-		if name != "end at the same time" { // it is anybody's
+		if name != "end at the same time" { // either may come first
 			add("patience: "+name, scene{script: script, calls: slow})
 			add("patience with a cause: "+name, scene{script: script, calls: caused})
 		}
@@ -441,7 +441,7 @@ func scenes() map[string]scene {
 	return all
 }
 
-// Whatever a server says, the caller hears what it hears from net/http.
+// The caller gets the same from ours as from net/http's transport, whatever the server does.
 func TestTransportLikeStandard(t *testing.T) {
 	t.Parallel()
 	for name, s := range scenes() {

@@ -58,7 +58,7 @@ func (s *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "done")
 }
 
-// startRelay starts one in front of a server that answers each of its connections as script says, and returns a connection to it.
+// startRelay starts s in front of a server that follows script on each connection, and returns a client's connection to s.
 func startRelay(s *relay, script func(conn, request int) []any) (client net.Conn, stop func()) {
 	var dialled atomic.Int64
 	s.transport = http1.NewTransport(&http.Transport{
@@ -106,8 +106,8 @@ func wantHeard(t *testing.T, s *relay, want ...string) {
 	}
 }
 
-// A handler that ends its request hears why from the round trip, and still answers. The connection to the server is not used again,
-// and that of the client is.
+// A handler that ends its request gets the reason from the round trip, and can still answer. The connection to the server is not
+// reused; the client's is.
 func TestHandlerEndsRequest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -142,13 +142,13 @@ func TestHandlerEndsRequest(t *testing.T) {
 				s.meanwhile = nil
 				askRelay(t, client, in)
 				wantHeard(t, s, "enough", "enough", "fine", "<nil>")
-				time.Sleep(time.Hour) // the server's script ends
+				time.Sleep(time.Hour) // until the server's script has ended
 			})
 		})
 	}
 }
 
-// A request that ends when the whole answer has arrived has its answer, but the connection to the server is not used again: its
+// A request that ends after the whole answer has arrived keeps its answer. The connection to the server is not reused, since its
 // deadline may be set at any moment.
 func TestEndsWithWholeAnswer(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestClientLeavesRelay(t *testing.T) {
 	})
 }
 
-// Several round trips for one request all hear of its end, those that come later too.
+// All round trips of a request learn of its end, including those that begin later.
 func TestSeveralRoundTrips(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,16 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// most is how many bytes are read at once: short reads find other ways than long ones.
+// most returns how many bytes one read returns. Squares give many short reads and a few long ones.
 func most(n uint8) int { return int(n) * int(n) }
 
 var times = regexp.MustCompile(` after [0-9.a-zµ]+`)
 
-// timeless leaves out when something happened: a client that goes at once is noticed
-// 10 ms later than net/http does.
+// timeless removes times from text: ours notices a client that leaves at once 10 ms later than
+// net/http does.
 func timeless(text string) string { return times.ReplaceAllString(text, "") }
 
-// said returns what steps say.
+// said returns the text of steps.
 func said(steps []any) (text []byte) {
 	for _, step := range steps {
 		switch step := step.(type) {
@@ -32,7 +32,7 @@ func said(steps []any) (text []byte) {
 	return text
 }
 
-// What a client sends is read and answered as net/http reads and answers it.
+// The server reads and answers any bytes of a client as net/http does.
 func FuzzServer(f *testing.F) {
 	for _, v := range conversations() {
 		if text := said(v.steps); len(text) < 2<<10 {
@@ -48,7 +48,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// What a server sends is read as net/http reads it.
+// The transport reads any bytes of a server as net/http does.
 func FuzzTransport(f *testing.F) {
 	for _, s := range scenes() {
 		if text := said(s.script(0, 0)); len(text) < 2<<10 {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A notebook is what handlers have seen.
+// A notebook collects what handlers and callers note.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string
@@ -34,7 +34,7 @@ func (n *notebook) text() string {
 	return strings.Join(n.lines, "\n")
 }
 
-// errorClass is what callers tell errors apart by.
+// errorClass names an error by the properties that callers check.
 func errorClass(err error) string {
 	var timeout net.Error
 	switch {
@@ -67,7 +67,7 @@ func describe(header http.Header) string {
 	return b.String()
 }
 
-// newHandler returns a handler that does what the path of a request says.
+// newHandler returns a handler that performs the act that the path of a request names.
 func newHandler(n *notebook) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/")
@@ -282,7 +282,7 @@ var acts = map[string]func(n *notebook, w http.ResponseWriter, r *http.Request){
 	},
 }
 
-// sizeOf returns a number of bytes, within bounds.
+// sizeOf parses a number of bytes and limits it.
 func sizeOf(word string) int {
 	size, _ := strconv.Atoi(word)
 	return max(0, min(size, 100_000))

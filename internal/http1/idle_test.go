@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// A connection that waits for its next request holds neither the last one nor a header of unusual size: clients keep many of them, and
-// need no key for that.
+// A connection that waits for its next request keeps neither the last one nor an unusually large header: anyone can open many idle
+// connections.
 func TestIdleConnectionHoldsLittle(t *testing.T) {
 	t.Parallel()
 	var fields []string
@@ -32,7 +32,7 @@ func TestIdleConnectionHoldsLittle(t *testing.T) {
 			})})
 			ln := newMemoryListener()
 			var serving sync.WaitGroup
-			serving.Go(func() { _ = srv.Serve(ln) }) // it is closed below
+			serving.Go(func() { _ = srv.Serve(ln) }) // until ln is closed
 			conn := ln.dial()
 			if _, err := io.WriteString(conn, head); err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestIdleConnectionHoldsLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = resp.Body.Close()
-			for range 100 { // the goroutine of the connection may still be on its way to the next request
+			for range 100 { // the connection's goroutine may not be waiting for the next request yet
 				runtime.GC()
 				if request.Value() == nil && (value.Value() == nil) == strings.Contains(head, "X999") {
 					break
@@ -52,7 +52,7 @@ func TestIdleConnectionHoldsLittle(t *testing.T) {
 				t.Error("the connection holds its last request")
 			}
 			if held, want := value.Value() != nil, name == "usual"; held != want {
-				t.Errorf("the connection holds its last header: %t, want %t", held, want)
+				t.Errorf("holds its last header: got %t, want %t", held, want)
 			}
 			_ = srv.Close()
 			_ = conn.Close()

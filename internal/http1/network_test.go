@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// A half is one direction of a connection in memory. It takes whatever is written.
+// A half is one direction of a connection in memory. Its buffer is unlimited.
 type half struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	data     []byte
 	most     int   // bytes that one Read returns; 0: all
-	ended    error // what comes after data
-	gone     bool  // nobody reads any more
+	ended    error // returned by read after data
+	gone     bool  // the reader has gone
 	closed   bool  // by the reader
 	deadline time.Time
 	timer    *time.Timer
@@ -99,7 +99,7 @@ func (h *half) setDeadline(t time.Time) {
 	})
 }
 
-// A memoryConn is a connection in memory, which can be closed by halves.
+// A memoryConn is a connection in memory. It can be half closed.
 type memoryConn struct{ in, out *half }
 
 func newMemoryConn() (client, server *memoryConn) {
@@ -141,7 +141,7 @@ func (c *memoryConn) reset() {
 	c.in.change(func() { c.in.gone = true })
 }
 
-// A memoryListener accepts the connections that are dialled.
+// A memoryListener accepts the connections that its dial makes.
 type memoryListener struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -18,33 +18,33 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// front is what both servers are.
+// front has the methods that both servers have.
 type front interface {
 	Serve(ln net.Listener) error
 	Shutdown(ctx context.Context) error
 	Close() error
 }
 
-// What a client does, beside writing a string and waiting for a time.Duration.
+// A deed is what a client or server does besides writing and waiting.
 type deed int
 
 const (
 	halfClose deed = iota
 	hangUp
 	breakOff
-	shutDown // the server, with a patience of 3 s
+	shutDown // the server, within 3 s
 	closeServer
 )
 
-// A conversation is what a client says on a connection.
+// A conversation is what a client does on one connection: it writes strings, waits for durations and does deeds.
 type conversation struct {
 	steps  []any
 	change func(s *http.Server)
 	most   int // bytes that the server reads at once; 0: all there are
 }
 
-// said returns what became of a conversation: the answers, in order and normalised, when
-// the connection ended, and what the handler has seen.
+// said plays the conversation, and returns the normalised answers, when the connection
+// ended, and what the handler noted.
 func (v conversation) said(t *testing.T, lean bool) (text string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -105,7 +105,7 @@ func take(n *notebook, srv front, conn *memoryConn, step any) {
 		case halfClose:
 			_ = conn.CloseWrite()
 		case hangUp:
-			_ = conn.CloseWrite() // a client that reads what comes then is no other to the server
+			_ = conn.CloseWrite() // the server cannot see whether the client still reads
 			conn.out.change(func() { conn.out.gone = true })
 		case breakOff:
 			conn.reset()
@@ -116,12 +116,12 @@ func take(n *notebook, srv front, conn *memoryConn, step any) {
 			err := srv.Shutdown(ctx)
 			n.notef("shutdown: %s after %s", errorClass(err), time.Since(began).Round(time.Second))
 		case closeServer:
-			_ = srv.Close() // beside the handler, so that this is not noted
+			_ = srv.Close() // not noted: the handler may note something at the same time
 		}
 	}
 }
 
-// normal returns answers with the fields in order and without the time of day.
+// normal returns answers with sorted fields and without dates.
 func normal(answers string) string {
 	var b strings.Builder
 	for i, answer := range strings.SplitAfter(answers, "HTTP/1.") {
@@ -151,18 +151,18 @@ func compareServers(t *testing.T, v conversation) {
 	}
 }
 
-// ask returns a request that is simple unless the fields make it another.
+// ask returns a simple request, unless the fields make net/http take it.
 func ask(path, body string, fields ...string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: a.example\r\n" + strings.Join(append(fields, ""), "\r\n") +
 		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// lines returns a request of lines, without the body.
+// lines returns the head of a request.
 func lines(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n\r\n" }
 
 const simple = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
 
-// conversations are those of the gate.
+// conversations are all conversations in which ours must behave as net/http's server does.
 func conversations() map[string]conversation {
 	all := map[string]conversation{}
 	say := func(name string, steps ...any) {
@@ -175,7 +175,7 @@ func conversations() map[string]conversation {
 		say(name, steps...)
 		all[name] = conversation{steps: steps, change: change}
 	}
-	// What is simple.
+	// Simple requests.
 	say("simple", simple)
 	say("every act's context", ask("/context", ""))
 	say("three in a row", simple, simple, simple)
@@ -202,7 +202,7 @@ func conversations() map[string]conversation {
 	say("CRLF and nothing", simple, "\r\n", 10*time.Millisecond, simple)
 	say("two bytes and the end", simple, "PO", halfClose)
 	say("four bytes and the end", simple, "POST", halfClose)
-	// The head again, with a change.
+	// The same head again, with one change.
 	for i, length := range []string{
 		"2", "5", "0", "1000", "65536", "65537", "02", "+2", "-2", "0x2", "", " 2", "2 ", "2\t", "2 2", "2, 2", "2;", "2_0", "99999999999999999999",
 		"2\r\nX: a", "2\r\nContent-Length: 2", "2\r\nContent-Length: 3", "2\r\nTransfer-Encoding: chunked", "2\nX: a", "2\r\n\r\nhi", "2\r", "\r\n 2",
@@ -238,7 +238,7 @@ func conversations() map[string]conversation {
 	other := lines("POST /echo HTTP/1.1", "Content-Length: 2", "Host: a", "X: 2") + "hi"
 	say("again with another end", other, strings.Replace(other, "X: 2", "X: 3", 1), other)
 	say("another, much shorter", simple, "POST / HTTP/1.1\r\n\r\n", simple)
-	// What is not.
+	// Requests that net/http takes over.
 	for i, line := range []string{
 		"Content-Length: 3", "Content-Length: 2", "Content-Length : 2", "Content-Length: +2", "Content-Length: -2", "Content-Length: 0x2",
 		"Content-Length: 02", "Content-Length: 00", "Content-Length:", "Content-Length: 2, 2", "Content-Length: 99999999999999999999", "content-length: 2 ",
@@ -350,7 +350,7 @@ func conversations() map[string]conversation {
 	return all
 }
 
-// Whatever a client says, it is answered as net/http answers it, at the same time.
+// Ours gives the same answers as net/http at the same times, whatever the client does.
 func TestServerLikeStandard(t *testing.T) {
 	t.Parallel()
 	for name, v := range conversations() {

@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// A tcpServer hands each request to answer, which writes to the connection, and says whether to go on.
+// A tcpServer calls answer for each request. answer writes to the connection, and reports whether to keep it.
 type tcpServer struct {
 	t      *testing.T
 	ln     net.Listener
@@ -98,7 +98,7 @@ func (s *tcpServer) call(ctx context.Context, tr *http1.Transport, body string) 
 	return string(answer), err
 }
 
-// received returns how often the server got a body, and over how many connections any.
+// received returns how often the server got body, and how many connections it has accepted.
 func (s *tcpServer) received(body string) (times int, conns int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,17 +118,17 @@ func say(conn *net.TCPConn, text string) bool {
 func wantReceived(t *testing.T, s *tcpServer, body string, times int, conns int64) {
 	t.Helper()
 	if got, over := s.received(body); got != times || over != conns {
-		t.Errorf("the server got %.20q %d times over %d connections, want %d over %d", body, got, over, times, conns)
+		t.Errorf("server got %.20q %d times over %d connections, want %d times over %d", body, got, over, times, conns)
 	}
 }
 
-// The system's own connections are read and written in another way than those in memory, and carry the same.
+// TCP connections are read and written differently from those in memory, with the same results.
 func TestOverTCP(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		answer func(conn *net.TCPConn, number, request int) bool
-		second string // what the second call is answered; "error: " and what the error says
+		second string // the second answer, or "error: " and a part of the error
 		conns  int64
 	}{
 		{"kept", func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) }, "fine", 1},
@@ -141,19 +141,19 @@ func TestOverTCP(t *testing.T) {
 			}
 			return true
 		}, "fine", 1},
-		{"informs first", func(conn *net.TCPConn, _, _ int) bool {
+		{"103 Early Hints first", func(conn *net.TCPConn, _, _ int) bool {
 			return say(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") && say(conn, fine)
 		}, "fine", 1},
 		{"closed after the first answer", func(conn *net.TCPConn, number, _ int) bool { return say(conn, fine) && number > 0 }, "fine", 2},
 		{"half closed after the first answer", func(conn *net.TCPConn, number, _ int) bool {
 			return say(conn, fine) && (number > 0 || conn.CloseWrite() == nil)
 		}, "fine", 2},
-		{"says more than it was asked", func(conn *net.TCPConn, number, _ int) bool {
+		{"writes after the answer", func(conn *net.TCPConn, number, _ int) bool {
 			if number > 0 {
 				return say(conn, fine)
 			}
 			ok := say(conn, fine)
-			time.Sleep(5 * time.Millisecond) // apart from the answer
+			time.Sleep(5 * time.Millisecond) // in a segment of its own
 			return ok && say(conn, fine)
 		}, "fine", 2},
 		{"closed instead of the second answer", func(conn *net.TCPConn, _, request int) bool {
@@ -179,9 +179,9 @@ func TestOverTCP(t *testing.T) {
 			s := startTCP(t, tt.answer)
 			tr := s.transport(t)
 			if got, err := s.call(t.Context(), tr, "first"); got != "fine" || err != nil {
-				t.Fatalf("the first call: %q, %v", got, err)
+				t.Fatalf("first call: got %q, %v", got, err)
 			}
-			time.Sleep(20 * time.Millisecond) // what the server does between the calls has arrived
+			time.Sleep(20 * time.Millisecond) // until what the server does between the calls has arrived
 			want, fails := strings.CutPrefix(tt.second, "error: ")
 			ctx := t.Context()
 			if want == errEnough.Error() {
@@ -192,17 +192,17 @@ func TestOverTCP(t *testing.T) {
 			got, err := s.call(ctx, tr, "second")
 			if fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("the second call: %q, %v, want an error with %q", got, err, want)
+					t.Errorf("second call: got %q, %v, want an error with %q", got, err, want)
 				}
 			} else if got != tt.second || err != nil {
-				t.Errorf("the second call: %q, %v, want %q", got, err, tt.second)
+				t.Errorf("second call: got %q, %v, want %q", got, err, tt.second)
 			}
 			wantReceived(t, s, "second", 1, tt.conns)
 		})
 	}
 }
 
-// A request that the system does not take at once arrives in full.
+// A request larger than the socket's buffer arrives in full.
 func TestSmallBuffers(t *testing.T) {
 	t.Parallel()
 	s := startTCP(t, func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) })
@@ -220,13 +220,13 @@ func TestSmallBuffers(t *testing.T) {
 	for i, size := range []int{1, 4 << 10, 15 << 10, 17 << 10, 60 << 10, 15 << 10, 1} {
 		body := strconv.Itoa(i) + strings.Repeat("x", size)
 		if got, err := s.call(t.Context(), tr, body); got != "fine" || err != nil {
-			t.Fatalf("a body of %d bytes: %q, %v", size, got, err)
+			t.Fatalf("body of %d bytes: got %q, %v", size, got, err)
 		}
 		wantReceived(t, s, body, 1, 1)
 	}
 }
 
-// A server that closes connections whenever it likes gets no request twice, and each call that it answers has its own answer.
+// A server that closes connections at random gets no request twice, and each answered call gets its own answer.
 func TestClosedAtRandom(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 8, 150
@@ -247,16 +247,16 @@ func TestClosedAtRandom(t *testing.T) {
 				case err != nil:
 					failed.Add(1)
 				case got != "fine" || times != 1:
-					t.Errorf("%s: answered %q, and the server got it %d times", body, got, times)
+					t.Errorf("%s: got answer %q, and the server got it %d times, want its own answer and once", body, got, times)
 				}
 				if times > 1 {
-					t.Errorf("%s: the server got it %d times", body, times)
+					t.Errorf("%s: the server got it %d times, want at most once", body, times)
 				}
 			}
 		})
 	}
 	running.Wait()
 	if n := failed.Load(); n > callers*calls/10 {
-		t.Errorf("%d of %d calls have failed", n, callers*calls)
+		t.Errorf("%d of %d calls failed", n, callers*calls)
 	}
 }

@@ -56,7 +56,7 @@ func TestIDClone(t *testing.T) {
 	kept := id.Clone()
 	raw[1] = 'b'
 	if kept.String() != `"a"` || id.String() != `"b"` {
-		t.Errorf("clone %s of %s", kept, id)
+		t.Errorf("got clone %s, want %s", kept, id)
 	}
 	if !wire.ID(nil).Clone().IsZero() || kept.IsZero() {
 		t.Error("IsZero")

@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 			want: wire.Message{Kind: wire.Request, ID: wire.ID(`-0`), Method: "x/y"},
 		},
 		{
-			name: "a name that is no string is left to the next stage",
+			name: "a name that is a number is left to the next stage",
 			in:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5,"arguments":null}}`,
 			want: wire.Message{Kind: wire.Request, ID: wire.ID(`1`), Method: "tools/call", Arguments: []byte(`null`)},
 		},
@@ -106,7 +106,7 @@ func TestParse(t *testing.T) {
 			want: wire.Message{Kind: wire.Request, ID: wire.ID(`1`), Method: "m"},
 		},
 	}
-	var reused wire.Message // one for all: nothing of a message may be left in the next
+	var reused wire.Message // reused, so that a leftover of one message would show in the next
 	for _, tt := range tests {
 		if err := wire.Parse([]byte(tt.in), &reused); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
@@ -117,7 +117,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if spelled := reused.NameAt.Of(reused.Raw); reused.Name != "" && mustUnquote(t, spelled) != reused.Name {
-			t.Errorf("%s: where the name %q is said to stand, it says %s", tt.name, reused.Name, spelled)
+			t.Errorf("%s: got %s at the place of the name, want %q", tt.name, spelled, reused.Name)
 		}
 		for what, pair := range map[string][2][]byte{
 			"id":             {reused.ID, reused.IDAt.Of(reused.Raw)},
@@ -128,7 +128,7 @@ func TestParse(t *testing.T) {
 			"subscription":   {reused.Subscription, reused.SubscriptionAt.Of(reused.Raw)},
 		} {
 			if !bytes.Equal(pair[0], pair[1]) {
-				t.Errorf("%s: the %s is %q, but at its place stands %q", tt.name, what, pair[0], pair[1])
+				t.Errorf("%s: got %q at the place of the %s, want %q", tt.name, pair[1], what, pair[0])
 			}
 		}
 	}
@@ -214,10 +214,10 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: the offset is %d", tt.name, got.Offset)
 		}
 		if m.ID.String() != tt.id {
-			t.Errorf("%s: the id to answer with is %q, want %q", tt.name, m.ID, tt.id)
+			t.Errorf("%s: got id %q for the answer, want %q", tt.name, m.ID, tt.id)
 		}
 		if m.Kind != wire.Invalid || m.Method != "" {
-			t.Errorf("%s: the message has kind %v and method %q", tt.name, m.Kind, m.Method)
+			t.Errorf("%s: got kind %v and method %q, want none", tt.name, m.Kind, m.Method)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestParseAllocatesTheNameOnlyWhenReused(t *testing.T) { //nolint:parallelte
 	}
 }
 
-// A body of 4 MiB with as many names as fit must not cost a multiple of what it is.
+// A body of 4 MiB with as many names as fit must not take a multiple of its size.
 func TestParseBoundsMemory(t *testing.T) { //nolint:paralleltest // counts what is allocated
 	var b strings.Builder
 	b.WriteString(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"0":0`)
@@ -263,8 +263,7 @@ func TestParseBoundsMemory(t *testing.T) { //nolint:paralleltest // counts what 
 	}
 }
 
-// Names that are spelled with escapes are told apart as well as others are, also
-// after the table of names has grown.
+// Names spelled with escapes stay distinct, even after the table of names has grown.
 func TestParseManyEscapedNames(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -299,7 +298,7 @@ func FuzzParse(f *testing.F) {
 		if refused != (err != nil) {
 			t.Fatalf("error %v is not an *Error", err)
 		}
-		// The oracle is another reader with the same strictness.
+		// Another reader, as strict as this one, says what is right.
 		var v json.Value
 		strict := json.Unmarshal(in, &v) == nil
 		switch {
@@ -317,8 +316,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Callers that know package io only recognise an incomplete text.
-func TestSyntaxErrorIsThatOfIO(t *testing.T) {
+// Callers recognise an incomplete text by the errors of package io.
+func TestSyntaxErrorIsAnErrorOfPackageIO(t *testing.T) {
 	t.Parallel()
 	var s wire.Scanner
 	if err := s.Close(); !errors.Is(err, io.EOF) {

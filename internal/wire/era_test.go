@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// headers returns a header with the given names and values, canonical as net/http
-// makes them.
+// headers returns a header with the given names and values, with canonical names.
 func headers(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -66,7 +65,7 @@ func TestCheckHeaders(t *testing.T) {
 		{"two names", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "get", "Mcp-Name", "set"), 0, wire.CodeHeaderMismatch, "the header Mcp-Name is sent 2 times"},
 		{"a name in UTF-8", chinese, modern("Mcp-Method", "tools/call", "Mcp-Name", "Hello, 世界"), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is not encoded as it must be"},
 		{"a name in broken Base64", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?Z2V?="), 0, wire.CodeHeaderMismatch, "the Mcp-Name header is not encoded as it must be"},
-		{"marks in capitals are no marks", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?BASE64?Z2V0?="), 0, wire.CodeHeaderMismatch, `the Mcp-Name header says "=?BASE64?Z2V0?=", and the body says "get"`},
+		{"marks in capitals are part of the name", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?BASE64?Z2V0?="), 0, wire.CodeHeaderMismatch, `the Mcp-Name header says "=?BASE64?Z2V0?=", and the body says "get"`},
 		{"a huge version", legacy, headers("MCP-Protocol-Version", strings.Repeat("é", 1000)), 0, wire.CodeUnsupportedVersion, `protocol version "` + strings.Repeat("é", 32) + `..." is not supported`},
 	}
 	for _, tt := range tests {
@@ -183,7 +182,7 @@ func TestParamHeaders(t *testing.T) {
 		{"without an argument", `{}`, headers("Mcp-Param-N", "1"), "the header Mcp-Param-N is sent without the argument options.n"},
 		{"different", `{"region":"eu"}`, headers("Mcp-Param-Region", "EU"), "the header Mcp-Param-Region does not say the same as the argument region"},
 		{"a different number", `{"options":{"n":1}}`, headers("Mcp-Param-N", "2"), "the header Mcp-Param-N does not say the same as the argument options.n"},
-		{"a value that is no scalar", `{"region":{}}`, headers("Mcp-Param-Region", "{}"), "the header Mcp-Param-Region does not say the same as the argument region"},
+		{"an object as value", `{"region":{}}`, headers("Mcp-Param-Region", "{}"), "the header Mcp-Param-Region does not say the same as the argument region"},
 		{"not encoded", `{"region":"é"}`, headers("Mcp-Param-Region", "é"), "the header Mcp-Param-Region is not encoded as it must be, for the argument region"},
 		{"twice", `{"region":"eu"}`, headers("Mcp-Param-Region", "eu", "Mcp-Param-Region", "us"), "the header Mcp-Param-Region is sent 2 times"},
 	}
@@ -201,7 +200,7 @@ func TestParamHeaders(t *testing.T) {
 	}
 }
 
-// What is set is what is asked for.
+// CheckParamHeaders accepts the headers that SetParamHeaders sets.
 func TestSetParamHeaders(t *testing.T) {
 	t.Parallel()
 	params := []wire.ParamHeader{
@@ -238,12 +237,12 @@ func TestSetParamHeaders(t *testing.T) {
 func TestParamHeadersRefuses(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
-		"no JSON":           `{`,
+		"half of a schema":  `{`,
 		"a list":            `{"properties":{"a":{"type":"array","x-mcp-header":"A"}}}`,
 		"a number":          `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`,
 		"empty":             `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
-		"not a string":      `{"properties":{"a":{"type":"string","x-mcp-header":1}}}`,
-		"no header's name":  `{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`,
+		"an integer":        `{"properties":{"a":{"type":"string","x-mcp-header":1}}}`,
+		"a space":           `{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`,
 		"a line end":        `{"properties":{"a":{"type":"string","x-mcp-header":"a\r\nb"}}}`,
 		"the same, by case": `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"string","x-mcp-header":"a"}}}}}`,
 	} {

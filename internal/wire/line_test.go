@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// pieces returns the lines of src, put together from their pieces, and the length of the longest piece.
+// pieces reads src, and returns its lines, joined from their pieces, and the length of the longest piece.
 func pieces(src io.Reader, window int) (lines []string, longest int, err error) {
 	reader := wire.NewLineReader(src, window)
 	var line []byte

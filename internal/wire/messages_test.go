@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// heard reads a body to its end, and says what each part is, with the error at the end.
-// What goes on, or is passed over, is said once.
+// heard reads a body to its end and describes its parts. Consecutive pieces of one message
+// are described once, and so are other events.
 func heard(r *wire.MessageReader) (parts []string, raw string, err error) {
 	for {
 		p, err := r.Next()
@@ -101,8 +101,7 @@ func TestMessageReader(t *testing.T) {
 	}
 }
 
-// What a connection brought before it broke comes with its error where a JSON body is
-// concerned, and before it on a stream.
+// If the connection breaks, the part of a JSON body comes together with the error, and the parts of a stream come before it.
 func TestMessageReaderOfABrokenBody(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("reset")
@@ -121,7 +120,7 @@ func TestMessageReaderOfABrokenBody(t *testing.T) {
 	}
 }
 
-// A page is known to be no message with its first bytes: the rest is not waited for.
+// The first bytes of a page show that it is not a message: the reader does not wait for the rest.
 func TestMessageReaderDoesNotWait(t *testing.T) {
 	t.Parallel()
 	body, server := io.Pipe()
@@ -153,7 +152,6 @@ func TestMessageReaderRest(t *testing.T) {
 	}
 }
 
-// NewMessageReader goes by the status and the Content-Type.
 func TestNewMessageReader(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -175,8 +173,8 @@ func TestNewMessageReader(t *testing.T) {
 	}
 }
 
-// Whatever comes, in whatever pieces, the parts are the body, and what they are does not
-// depend on the pieces.
+// The raw bytes of the parts make up the body, and the pieces in which it arrives do not change
+// the parts.
 func FuzzMessageReader(f *testing.F) {
 	f.Add([]byte(reply), false)
 	f.Add([]byte("data: "+reply+"\n\nevent: x\ndata: "+notice+"\n\n: c\n\n"), true)
@@ -194,7 +192,7 @@ func FuzzMessageReader(f *testing.F) {
 			}
 			parts = slices.DeleteFunc(parts, func(part string) bool { return part == "other" })
 			if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, "broken") }) {
-				return // how much of it comes at once is a matter of time
+				return // how much arrives before the error depends on timing
 			}
 			if whole == nil {
 				whole = parts

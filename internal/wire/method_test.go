@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// What a message itself tells of why it was refused.
+// A message alone can show why a server refused it.
 func TestRefusedMessages(t *testing.T) {
 	t.Parallel()
 
@@ -39,6 +39,6 @@ func TestRefusedMessages(t *testing.T) {
 		}
 	}
 	if (&wire.Message{}).Refused() != nil {
-		t.Error("nothing is refused for something")
+		t.Error("got a reason without a message")
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// What serves one text after another holds nothing of the last one. The seed of a set of
-// names is nobody's: it is compared as it was.
+// A reused reader keeps nothing of the previous text. The seed of its set of names may stay: it tells nothing about the text.
 func TestResetLeavesNothing(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// prune gives text to a Rewriter in pieces of size bytes.
+// prune rewrites text to legacy form in pieces of size bytes.
 func prune(text, from, to string, cacheable bool, size int) string {
 	var r wire.Rewriter
 	r.ToLegacy(wire.ID(from), wire.ID(to), cacheable)
@@ -47,7 +47,7 @@ func TestRewriterToLegacy(t *testing.T) {
 		{"a notification", `{"jsonrpc":"2.0","method":"m","params":{"id":7,"resultType":"x"}}`, ``},
 		{"a long name", `{"id":7,"result":{"resultType":1,"` + long + `":2,"ttlMs":3}}`, `{"id":"seven","result":{"` + long + `":2}}`},
 		{"much white space", `{"id":7,"result":{"resultType":1` + blank + `,` + blank + `"x":2}}`, `{"id":"seven","result":{"x":2}}`},
-		{"no JSON", `<html>,"id":7</html>`, ``},
+		{"an HTML page", `<html>,"id":7</html>`, ``},
 		{"half a message", `{"id":7,"result":{"x":1,"resultTy`, `{"id":"seven","result":{"x":1,"resultTy`},
 		{"two messages", `{"id":7,"result":{}}{"id":7}`, `{"id":"seven","result":{}}{"id":7}`},
 	}
@@ -79,13 +79,13 @@ func TestRewriterLeavesWhatItIsNotTold(t *testing.T) {
 	}
 }
 
-// The record in a result's _meta is left out, and nothing else.
+// Only the record in a result's _meta is left out.
 func TestRewriterOfRecords(t *testing.T) {
 	t.Parallel()
 	const record = `"` + wire.MetaRecord + `"`
 	long := strings.Repeat("n", 10_000)
 	for _, test := range []struct{ name, text, want string }{
-		{"none", `{"id":7,"result":{"resultType":"complete","_meta":{"a":1}, "ttlMs":2 }}`, ``},
+		{"no record", `{"id":7,"result":{"resultType":"complete","_meta":{"a":1}, "ttlMs":2 }}`, ``},
 		{"alone", `{"id":7,"result":{"_meta":{` + record + `:{"v":1}},"x":1}}`, `{"id":7,"result":{"_meta":{},"x":1}}`},
 		{"first", `{"result":{"_meta" : { ` + record + ` : {"a":[{}]} , "b":2} },"id":7}`, `{"result":{"_meta" : {  "b":2} },"id":7}`},
 		{"last", `{"result":{"x":[],"_meta":{"b":2,` + record + `:null}},"id":7}`, `{"result":{"x":[],"_meta":{"b":2}},"id":7}`},
@@ -117,7 +117,7 @@ func TestRewriterOfRecords(t *testing.T) {
 	}
 }
 
-// The id of an answer is replaced wherever it stands; what follows passes as it is, whatever it is.
+// The id of an answer is replaced wherever it is; everything else passes unchanged.
 func TestRewriterOfIDs(t *testing.T) {
 	t.Parallel()
 	const record = `"` + wire.MetaRecord + `"`
@@ -146,7 +146,7 @@ func TestRewriterOfIDs(t *testing.T) {
 }
 
 // A megabyte goes through in constant memory.
-func TestRewriterHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of other tests
+func TestRewriterHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun also counts what other tests allocate
 	text := []byte(`{"id":7,"result":{"content":"` + strings.Repeat("x", 1<<20) + `","resultType":"complete"}}`)
 	var r wire.Rewriter
 	out := make([]byte, 0, 64<<10)
@@ -194,7 +194,7 @@ func FuzzRewriterToLegacy(f *testing.F) {
 	})
 }
 
-// pruned is what becomes of a text, by way of its meaning.
+// pruned does the work of prune on the parsed text.
 func pruned(text []byte) (json.Value, bool) {
 	var scan wire.Scanner
 	if _, err := scan.Write(text); err != nil || scan.Close() != nil || !json.Valid(text) || len(text) > 4096 {
@@ -221,8 +221,8 @@ func pruned(text []byte) (json.Value, bool) {
 	return value, value.Canonicalize() == nil
 }
 
-// toModern gives text, the answer to a request that was sent with the id 7 for a client
-// that has called it "é", to a Rewriter in pieces of size bytes.
+// toModern rewrites text to modern form in pieces of size bytes. The text answers a request with the id 7,
+// which is "é" at the client.
 func toModern(text []byte, size int) (out []byte) {
 	var r wire.Rewriter
 	r.ToModern(wire.ID("7"), wire.ID(`"é"`), false)
@@ -234,8 +234,8 @@ func toModern(text []byte, size int) (out []byte) {
 	return r.Close(out)
 }
 
-// rewrite does so, and demands that the size of the pieces makes no difference, unless
-// a member stands twice: then it is no answer, before as well as after.
+// rewrite calls toModern with pieces of several sizes, and checks that the size makes no difference, unless
+// a member occurs twice: such a text is not an answer, before or after.
 func rewrite(tb testing.TB, text []byte) string {
 	tb.Helper()
 	whole := toModern(text, max(len(text), 1))
@@ -259,15 +259,15 @@ func TestRewriterToModern(t *testing.T) {
 		{"id last", `{"result":{"a":"` + long + `"},"jsonrpc":"2.0","id":7}`, `{"result":{"a":"` + long + `","resultType":"complete"},"jsonrpc":"2.0","id":"é"}`},
 		{"id spelled anew", `{"jsonrpc":"2.0","id":7.0,"result":{}}`, `{"jsonrpc":"2.0","id":"é","result":{"resultType":"complete"}}`},
 		{"empty result", `{"id":7,"result":{ }}`, `{"id":"é","result":{ "resultType":"complete"}}`},
-		{"no object", `{"id":7,"result":[{}]}`, `{"id":"é","result":[{}]}`},
+		{"an array", `{"id":7,"result":[{}]}`, `{"id":"é","result":[{}]}`},
 		{"error", `{"id":7,"error":{"code":1}}`, `{"id":"é","error":{"code":1}}`},
 		{"another's", `{"id":8,"result":{}}`, `{"id":null,"result":{"resultType":"complete"}}`},
-		{"no JSON", `{"id":7,"result":{}} x`, `{"id":"é","result":{"resultType":"complete"}} x`},
+		{"text behind the answer", `{"id":7,"result":{}} x`, `{"id":"é","result":{"resultType":"complete"}} x`},
 		{"HTML", `<html>7</html>`, `<html>7</html>`},
 		{"nothing", ``, ``},
 		{"cut off", `{"id":7,"result":{"a"`, `{"id":"é","result":{"a"`},
-		{"what it has", `{"id":7,"result":{"resultType":"x", "a":{"resultType":1}}}`, `{"id":"é","result":{"resultType":"x", "a":{"resultType":1}}}`},
-		{"an id of no kind", `{"id":{"a":7},"result":{}}`, `{"id":{"a":7},"result":{"resultType":"complete"}}`},
+		{"resultType already there", `{"id":7,"result":{"resultType":"x", "a":{"resultType":1}}}`, `{"id":"é","result":{"resultType":"x", "a":{"resultType":1}}}`},
+		{"an object as id", `{"id":{"a":7},"result":{}}`, `{"id":{"a":7},"result":{"resultType":"complete"}}`},
 		{"ids inside", `{"result":{"id":7,"result":{}},"id":7}`, `{"result":{"id":7,"result":{},"resultType":"complete"},"id":"é"}`},
 	} {
 		if diff := cmp.Diff(tt.want, rewrite(t, []byte(tt.in))); diff != "" {
@@ -276,8 +276,7 @@ func TestRewriterToModern(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, in whatever pieces: an answer stays one, and its result
-// gains the member and nothing else.
+// However an answer is cut into pieces, it stays an answer, and its result gains only the member.
 func FuzzRewriterToModern(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`, `{"result":{},"id":7.0}`, "{\n\"id\":\n7 ,\"result\" : {\"a\":[1]} }",
@@ -307,7 +306,7 @@ func FuzzRewriterToModern(f *testing.F) {
 	})
 }
 
-// The results that may be cached have two members more.
+// Results that may be cached gain two more members.
 func TestRewriterOfLists(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// found is what the signs say, with places replaced by what stands there.
+// found is a copy of Signs with the text in place of each position.
 type found struct {
 	Kind                                                 string
 	ID, Method, Result, Error                            string
@@ -67,7 +67,7 @@ func TestScannerSigns(t *testing.T) {
 			found{Kind: "response", ID: `1`, Result: `{"error":{"code":2001,"data":{"message":1}}}`},
 		},
 		{
-			"an error in the result that is no object", `{"id":1,"result":{"error":[{"code":1,"message":"m"}]}}`,
+			"an error in the result that is an array", `{"id":1,"result":{"error":[{"code":1,"message":"m"}]}}`,
 			found{Kind: "response", ID: `1`, Result: `{"error":[{"code":1,"message":"m"}]}`},
 		},
 		{
@@ -91,7 +91,7 @@ func TestScannerSigns(t *testing.T) {
 			found{Kind: "response", ID: `1`, Result: `{"structuredContent":[{"ok":false}]}`, Structured: `[{"ok":false}]`},
 		},
 		{
-			"our record", `{"id":1,"result":{"resultType":"input_required","_meta":{"io.github.recoursehq\/error":{"v":1}}}}`,
+			"the gateway's record", `{"id":1,"result":{"resultType":"input_required","_meta":{"io.github.recoursehq\/error":{"v":1}}}}`,
 			found{
 				Kind: "response", ID: `1`, ResultType: "input_required", Record: true,
 				Result: `{"resultType":"input_required","_meta":{"io.github.recoursehq\/error":{"v":1}}}`,
@@ -99,7 +99,7 @@ func TestScannerSigns(t *testing.T) {
 			},
 		},
 		{
-			"our record elsewhere", `{"id":1,"_meta":{"io.github.recoursehq/error":{}},"result":{"data":{"_meta":{"io.github.recoursehq/error":{}}}}}`,
+			"the gateway's record elsewhere", `{"id":1,"_meta":{"io.github.recoursehq/error":{}},"result":{"data":{"_meta":{"io.github.recoursehq/error":{}}}}}`,
 			found{Kind: "response", ID: `1`, Result: `{"data":{"_meta":{"io.github.recoursehq/error":{}}}}`},
 		},
 		{
@@ -110,7 +110,7 @@ func TestScannerSigns(t *testing.T) {
 			"a notification", `{"method":"notifications/message"}`,
 			found{Kind: "notification", Method: "notifications/message"},
 		},
-		{"no message", `{}`, found{Kind: "invalid"}},
+		{"an empty object", `{}`, found{Kind: "invalid"}},
 		{"a result without id", `{"result":{}}`, found{Kind: "invalid", Result: `{}`}},
 		{"a result and an error", `{"id":1,"result":1,"error":2}`, found{Kind: "invalid", ID: `1`, Result: `1`, Error: `2`}},
 		{"two ids", `{"id":1,"id":2,"result":{}}`, found{Kind: "response", ID: `2`, Result: `{}`, Duplicate: "/id"}},
@@ -125,7 +125,7 @@ func TestScannerSigns(t *testing.T) {
 		},
 		{"an id of 4097 bytes", `{"id":"` + strings.Repeat("i", 4097) + `","result":{}}`, found{Kind: "response", Result: `{}`}},
 		{"a method of 257 bytes", `{"id":1,"method":"` + strings.Repeat("m", 257) + `"}`, found{Kind: "request", ID: `1`}},
-		{"names longer than any that is known", `{"` + strings.Repeat("id", 500) + `":1,"result":{"` + strings.Repeat("k", 500) + `":1}}`, found{Kind: "invalid", Result: `{"` + strings.Repeat("k", 500) + `":1}`}},
+		{"names longer than any known name", `{"` + strings.Repeat("id", 500) + `":1,"result":{"` + strings.Repeat("k", 500) + `":1}}`, found{Kind: "invalid", Result: `{"` + strings.Repeat("k", 500) + `":1}`}},
 		{"halves of surrogate pairs", `{"id":"\ud800","result":"\udc00"}`, found{Kind: "response", ID: `"\ud800"`, Result: `"\udc00"`}},
 	}
 	var s wire.Scanner
@@ -153,7 +153,7 @@ func slicesOf(text []byte, size int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
 			n := min(size, len(text))
-			if !yield(bytes.Clone(text[:n])) { // a piece must not be needed after Write
+			if !yield(bytes.Clone(text[:n])) { // a copy: the scanner must not keep a piece after Write
 				return
 			}
 			text = text[n:]
@@ -246,7 +246,7 @@ func TestScannerAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts
 	}
 }
 
-// An answer of 50 MB is read in pieces, without memory that grows with it.
+// An answer of 50 MB is read in pieces, in constant memory.
 func TestScannerHugeAnswer(t *testing.T) { //nolint:paralleltest // counts what is allocated
 	piece := []byte(strings.Repeat("0123456789abcde\\n", 4096))
 	head, tail := []byte(`{"result":{"content":[{"type":"text","text":"`), []byte(`"}],"isError":true},"jsonrpc":"2.0","id":"x"}`)
@@ -288,11 +288,11 @@ func FuzzScanner(f *testing.F) {
 		whole, err := scan(in, len(in)+1)
 		parts, errParts := scan(in, int(size)%16+1)
 		if diff := cmp.Diff(err, errParts); diff != "" {
-			t.Errorf("%q in one piece and in several (-one +several):\n%s", in, diff)
+			t.Errorf("%q (-one piece +several):\n%s", in, diff)
 		}
 		if err == nil {
 			if diff := cmp.Diff(foundIn(in, whole.Signs()), foundIn(in, parts.Signs())); diff != "" {
-				t.Errorf("%q in one piece and in several (-one +several):\n%s", in, diff)
+				t.Errorf("%q (-one piece +several):\n%s", in, diff)
 			}
 		}
 		want := stdjson.Valid(in) && utf8.Valid(in) && bytes.HasPrefix(bytes.TrimLeft(in, " \t\r\n"), []byte("{"))
@@ -305,7 +305,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// Strings are read eight bytes at a time: nothing depends on where in the eight a character stands.
+// Strings are read eight bytes at a time: every position of a character within the eight gives the same result.
 func TestScannerReadsStringsAtAnyOffset(t *testing.T) {
 	t.Parallel()
 	for before := range 9 {
@@ -324,7 +324,7 @@ func TestScannerReadsStringsAtAnyOffset(t *testing.T) {
 	}
 }
 
-// The pieces of a text may come in the same memory, which stays as it is.
+// A caller may reuse the memory of a piece for the next; the scanner does not change it.
 func TestScannerInReusedMemory(t *testing.T) {
 	t.Parallel()
 	const text = `{"result":{"resultType":"complete","isError":true},"jsonrpc":"2.0","id":"ab","method":"m"}`

@@ -23,7 +23,7 @@ type dispatched struct {
 }
 
 // readAll reads a stream to its end. It returns the events that a client would
-// dispatch, all that was received, and the error at the end.
+// dispatch, the raw bytes, and the error at the end.
 func readAll(t *testing.T, r *wire.EventReader) (events []dispatched, raw string, err error) {
 	t.Helper()
 	var data string
@@ -82,7 +82,7 @@ func TestEventReader(t *testing.T) {
 		{"fields do not last", "id: 1\nevent: x\n\ndata: y\n\n", one("y"), io.EOF},
 		{"a NUL in the id", "id: a\x00b\ndata: x\n\n", one("x"), io.EOF},
 		{"an id too long", "id: " + strings.Repeat("i", 1025) + "\ndata: x\n\n", one("x"), io.EOF},
-		{"retry that is no number", "retry: 1e3\nretry: -1\nretry: 99999999999999999999\ndata: x\n\n", one("x"), io.EOF},
+		{"retry that is not a number of milliseconds", "retry: 1e3\nretry: -1\nretry: 99999999999999999999\ndata: x\n\n", one("x"), io.EOF},
 		{"unknown fields and cases", "Data: a\ndatax: b\ndat: c\n data: d\ndata : e\ndata: x\n\n", one("x"), io.EOF},
 		{"blank lines", "\n\r\n\rdata: x\n\n\n", one("x"), io.EOF},
 		{"the end in the middle of an event", "data: a\n\ndata: b\n", one("a"), wire.ErrUnfinishedEvent},
@@ -132,7 +132,7 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// script gives one string a read, and fails the test when it is asked for more.
+// A script returns one string per Read, and fails the test if it is read once more.
 type script struct {
 	t     *testing.T
 	lines []string
@@ -140,7 +140,7 @@ type script struct {
 
 func (s *script) Read(p []byte) (int, error) {
 	if len(s.lines) == 0 {
-		s.t.Error("Next waits for more although it could answer")
+		s.t.Error("Next reads on although an event is complete")
 		return 0, io.EOF
 	}
 	n := copy(p, s.lines[0])
@@ -148,7 +148,7 @@ func (s *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever is complete is returned before anything more is read.
+// A complete event is returned before anything more is read.
 func TestEventReaderDoesNotWait(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string][]string{
@@ -195,7 +195,7 @@ func TestEventReaderWindow(t *testing.T) {
 	lines := strings.Repeat("data: 0123456789\n", 2000)
 	tests := []struct {
 		name, in, data string
-		whole          bool // comes in one piece
+		whole          bool // the event comes in one piece
 	}{
 		{"an event that fits", "data: " + strings.Repeat("x", 1000) + "\n\n", strings.Repeat("x", 1000), true},
 		{"one long line", "id: 1\ndata: " + long + "\n\n", long, false},
@@ -238,7 +238,7 @@ func TestEventReaderWindow(t *testing.T) {
 		if (pieces == 3) != tt.whole {
 			t.Errorf("%s: %d pieces", tt.name, pieces)
 		}
-		if largest > window+1 { // a LF that belongs to the last CR may come on top
+		if largest > window+1 { // plus an LF that belongs to the last CR
 			t.Errorf("%s: a piece of %d bytes", tt.name, largest)
 		}
 	}
@@ -343,7 +343,7 @@ func FuzzEventReader(f *testing.F) {
 	})
 }
 
-// chunks gives its text in pieces of a fixed size.
+// chunks returns its text in reads of a fixed size.
 type chunks struct {
 	text []byte
 	size int
