@@ -108,7 +108,7 @@ func (c *call) describe() (done bool, err error) {
 		return true, refuse(http.StatusMethodNotAllowed,
 			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
 	}
-	text, err := on.access.Metadata(c.base()+path, on.Title, on.Grants)
+	text, err := on.access.Metadata(c.table.base(c.req.http)+path, on.Title, on.Grants)
 	if err != nil {
 		return true, err
 	}

@@ -108,7 +108,7 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
 func (c *call) challenge(code string, refusal *auth.Refusal) {
-	metadata := c.base() + access.MetadataPath + c.req.http.URL.EscapedPath()
+	metadata := c.table.base(c.req.http) + access.MetadataPath + c.req.http.URL.EscapedPath()
 	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
 }
 

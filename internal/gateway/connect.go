@@ -65,7 +65,7 @@ func connected(c *call, next next) error {
 // invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
 	c.mask = nil // what the person needs is not masked
-	return c.account.Invite(c.req.http.Context(), c.base(), err, scopes)
+	return c.account.Invite(c.req.http.Context(), c.table.base(c.req.http), err, scopes)
 }
 
 // rejected handles a server's refusal of the credential. It reports true if there is a new one, so that the
@@ -133,7 +133,7 @@ func (c *call) showsLinks() bool {
 // showLink ends a call that needs a connected account by asking the client to show the link.
 func (c *call) showLink(e *recourse.Error) {
 	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record.CausedBy(e.Cause())
-	c.record(record, "the client is asked to show its person the link")
+	c.out.record(record, "the client is asked to show its person the link")
 	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {
 		c.out.Form = wire.InputRequired

@@ -125,7 +125,7 @@ func (c *call) handedOver() error {
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
-		c.passMethods()
+		return c.passMethods()
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
@@ -134,22 +134,22 @@ func (c *call) handedOver() error {
 	return nil
 }
 
-// passMethods tells the client which HTTP methods the server accepts. It is not a failure: it is how clients
-// find out that there is no stream to listen to. An answer without a message gets one, since some clients
-// would otherwise try an older transport.
-func (c *call) passMethods() {
+// passMethods tells the client which HTTP methods the server accepts, which is how clients find out that there is no
+// stream to listen to. An answer without a message gets one, since some clients would otherwise try an older
+// transport.
+func (c *call) passMethods() error {
 	resp := c.in.resp
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
 		c.passOn()
-		return
+		return nil
 	}
 	allow := resp.Header["Allow"]
 	c.reply.header()["Allow"] = allow
-	message := fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", "))
-	c.reply.message(resp.StatusCode, wire.AppendError(nil, nil, wire.CodeInvalidRequest, message, nil))
+	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", ")))
+	return &failure{e: e, status: resp.StatusCode, expected: true}
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
@@ -269,10 +269,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.reply.events = true
 		c.reply.begin(http.StatusOK)
 		c.reply.flush()
-		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
-		o := c.outcome()
-		o.Took = time.Since(c.out.Began)
-		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may last for hours
+		c.survive(c.settle(e), "the server cannot be reached: the stream is held open")
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
 }

@@ -44,7 +44,7 @@ type attempt struct {
 func finish(c *call, next next) error {
 	if err := c.caught(next); err != nil { // translate has panicked: nothing more can be written
 		e := recourse.From(err)
-		c.record(e, "answer broken off")
+		c.out.record(e, "answer broken off")
 		c.reply.broken = true
 	}
 	c.out.End = observe.Failed
@@ -100,14 +100,25 @@ func (o *outcome) decided(reason string, wait time.Duration) {
 }
 
 // record stores the failure of the call. note says what is special about it.
-func (c *call) record(e *recourse.Error, note string) {
-	c.out.Record = e
-	c.out.Failures = append(c.out.Failures, c.failureOf(e, note))
+func (o *outcome) record(e *recourse.Error, note string) {
+	o.Record = e
+	o.Failures = append(o.Failures, o.failureOf(e, note))
 }
 
-func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
+// survive tells observers that ask for it of a failure that the call survives, at once: the call may last for hours.
+func (c *call) survive(e *recourse.Error, note string) {
+	o, f := c.outcome(), c.out.failureOf(e, note)
+	o.Took = time.Since(o.Began)
+	for _, each := range c.g.observers {
+		if each, ok := each.(observe.FailureObserver); ok {
+			each.Failure(o, &f)
+		}
+	}
+}
+
+func (o *outcome) failureOf(e *recourse.Error, note string) observe.Failure {
 	return observe.Failure{
-		Message: "failure", Error: e, Cause: e.Cause(), Note: note, Attempts: c.out.counted, Reason: c.out.Reason,
+		Message: "failure", Error: e, Cause: e.Cause(), Note: note, Attempts: o.counted, Reason: o.Reason,
 	}
 }
 

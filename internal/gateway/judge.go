@@ -29,10 +29,10 @@ func (c *call) judge(text []byte) *failure {
 	if e == nil { // a question of the server's
 		return nil
 	}
-	e = c.caused(e, text)
-	own := reading.Contract == nil && c.forProgram(e) || !c.req.isCall()
+	e = c.in.caused(e, text)
+	own := reading.Contract == nil && c.req.forProgram(e) || !c.req.isCall()
 	if original == nil && own && failures.IsRPCError(c.in.signs.Error.Of(text)) {
-		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
+		return c.in.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
 	if original != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
 		original = json.Value("{}")
@@ -42,17 +42,17 @@ func (c *call) judge(text []byte) *failure {
 }
 
 // rpcFailure is a JSON-RPC error that is passed on under the server's own code, as scanned in text.
-func (c *call) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
-	signs := c.in.signs
-	return &failure{e: e, status: status, text: text, id: signs.IDAt, rpc: signs.Error, cut: c.in.cut != ""}
+func (in *inbound) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
+	signs := in.signs
+	return &failure{e: e, status: status, text: text, id: signs.IDAt, rpc: signs.Error, cut: in.cut != ""}
 }
 
 // forProgram reports whether a JSON-RPC error is meant for the client's program rather than for its model: it
 // is about the message itself, about a method other than a call, or about the state with which a call
 // continues (MCP 2026-07-28, multi round-trip requests).
-func (c *call) forProgram(e *recourse.Error) bool {
-	return failures.IsProtocol(e) || !c.req.isCall() ||
-		json.Lookup(c.req.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(c.req.msg.Params, "/"+wire.InputResponses) != nil
+func (r *request) forProgram(e *recourse.Error) bool {
+	return failures.IsProtocol(e) || !r.isCall() ||
+		json.Lookup(r.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(r.msg.Params, "/"+wire.InputResponses) != nil
 }
 
 // reading reads the failure in an answer. The original is the answer's result, masked.
@@ -63,11 +63,11 @@ func (c *call) reading(text []byte) (reading contract.Reading, original json.Val
 }
 
 // caused returns e with the server's words as its cause, unless it has one.
-func (c *call) caused(e *recourse.Error, text []byte) *recourse.Error {
+func (in *inbound) caused(e *recourse.Error, text []byte) *recourse.Error {
 	if e == nil || e.Cause() != nil {
 		return e
 	}
-	signs := c.in.signs
+	signs := in.signs
 	raw := signs.Result.Of(text)
 	if !signs.Error.IsZero() {
 		raw = signs.Error.Of(text)
@@ -82,7 +82,7 @@ func (c *call) late() {
 		return
 	}
 	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	c.record(e.WithEffect(c.effect(e)), "failure beyond the decision window: not rewritten")
+	c.out.record(e.WithEffect(c.effect(e)), "failure beyond the decision window: not rewritten")
 }
 
 // maxErrorBody limits how much is read of an answer with a status of 400 or more.
@@ -95,7 +95,7 @@ func (c *call) refusal() error {
 	if narrowed != nil {
 		return settled(narrowed)
 	}
-	if c.passesAuth(resp.StatusCode) {
+	if c.on.passesAuth(resp.StatusCode) {
 		body, e := c.refusedCredentials()
 		return &failure{e: e, text: body, passed: true}
 	}
@@ -112,23 +112,23 @@ func (c *call) refusal() error {
 		}
 	}
 	reading := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, c.in.cut)
-	e := c.explainRefusal(reading.Error(), text)
+	e := c.req.explainRefusal(reading.Error(), text)
 	if c.out.last.refused = refused; refused {
 		return e.WithEffect(recourse.EffectNone)
 	}
 	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
 		return e.WithEffect(recourse.EffectNone)
 	}
-	if reading.Contract == nil && c.forProgram(e) && c.isRefusal(text) {
-		return c.rpcFailure(resp.StatusCode, text, e)
+	if reading.Contract == nil && c.req.forProgram(e) && c.isRefusal(text) {
+		return c.in.rpcFailure(resp.StatusCode, text, e)
 	}
 	return e
 }
 
 // passesAuth reports whether a refusal is between the client and the server: the client's own credentials
 // were forwarded.
-func (c *call) passesAuth(status int) bool {
-	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.on.forwards("Authorization")
+func (on *endpoint) passesAuth(status int) bool {
+	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && on.forwards("Authorization")
 }
 
 const notedAuth = "passed on under its own status"
@@ -144,18 +144,18 @@ func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 
 // explainRefusal finds out what is wrong with a message if e only says that the server did not accept it. The
 // gateway has already checked its form and headers: what remains is the method, or missing params.
-func (c *call) explainRefusal(e *recourse.Error, body []byte) *recourse.Error {
+func (r *request) explainRefusal(e *recourse.Error, body []byte) *recourse.Error {
 	status := e.Upstream.Status
 	if e.Kind != recourse.KindClientError || failures.IsRPCError(json.Lookup(body, "/error")) {
 		return e
 	}
 	why := recourse.New(recourse.KindInvalidRequest, e.Message)
-	if fault := c.req.msg.Refused(); fault != nil {
+	if fault := r.msg.Refused(); fault != nil {
 		why = door.Refused(fault)
 	}
 	switch {
-	case status == http.StatusBadRequest && (!c.req.isCall() || why.Kind != recourse.KindInvalidRequest):
-	case status == http.StatusNotFound && c.req.era == wire.Modern && why.Kind == recourse.KindUnknownMethod:
+	case status == http.StatusBadRequest && (!r.isCall() || why.Kind != recourse.KindInvalidRequest):
+	case status == http.StatusNotFound && r.era == wire.Modern && why.Kind == recourse.KindUnknownMethod:
 	default:
 		return e
 	}

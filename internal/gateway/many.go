@@ -408,7 +408,7 @@ func (c *call) refuseState(e *recourse.Error) error {
 	if c.in.rescan(text) != nil {
 		return settled(e)
 	}
-	return c.rpcFailure(http.StatusOK, text, e)
+	return c.in.rpcFailure(http.StatusOK, text, e)
 }
 
 // sealer seals states: with the keys for sessions, so that any replica can open them, or else with a key of

@@ -46,10 +46,10 @@ func (observing) answer(c *call) error {
 		c.stream(func(part *wire.Part) []byte { return part.Raw })
 	case status == http.StatusOK && c.req.asks():
 		return c.watchAnswer()
-	case c.passesAuth(status):
+	case c.on.passesAuth(status):
 		body, e := c.refusedCredentials()
 		c.passWith(body)
-		c.record(e, notedAuth)
+		c.out.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
 		return c.watchRefusal()
 	default:
@@ -65,7 +65,7 @@ func (c *call) watchRefusal() error {
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	c.observe(c.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	c.observe(c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.passWith(body)
 	return nil
 }
@@ -151,6 +151,6 @@ func (c *call) watch(last *wire.Part) {
 		return
 	}
 	if reading, _, ok := c.reading(last.Data); ok {
-		c.observe(c.caused(reading.Error(), last.Data))
+		c.observe(c.in.caused(reading.Error(), last.Data))
 	}
 }

@@ -40,6 +40,8 @@ type failure struct {
 
 	passed bool // the text is that of an HTTP answer, passed on with its own status
 
+	expected bool // clients ask in order to get this answer: nothing has failed
+
 	ofCaller bool // the caller is not let in; contracts with codes for tools say nothing about that
 
 	off bool // it was found in the middle of an answer
@@ -89,8 +91,10 @@ func translate(c *call, next next) error {
 		f = c.refuseLapsed(lapsed)
 	}
 	switch {
+	case f.expected:
+		c.reply.message(f.status, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
 	case f.off:
-		c.record(f.e.WithEffect(c.effect(f.e)), "answer broken off")
+		c.out.record(f.e.WithEffect(c.effect(f.e)), "answer broken off")
 		c.reply.abort()
 	case f.refusal:
 		c.writeRefusal(f)
@@ -99,7 +103,7 @@ func translate(c *call, next next) error {
 	case f.text != nil:
 		c.passRPCError(f)
 	case lapsed == nil && c.left(): // nobody is left to tell
-		c.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
+		c.out.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
 	default:
 		c.writeFailure(f)
 	}
@@ -134,7 +138,7 @@ func (c *call) writeRefusal(f *failure) {
 		of, effect = c.on.contract, c.effect(e)
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.url()}
+	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.http)}
 	answer := of.Write(e.WithEffect(effect), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
 		answer = contract.Builtin().MustGet(contract.Default).Write(e.WithEffect(effect), call)
@@ -147,8 +151,8 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	if c.on != nil {
 		answer = masking.Answer(c.masker(), answer)
 	}
-	answer = c.withProtocolData(answer, e)
-	c.record(answer.Record.CausedBy(e.Cause()), "")
+	answer = withProtocolData(answer, e, c.req.http.Header.Get(wire.HeaderVersion))
+	c.out.record(answer.Record.CausedBy(e.Cause()), "")
 	status := answer.Status
 	switch answer.Surface {
 	case contract.SurfaceHTTP:
@@ -171,7 +175,7 @@ func (c *call) passRPCError(f *failure) {
 	e := c.settle(f.e)
 	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
 	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record
-	c.record(e, "")
+	c.out.record(e, "")
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
 	if err != nil {
 		code = wire.CodeInternalError
@@ -192,7 +196,7 @@ func (c *call) passRPCError(f *failure) {
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
 // challenge.
 func (c *call) passRefusal(f *failure) {
-	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
+	c.out.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.StatusCode)
 	body := masking.Body(c.masker(), f.text)
 	c.head()
@@ -204,7 +208,7 @@ func (c *call) passRefusal(f *failure) {
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s, toPerson := c.on, c.account.Shown()
-		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url(),
+		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.table.url(c.req.http),
 			toPerson).
 			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).ForAnswer()
 	}
@@ -241,15 +245,15 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 // has begun.
 func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
 
-// base returns the URL under which clients know the gateway.
-func (c *call) base() string { return door.Base(c.req.http, c.table.config.PublicURL) }
+// base returns the URL under which the client of r knows the gateway.
+func (t *table) base(r *http.Request) string { return door.Base(r, t.config.PublicURL) }
 
-// url returns the URL of the request as the client knows it.
-func (c *call) url() string { return door.URL(c.req.http, c.table.config.PublicURL) }
+// url returns the URL of a request as its client knows it.
+func (t *table) url(r *http.Request) string { return door.URL(r, t.config.PublicURL) }
 
 // withProtocolData adds to the data of a JSON-RPC error what the protocol requires beside the record (MCP
-// 2026-07-28, "Errors").
-func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contract.Answer {
+// 2026-07-28, "Errors"); requested is the version that the client asked for.
+func withProtocolData(answer contract.Answer, e *recourse.Error, requested string) contract.Answer {
 	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC {
 		return answer
 	}
@@ -259,7 +263,7 @@ func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contr
 	if len(versions) == 0 {
 		versions = wire.Versions()
 	}
-	answer.Data = door.WithVersions(answer.Data, versions, c.req.http.Header.Get(wire.HeaderVersion))
+	answer.Data = door.WithVersions(answer.Data, versions, requested)
 	return answer
 }
 
@@ -299,7 +303,7 @@ func (c *call) settle(e *recourse.Error) *recourse.Error {
 func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := c.failed().Describe(c.at(e))
 	c.offered(call)
-	call.URL, call.Status, call.HTTP, call.ResultType = c.url(), status, c.answersHTTP(), c.req.era == wire.Modern
+	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.http), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
 }
 

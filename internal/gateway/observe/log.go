@@ -14,7 +14,7 @@ import (
 // asks for that. Texts that a client chooses freely are cut, and credentials in them are masked.
 type Log struct{ To *slog.Logger }
 
-var _ Observer = Log{}
+var _ FailureObserver = Log{}
 
 // Ended implements [Observer].
 func (l Log) Ended(o *Outcome) {
@@ -26,7 +26,7 @@ func (l Log) Ended(o *Outcome) {
 	}
 }
 
-// Failure writes the line for a failure.
+// Failure implements [FailureObserver]: it writes the line for a failure.
 func (l Log) Failure(o *Outcome, f *Failure) {
 	e, level, ctx := f.Error, levelOf(o, f.Error), context.Background()
 	if !l.To.Enabled(ctx, level) {

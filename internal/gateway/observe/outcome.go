@@ -23,6 +23,13 @@ type Observer interface {
 	Ended(o *Outcome)
 }
 
+// A FailureObserver is also told, at once, of a failure that a call survives, such as a server's while a stream is
+// held open. The failure is not among those of the outcome.
+type FailureObserver interface {
+	Observer
+	Failure(o *Outcome, f *Failure)
+}
+
 // An Outcome is how a request ended. Its methods mask what they return, which takes time: they may be called
 // later, on a kept copy, which holds on to the request's body until then.
 type Outcome struct {
