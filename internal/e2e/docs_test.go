@@ -71,6 +71,11 @@ The result has ` + "`isError`" + `, a text for the model, and the record in ` + 
 
 An empty cell: the program gets what it asked for, because there is nothing to lose in that version of the protocol.
 
+When a session is lost, the gateway answers 404. The protocol requires the client to start another then (MCP 2025-11-25,
+basic/transports, "Session Management"), but none of these SDKs does so by itself: they tell
+their program, and go on telling it until it connects again. mcp-go 1.2 returns ` + "`transport.ErrSessionTerminated`" + ` until its
+program calls ` + "`Initialize`" + ` again.
+
 `
 
 	fineIntro = `

@@ -26,6 +26,7 @@ type scene struct {
 	program  program
 	front    *front
 	server   *testkit.Server
+	headers  map[string]string // with which the program connects
 }
 
 // requestID finds the ids of requests in texts.
@@ -75,13 +76,13 @@ func testFailures(t *testing.T) {
 func (s *scene) open(ctx context.Context, t *testing.T, forward bool) {
 	t.Helper()
 	keys := append(gatewayKeys(), "contract: "+s.contract)
-	headers := map[string]string{}
+	s.headers = nil
 	if forward {
 		keys = append(keys, "forward: [authorization]")
-		headers["Authorization"] = "Bearer t0ken"
+		s.headers = map[string]string{"Authorization": "Bearer t0ken"}
 	}
 	s.front = start(t, s.server.URL(), keys...)
-	if err := s.program.connect(ctx, s.front.url, headers); err != nil {
+	if err := s.program.connect(ctx, s.front.url, s.headers); err != nil {
 		t.Fatalf("connect: %v", err)
 	}
 	if _, err := s.program.request(ctx, "tools/list", ""); err != nil { // the SDKs know output schemas from there
@@ -97,7 +98,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	}
 	cancellations := s.server.Cancellations(f.tool)
 	if f.begin != nil {
-		if err := f.begin(s); err != nil {
+		if err := f.begin(ctx, s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +106,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	var err error
 	switch {
 	case f.connects:
-		err = s.program.connect(ctx, s.front.url, nil)
+		err = s.program.connect(ctx, s.front.url, s.headers)
 	case f.method != "":
 		result, err = s.program.request(ctx, f.method, "")
 	default:
@@ -138,7 +139,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 		}
 	}
 	if slices.Contains(f.lost, s.client.name) {
-		if err := s.program.connect(ctx, s.front.url, nil); err != nil {
+		if err := s.program.connect(ctx, s.front.url, s.headers); err != nil {
 			t.Fatalf("connect again: %v", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type goProgram struct {
 	tb      testing.TB
 	version string // of the protocol; empty lets the SDK find out
 	http    *http.Transport
+	headers atomic.Pointer[map[string]string] // that are sent with every request
 	session *mcp.ClientSession
 
 	mu            sync.Mutex
@@ -43,14 +45,22 @@ func newGoProgram(tb testing.TB, version string) *goProgram {
 func (p *goProgram) close() {
 	if p.session != nil {
 		_ = p.session.Close()
+		p.session = nil
 	}
 	p.http.CloseIdleConnections()
 }
 
 func (p *goProgram) connect(ctx context.Context, url string, headers map[string]string) error {
+	p.close() // with the headers before
+	p.headers.Store(&headers)
 	return p.open(ctx, &mcp.StreamableClientTransport{
-		Endpoint: url, HTTPClient: &http.Client{Transport: withHeaders{p.http, headers}},
+		Endpoint: url, HTTPClient: &http.Client{Transport: withHeaders{p.http, &p.headers}},
 	})
+}
+
+func (p *goProgram) setHeaders(_ context.Context, headers map[string]string) error {
+	p.headers.Store(&headers)
+	return nil
 }
 
 func (p *goProgram) launch(ctx context.Context, command []string, environ map[string]string) error {
@@ -104,13 +114,13 @@ func (p *goProgram) negotiated() string { return p.session.InitializeResult().Pr
 type withHeaders struct {
 	http.RoundTripper
 
-	headers map[string]string
+	headers *atomic.Pointer[map[string]string]
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, value := range w.headers {
+	for name, value := range *w.headers.Load() {
 		r.Header.Set(name, value)
 	}
 	return w.RoundTripper.RoundTrip(r)

@@ -2,14 +2,17 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	mcpgo "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -96,5 +99,57 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 	}
 	if err := ctx.Err(); err != nil {
 		t.Errorf("no announcement: %v", err)
+	}
+}
+
+// A client that is built with mcp-go, and whose token is refreshed, is told that it has no session any more. It keeps the
+// connection: initialize is enough to go on.
+func TestMCPGoClientWithRefreshedToken(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var token atomic.Value
+	token.Store("Bearer t0ken")
+	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.NewServer(t).URL(), "forward: [authorization]").url,
+		transport.WithHTTPHeaderFunc(func(context.Context) map[string]string {
+			return map[string]string{"Authorization": token.Load().(string)} //nolint:forcetypeassert // stored above
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	mcpgo.WithProtocolVersion("2025-11-25")(c)
+	if err := c.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	initialize := func() {
+		t.Helper()
+		_, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
+			ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "e2e", Version: "1"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func() error {
+		result, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: testkit.Echo, Arguments: map[string]any{"message": "m"}}})
+		if err == nil && result.IsError {
+			t.Errorf("echo: %+v", result.Content)
+		}
+		return err
+	}
+	initialize()
+	if err := call(); err != nil {
+		t.Fatal(err)
+	}
+	token.Store("Bearer t0ken-2")
+	for range 2 {
+		if err := call(); !errors.Is(err, transport.ErrSessionTerminated) {
+			t.Errorf("thrown %v, want ErrSessionTerminated", err)
+		}
+	}
+	initialize()
+	if err := call(); err != nil {
+		t.Error(err)
 	}
 }

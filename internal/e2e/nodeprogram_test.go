@@ -31,6 +31,10 @@ func (p *nodeProgram) connect(ctx context.Context, url string, headers map[strin
 	return p.open(ctx, opts)
 }
 
+func (p *nodeProgram) setHeaders(ctx context.Context, headers map[string]string) error {
+	return p.client.SetHeaders(ctx, headers)
+}
+
 func (p *nodeProgram) launch(ctx context.Context, command []string, environ map[string]string) error {
 	opts := p.opts
 	opts.Command, opts.Environ = command, environ

@@ -20,6 +20,8 @@ import (
 type program interface {
 	// connect connects, or connects again; headers go with every request.
 	connect(ctx context.Context, url string, headers map[string]string) error
+	// setHeaders sends these headers, instead of those before, with every request from now on, in the same session.
+	setHeaders(ctx context.Context, headers map[string]string) error
 	// launch connects to a server on stdio, which it starts with this added to its environment.
 	launch(ctx context.Context, command []string, environ map[string]string) error
 	// call calls a tool. The arguments are JSON; patience is the SDK's own where it is zero.

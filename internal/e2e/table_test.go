@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 type failure struct {
 	name    string // what happens, for the documentation
 	forward bool   // the gateway passes the client's Authorization on
-	begin   func(*scene) error
+	begin   func(context.Context, *scene) error
 
 	// What the program does: it calls a tool with arguments, sends a request of another method, or connects. Without any
 	// it calls get_field.
@@ -259,7 +260,7 @@ func failures() []failure {
 		},
 		{
 			name: "the same, while the client connects", forward: true, connects: true, lost: everybody(),
-			begin: func(s *scene) error {
+			begin: func(_ context.Context, s *scene) error {
 				s.server.Always("initialize", faults.Unauthorized())
 				s.server.Always("server/discover", faults.Unauthorized())
 				return nil
@@ -275,23 +276,25 @@ func failures() []failure {
 			lost: []string{goLegacy, goModern},
 		},
 		{
+			name: "the client's token was refreshed, which `forward` passes on and nobody has verified", forward: true,
+			begin: func(ctx context.Context, s *scene) error {
+				return s.program.setHeaders(ctx, map[string]string{"Authorization": "Bearer t0ken-2"})
+			},
+			lost: legacyClients(), thrown: unknownSession(),
+		},
+		{
 			name: "a message that is larger than max_request",
 			tool: testkit.Echo, arguments: `{"message":"` + strings.Repeat("a", 1<<20) + `"}`,
 			thrown: byHTTPWithRPC(http.StatusRequestEntityTooLarge, -32600, recourse.KindTooLarge),
 		},
 		{
 			name:  "the server was restarted, and has lost the session",
-			begin: func(s *scene) error { return s.server.Restart() },
+			begin: func(_ context.Context, s *scene) error { return s.server.Restart() },
 		},
 		{
 			name:  "the gateway was restarted, and has lost the session",
-			begin: func(s *scene) error { return s.front.Restart() },
-			lost:  []string{goLegacy, tsOne, tsLegacy},
-			thrown: map[string]thrown{
-				goLegacy: {Class: "mcp.ErrSessionMissing"},
-				tsOne:    byHTTP(http.StatusNotFound)[tsOne],
-				tsLegacy: byHTTP(http.StatusNotFound)[tsLegacy],
-			},
+			begin: func(_ context.Context, s *scene) error { return s.front.Restart() },
+			lost:  legacyClients(), thrown: unknownSession(),
 		},
 		{
 			name: "the client itself gives up waiting", patience: brief,
@@ -318,6 +321,16 @@ func nonsense() *told {
 
 // everybody is every client.
 func everybody() []string { return []string{goLegacy, goModern, tsOne, tsLegacy, tsModern} }
+
+// legacyClients are those that have sessions.
+func legacyClients() []string { return []string{goLegacy, tsOne, tsLegacy} }
+
+// unknownSession is what the SDKs make of the 404 for a session that is not known. None starts another by itself, as the
+// protocol requires (MCP 2025-11-25, basic/transports, "Session Management"); the Go SDK says at least which error it is.
+func unknownSession() map[string]thrown {
+	all := byHTTP(http.StatusNotFound)
+	return map[string]thrown{goLegacy: {Class: "mcp.ErrSessionMissing"}, tsOne: all[tsOne], tsLegacy: all[tsLegacy]}
+}
 
 // byRPC is what the SDKs make of a JSON-RPC error in an answer with status 200.
 func byRPC(code int, kind recourse.Kind) map[string]thrown {
@@ -359,18 +372,18 @@ func with(all map[string]thrown, client string, one thrown) map[string]thrown {
 }
 
 // once lets a fault befall the next call of a tool, always every call.
-func once(tool string, fault testkit.Fault) func(*scene) error {
-	return func(s *scene) error {
+func once(tool string, fault testkit.Fault) func(context.Context, *scene) error {
+	return func(_ context.Context, s *scene) error {
 		s.server.Next(tool, fault)
 		return nil
 	}
 }
 
-func always(tool string, fault testkit.Fault) func(*scene) error {
-	return func(s *scene) error {
+func always(tool string, fault testkit.Fault) func(context.Context, *scene) error {
+	return func(_ context.Context, s *scene) error {
 		s.server.Always(tool, fault)
 		return nil
 	}
 }
 
-func stop(s *scene) error { return s.server.Stop() }
+func stop(_ context.Context, s *scene) error { return s.server.Stop() }

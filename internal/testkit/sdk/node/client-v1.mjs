@@ -19,9 +19,10 @@ await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks
   }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
+  const requestInit = { headers: headers ?? {} };
   const transport = start
     ? stdio(start, env)
-    : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+    : new StreamableHTTPClientTransport(new URL(url), { requestInit });
   await client.connect(transport, { timeout });
   return {
     info: () => ({ protocolVersion: transport.protocolVersion, server: client.getServerVersion() }),
@@ -30,6 +31,7 @@ await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks
       client.callTool({ name, arguments: args }, undefined, { timeout, onprogress: hooks.progress }),
     request: ({ method, params, timeout }) => client.request({ method, params }, ResultSchema, { timeout }),
     notify: ({ method, params }) => client.notification({ method, params }),
+    headers: ({ headers }) => void (requestInit.headers = headers),
     terminate: () => transport.terminateSession(),
     close: () => client.close(),
   };

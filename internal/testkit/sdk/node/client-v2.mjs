@@ -24,9 +24,10 @@ await run(async ({ url, start, env, era, versions, headers, timeout, capabilitie
   }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
+  const requestInit = { headers: headers ?? {} };
   const transport = start
     ? new StdioClientTransport({ command: start[0], args: start.slice(1), env })
-    : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+    : new StreamableHTTPClientTransport(new URL(url), { requestInit });
   await client.connect(transport, { timeout });
   return {
     info: () => ({ protocolVersion: client.getNegotiatedProtocolVersion(), server: client.getServerVersion() }),
@@ -36,6 +37,7 @@ await run(async ({ url, start, env, era, versions, headers, timeout, capabilitie
     request: ({ method, params, timeout }) => client.request({ method, params }, anything, { timeout }),
     notify: ({ method, params }) => client.notification({ method, params }),
     listen: async ({ filter }) => (await client.listen(filter)).honoredFilter,
+    headers: ({ headers }) => void (requestInit.headers = headers),
     terminate: () => transport.terminateSession(),
     close: () => client.close(),
   };
