@@ -118,8 +118,8 @@ type next func(c *call) error
 // after throttle.
 var (
 	around   = []stage{finish, translate}
-	entrance = []stage{admit, authenticate, receive, trace, inSession}
-	work     = []stage{connect, route, authorize, validate, connected, throttle, repeat, inBulkhead, holdBack, send}
+	entrance = []stage{admit, authenticate, receive, trace, findSession}
+	work     = []stage{connect, route, authorize, validate, connected, throttle, repeat, queue, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 	nested   = slices.Concat(around, work) // for a call that another endpoint has let in
 )

@@ -46,22 +46,6 @@ func (who *caller) withAccount(owner string) {
 	who.id, who.server = with(who.id), with(who.server)
 }
 
-// connected ends a call whose caller has no account at the server's provider.
-func connected(c *call, next next) error {
-	if !c.req.isCall() {
-		return next(c)
-	}
-	if c.account.Awaits() {
-		c.deadline.Suspend()
-		c.account.Await(c.ctx, c.deadline.Left()/2)
-		c.deadline.Alive()
-	}
-	if c.account.Missing != nil {
-		return settled(c.invite(c.account.Missing, nil))
-	}
-	return next(c)
-}
-
 // invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
 	c.mask = nil // what the person needs is not masked

@@ -17,7 +17,7 @@
 //	authenticate           who calls                                        -> who
 //	receive                is it a well-formed message                      -> req
 //	trace                  which distributed trace it is a part of          -> trace
-//	inSession              the session of a legacy client                   -> session
+//	findSession            the session of a legacy client                   -> session
 //	connect                the caller's account at the server's provider    -> account
 //	route                  which tool, how long, what it does to the world  -> rule
 //	authorize              may the caller do that
@@ -26,7 +26,7 @@
 //	throttle               is it within the limits
 //	                       (once has its place here)
 //	repeat                 sends it again where that is safe                -> out
-//	inBulkhead             waits while too many calls are under way
+//	queue                  waits while too many calls are under way
 //	holdBack               refuses while the breaker is open
 //	send                   the message to the server, and its answer to the client
 //	  |  ^
@@ -40,9 +40,7 @@
 // What is true of every call of a tool, whoever carries it out, is in internal/toolcall; what is true of
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
-// A stage is in the file of its name, with these exceptions: inSession is in session.go, connected in connect.go,
-// inBulkhead and holdBack in guard.go, validate in route.go. What differs for messages without an answer of their
-// own is in deliver.go.
+// A stage is in the file of its name. What differs for messages without an answer of their own is in deliver.go.
 //
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
 // has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a

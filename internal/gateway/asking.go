@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// asking is a call that asks for its caller's list.
+type asking struct{ *call }
+
+// relist fetches the list again before a call is refused because of it, unless it was fetched for this caller
+// just now.
+func (c *call) relist() *toolcall.List {
+	newerThan := time.Now()
+	if c.rule.list.By == (asking{c}).Asker() {
+		newerThan = newerThan.Add(-toollist.Fresh)
+	}
+	if newer := c.to.Lists.Get(c.ctx, asking{c}, newerThan); newer != nil {
+		c.rule.list = newer
+	}
+	return &c.rule.list.List
+}
+
+// Key implements [toollist.Call]: callers are told apart by their credentials, and, if each has its own
+// program, by the session or its substitute.
+func (c asking) Key() upstream.Caller {
+	switch {
+	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
+		return c.who.id
+	case c.session != nil:
+		return upstream.CallerOf("session", c.session.ID)
+	default:
+		return c.who.server
+	}
+}
+
+// Asker implements [toollist.Call]: a server may list other tools in another session, or for a client with
+// more capabilities.
+func (c asking) Asker() upstream.Caller {
+	if c.session != nil {
+		return upstream.CallerOf("session", c.session.ID)
+	}
+	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
+}
+
+func (c asking) HeldBack() bool { return c.isHeldBack() != nil }
+
+func (c asking) Timeout() time.Duration { return c.to.Timeout }
+
+func (c asking) Failed(cause error) (gone bool) {
+	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
+		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
+	return c.left()
+}
+
+func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
+	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
+	params := json.Members{{Name: "cursor", Value: cursor}}
+	header := c.upstreamHeader()
+	header["Content-Type"] = []string{wire.TypeJSON}
+	delete(header, wire.HeaderName)
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
+	if c.req.era == wire.Modern {
+		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
+		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for a list's progress
+	}
+	generation := c.addSession(header)
+	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
+	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header.Clone(), body), id, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != http.StatusOK {
+		reading := c.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
+		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
+			return nil, reading.Error()
+		}
+		c.addSession(header)
+		if answer, err = upstream.Ask(ctx, c.to.up, c.who.request(header, body), id, int64(limit)); err != nil {
+			return nil, err
+		}
+	}
+	if answer.Result == nil {
+		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
+	}
+	return answer.Result, nil
+}

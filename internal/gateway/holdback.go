@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
+// breaker. In observe mode nothing is refused.
+func holdBack(c *call, next next) error {
+	b := c.to.breaker
+	if b == nil || !c.isBounded() {
+		return next(c)
+	}
+	pass, refusal := b.Admit(time.Now(), c.lane())
+	if refusal != nil {
+		e := c.heldBack(refusal)
+		if c.reply.manner.object(c, e) != nil {
+			return e // not object's failure: repeat must still see an error that it may act on
+		}
+		return next(c)
+	}
+	err := next(c)
+	if outlived := c.out.last.outlived; outlived.outcome != breaker.Nothing {
+		c.tellBreaker(pass, outlived)
+	}
+	told := c.toldOf(err)
+	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
+		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
+	}
+	c.tellBreaker(pass, told)
+	return err
+}
+
+// errHeldBack is the cause in a failure that says that the gateway did not send the call, to protect the
+// server.
+var errHeldBack = errors.New("the gateway holds calls back")
+
+func (c *call) tellBreaker(pass breaker.Pass, v verdict) {
+	for _, change := range c.to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
+		c.logCircuit(&change)
+	}
+}
+
+// isBounded reports whether the request ends with its answer, unlike a subscription, which lasts, or a
+// message without an answer.
+func (c *call) isBounded() bool { return c.req.asks() && c.req.msg.Method != wire.MethodListen }
+
+// lane returns the tool that is called. It is "" if the server does not list the tool, or has no list and the
+// name is too long to be one, since clients can write any name.
+func (c *call) lane() string {
+	const longest = 128
+	switch name := c.req.msg.Name; {
+	case !c.req.isCall():
+		return ""
+	case c.rule.listed.Tool != nil, c.rule.list == nil && len(name) <= longest:
+		return name
+	default:
+		return ""
+	}
+}
+
+// isHeldBack returns why the breaker would refuse the call now, or nil.
+func (c *call) isHeldBack() *recourse.Error {
+	if c.to.breaker == nil {
+		return nil
+	}
+	refusal := c.to.breaker.Refuses(time.Now(), c.lane())
+	if refusal == nil {
+		return nil
+	}
+	return c.heldBack(refusal)
+}
+
+func (c *call) heldBack(r *breaker.Refusal) *recourse.Error {
+	e := c.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
+	if r.Tool != "" {
+		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, c.to.Title)
+	}
+	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", c.to.Title)
+}
+
+// heldBackFor is the failure for a call that the gateway holds back.
+func (c *call) heldBackFor(wait time.Duration) *recourse.Error {
+	return recourse.Unavailable(c.to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
+}
+
+// A verdict is what an attempt shows about the server.
+type verdict struct {
+	outcome breaker.Outcome
+	stated  time.Duration // how long the server asked to be left alone
+}
+
+// toldOf returns what the last attempt, which ended with err, shows about the server.
+func (c *call) toldOf(err error) verdict {
+	e, _ := err.(*recourse.Error)             //nolint:errorlint // stages return it unwrapped
+	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // stages return it unwrapped
+		e = f.e
+	}
+	v := c.verdictOf(c.out.last.Status, e)
+	if e == nil && c.reply.broken && v.outcome == breaker.Answered && c.out.last.Status <= http.StatusOK {
+		v.outcome = breaker.Failed
+	}
+	return v
+}
+
+// verdictOf returns what an attempt shows about the server; status is 0 and err nil if there was none. Only
+// the transport counts: anything that the server answered is an answer.
+func (c *call) verdictOf(status int, e *recourse.Error) verdict {
+	if c.left() { // it was ended on the client's behalf
+		return verdict{}
+	}
+	switch status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		v := verdict{outcome: breaker.Failed}
+		if e != nil {
+			v.stated = e.RetryAfter
+		}
+		return v
+	case 0, http.StatusOK:
+	default:
+		return verdict{outcome: breaker.Answered}
+	}
+	switch {
+	case e == nil, e.Origin != recourse.OriginGateway:
+		return verdict{outcome: breaker.Answered}
+	case e.Kind == recourse.KindTimeout && c.req.isCall():
+		return verdict{outcome: breaker.TimedOut}
+	case e.Kind == recourse.KindTimeout:
+		return verdict{outcome: breaker.Failed}
+	case e.Kind != recourse.KindUnreachable && e.Kind != recourse.KindUnavailable:
+		return verdict{}
+	case e.Effect == recourse.EffectNone:
+		return verdict{outcome: breaker.Missed}
+	default:
+		return verdict{outcome: breaker.Failed}
+	}
+}
+
+func (c *call) logCircuit(s *breaker.State) {
+	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", c.to.Name)}
+	if s.Tool != "" {
+		attrs = append(attrs, slog.String("tool", s.Tool))
+	}
+	message := "breaker closed: calls are sent again"
+	if s.Status != breaker.StatusClosed {
+		level, message = slog.LevelWarn, "breaker open: calls are refused"
+		attrs = append(attrs, slog.String("for", recourse.FormatWait(s.Wait)))
+	}
+	c.g.log.LogAttrs(c.req.http.Context(), level, message, attrs...)
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// queue holds an attempt back while too many calls to the tool or the server are in progress. In observe
+// mode it holds nothing back.
+func queue(c *call, next next) error {
+	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || !c.on.manner.acts() {
+		return next(c)
+	}
+	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
+		b := c.to.toolBulkheads[rule]
+		if e := c.takePlace(b, rule); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	if b := c.to.bulkhead; b != nil {
+		if e := c.takePlace(b, c.to.Concurrency); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	return next(c)
+}
+
+// takePlace waits for a place, or returns why the call does not get one.
+func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
+	if b.Try() {
+		return nil
+	}
+	if e := c.isHeldBack(); e != nil { // the calls ahead are waiting for a server that does not answer
+		return e
+	}
+	began, waited := time.Now(), c.Waits()
+	err := b.Enter(c.ctx, rule.Wait)
+	waited()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bulkhead.ErrFull):
+		return c.heldBackFor(busyWait).
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
+	default:
+		return c.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+			c.to.Title, recourse.FormatWait(time.Since(began)))
+	}
+}
