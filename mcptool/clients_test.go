@@ -171,5 +171,5 @@ func TestClientGoesAway(t *testing.T) {
 		t.Errorf("the handler: %v", err)
 	}
 	_ = session.Close()
-	log.await(t, "kind=cancelled")
+	log.Await(t, "kind=cancelled")
 }

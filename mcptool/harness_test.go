@@ -2,7 +2,6 @@ package mcptool_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,49 +33,7 @@ func builtin(tb testing.TB, name string) *contract.Contract {
 }
 
 // journal is a log that a test can read.
-type journal struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	changed chan struct{} // closed by the next line; nil while nobody waits
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.changed != nil {
-		close(j.changed)
-		j.changed = nil
-	}
-	return j.text.Write(p)
-}
-
-// await waits until the log contains a text.
-func (j *journal) await(t *testing.T, want string) {
-	t.Helper()
-	for {
-		j.mu.Lock()
-		found := strings.Contains(j.text.String(), want)
-		if j.changed == nil {
-			j.changed = make(chan struct{})
-		}
-		changed := j.changed
-		j.mu.Unlock()
-		if found {
-			return
-		}
-		select {
-		case <-changed:
-		case <-t.Context().Done():
-			t.Fatalf("%q is not in the log:\n%s", want, j)
-		}
-	}
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ testkit.Buffer }
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 

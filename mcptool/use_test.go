@@ -296,7 +296,7 @@ func TestDeadline(t *testing.T) {
 			if got := client.call(t, "quick", good).record(t); got.Kind != recourse.KindNoMatch {
 				t.Errorf("quick: %v", got)
 			}
-			log.await(t, "does not heed its context")
+			log.Await(t, "does not heed its context")
 		})
 	}
 }

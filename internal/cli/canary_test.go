@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,10 +19,7 @@ import (
 )
 
 // collected is all that a collector of traces has been sent.
-type collected struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type collected struct{ testkit.Buffer }
 
 func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := io.Reader(r.Body)
@@ -35,16 +31,8 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body = unpacked
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, _ = fmt.Fprintln(&c.text, r.Header)
-	_, _ = io.Copy(&c.text, body) // what is missing is noticed
-}
-
-func (c *collected) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
+	text, _ := io.ReadAll(body) // what is missing is noticed
+	_, _ = fmt.Fprintf(c, "%v\n%s", r.Header, text)
 }
 
 // issued returns a token of eve's, one that has expired, and the URL of the keys by which they are verified.

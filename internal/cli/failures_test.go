@@ -5,42 +5,13 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
-
-// safeBuffer may be read while a command writes it.
-type safeBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// await waits until the text is there.
-func (b *safeBuffer) await(t *testing.T, text string) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(b.String(), text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %q in %s", text, b)
-		}
-	}
-}
 
 // journalAt returns an empty journal in a file, and the address of its store.
 func journalAt(t *testing.T) (*store.Journal, string) {
@@ -71,10 +42,10 @@ func keep(t *testing.T, rows *store.Journal, seq int64, id, message string) {
 }
 
 // following runs `recourse failures --follow` until stop is called, which checks that it ends well.
-func following(t *testing.T, args ...string) (out *safeBuffer, stop func()) {
+func following(t *testing.T, args ...string) (out *testkit.Buffer, stop func()) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
-	out = new(safeBuffer)
+	out = new(testkit.Buffer)
 	code := make(chan int, 1)
 	go func() {
 		code <- cli.Run(ctx, cli.Environment{Args: append([]string{"failures", "--follow"}, args...), Stdout: out, Stderr: out})
@@ -89,7 +60,7 @@ func following(t *testing.T, args ...string) (out *safeBuffer, stop func()) {
 }
 
 // listedOnce checks that the words are in the output, each once.
-func listedOnce(t *testing.T, out *safeBuffer, words ...string) {
+func listedOnce(t *testing.T, out *testkit.Buffer, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if n := strings.Count(out.String(), word); n != 1 {
@@ -107,14 +78,14 @@ func TestFailuresFollow(t *testing.T) {
 	early := rows.Next()
 	keep(t, rows, rows.Next(), "r-first", "No answer.")
 	out, stop := following(t, "--store", address, "--limit", "1")
-	out.await(t, "r-first")
+	out.Await(t, "r-first")
 	late := rows.Next()
 	keep(t, rows, early, "r-early", "No answer.")
-	out.await(t, "r-early")
+	out.Await(t, "r-early")
 	keep(t, rows, rows.Next(), "r-second", "No answer.")
-	out.await(t, "r-second")
+	out.Await(t, "r-second")
 	keep(t, rows, late, "r-late", "No answer.")
-	out.await(t, "r-late")
+	out.Await(t, "r-late")
 	stop()
 	listedOnce(t, out, "r-first", "r-early", "r-second", "r-late", "REQUEST")
 	if strings.Contains(out.String(), "r-left-out") {
@@ -129,13 +100,13 @@ func TestFailuresFollowPostgres(t *testing.T) {
 	rows := journalIn(t, database.URL)
 	keep(t, rows, rows.Next(), "r-first", "No answer.")
 	out, stop := following(t, "--store", database.URL)
-	out.await(t, "r-first")
+	out.Await(t, "r-first")
 	database.Stop()
-	out.await(t, "recourse: cannot read the journal now: ")
+	out.Await(t, "recourse: cannot read the journal now: ")
 	database.Start(t)
-	out.await(t, "recourse: reading the journal again")
+	out.Await(t, "recourse: reading the journal again")
 	keep(t, rows, rows.Next(), "r-second", "No answer.")
-	out.await(t, "r-second")
+	out.Await(t, "r-second")
 	stop()
 	listedOnce(t, out, "r-first", "r-second", "cannot read", "REQUEST")
 

@@ -81,15 +81,15 @@ func placeOrder(t *testing.T, session *mcp.ClientSession) {
 // inJournal waits until a call of a tool that is not there is in the journal of a store, and has it explained.
 func inJournal(t *testing.T, store string) {
 	t.Helper()
-	id, out := "", safeBuffer{}
+	id, out := "", testkit.Buffer{}
 	for deadline := time.Now().Add(20 * time.Second); id == ""; time.Sleep(20 * time.Millisecond) {
-		out = safeBuffer{}
+		out = testkit.Buffer{}
 		_ = cli.Run(t.Context(), cli.Environment{Args: []string{"failures", "--kind", "unknown_tool", "--store", store}, Stdout: &out, Stderr: &out})
 		if id = regexp.MustCompile(`req-\w+`).FindString(out.String()); id == "" && time.Now().After(deadline) {
 			t.Fatalf("not in the journal: %s", &out)
 		}
 	}
-	out = safeBuffer{}
+	out = testkit.Buffer{}
 	code := cli.Run(t.Context(), cli.Environment{Args: []string{"explain", id, "--store", store}, Stdout: &out, Stderr: &out})
 	if code != cli.ExitOK || !strings.Contains(out.String(), "no_such_tool") {
 		t.Errorf("explain ends with %d: %s", code, &out)

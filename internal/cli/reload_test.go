@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,36 +23,21 @@ import (
 )
 
 // output collects what a command writes while it runs.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
+type output struct{ testkit.Buffer }
 
 // await waits until text has been written from offset on, and returns the rest of its
 // line and the offset behind it.
 func (o *output) await(tb testing.TB, offset int, text string) (rest string, end int) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		all := o.String()
+	if !o.Until(func(all string) bool {
 		_, after, found := strings.Cut(all[offset:], text)
-		if rest, more, whole := strings.Cut(after, "\n"); found && whole {
-			return rest, len(all) - len(more)
-		}
+		line, more, whole := strings.Cut(after, "\n")
+		rest, end = line, len(all)-len(more)
+		return found && whole
+	}) {
+		tb.Fatalf("no %q after %d bytes of:\n%s", text, offset, o)
 	}
-	tb.Fatalf("no %q after %d bytes of:\n%s", text, offset, o)
-	return "", 0
+	return rest, end
 }
 
 // The gateway follows its files: a good change is applied, a bad one refused with all
@@ -232,18 +216,18 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	got := "nothing"
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	if !testkit.Until(func() bool {
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodPut, args[1], http.NoBody)
 		ts.Check(err)
 		resp, err := client.Do(r)
 		if err != nil {
 			got = err.Error()
-			continue
+			return false
 		}
 		ts.Check(resp.Body.Close())
-		if got = strconv.Itoa(resp.StatusCode); got == args[0] {
-			return
-		}
+		got = strconv.Itoa(resp.StatusCode)
+		return got == args[0]
+	}) {
+		ts.Fatalf("%s answers %s, not %s", args[1], got, args[0])
 	}
-	ts.Fatalf("%s answers %s, not %s", args[1], got, args[0])
 }

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/auth"
@@ -14,24 +13,13 @@ import (
 )
 
 // ledger keeps all that observers are told.
-type ledger struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type ledger struct{ testkit.Buffer }
 
 func (l *ledger) Ended(o *observe.Outcome) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, _ = fmt.Fprintf(&l.text, "%+v\n", o)
+	_, _ = fmt.Fprintf(l, "%+v\n", o)
 	if o.Record != nil {
-		_, _ = fmt.Fprintf(&l.text, "%v %v\n", o.Record, o.Record.Cause())
+		_, _ = fmt.Fprintf(l, "%v %v\n", o.Record, o.Record.Cause())
 	}
-}
-
-func (l *ledger) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // What a caller proves its identity by stays with the gateway: it reaches no server, no program, no log, no observer and no

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,22 +187,7 @@ func initialize(tb testing.TB, c *testkit.Client) {
 }
 
 // logBuffer collects log lines.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
+type logBuffer struct{ testkit.Buffer }
 
 // A logLine is what the gateway logs about a failure.
 type logLine struct {
@@ -284,9 +267,7 @@ var eras = []testkit.Era{testkit.Legacy, testkit.Modern}
 // await waits until the lines about failures are as cond wants them.
 func (f *front) await(tb testing.TB, cond func(lines []logLine) bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !cond(f.log.failures(tb)); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("the log is %s", f.log)
-		}
+	if !f.log.Until(func(string) bool { return cond(f.log.failures(tb)) }) {
+		tb.Fatalf("the log is %s", f.log)
 	}
 }

@@ -24,16 +24,7 @@ import (
 )
 
 // panicLog keeps what is logged at the default level.
-type panicLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *panicLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type panicLog struct{ testkit.Buffer }
 
 // A panicLine is what tests compare of a line about a panic.
 type panicLine struct {
@@ -43,12 +34,10 @@ type panicLine struct {
 	Stack     string `json:"stack"`
 }
 
-// take returns the lines about panics.
-func (l *panicLog) take(tb testing.TB) (lines []panicLine) {
+// panics returns the lines about panics since it was last called.
+func (l *panicLog) panics(tb testing.TB) (lines []panicLine) {
 	tb.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for text := range strings.Lines(l.text.String()) {
+	for text := range strings.Lines(l.Take()) {
 		var line struct {
 			panicLine
 
@@ -61,7 +50,6 @@ func (l *panicLog) take(tb testing.TB) (lines []panicLine) {
 			lines = append(lines, line.panicLine)
 		}
 	}
-	l.text.Reset()
 	return lines
 }
 
@@ -165,7 +153,7 @@ func TestPanicInAStage(t *testing.T) {
 			if diff := gocmp.Diff([]seen{tt.want}, w.calls); diff != "" {
 				t.Errorf("observers were told (-want +got)\n%s", diff)
 			}
-			lines := log.take(t)
+			lines := log.panics(t)
 			if tt.fault == http.ErrAbortHandler { //nolint:errorlint // the very value
 				if lines != nil {
 					t.Errorf("got %v, want silence", lines)
@@ -221,7 +209,7 @@ func TestPanicOverStdio(t *testing.T) {
 	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"kind":"internal"`) || !strings.Contains(got, `"hectares":16.2`) {
 		t.Errorf("the host was told %s; want one failure and one success", got)
 	}
-	if lines := log.take(t); len(lines) != 1 || lines[0].Level != "ERROR" {
+	if lines := log.panics(t); len(lines) != 1 || lines[0].Level != "ERROR" {
 		t.Errorf("logged %+v, want one line", lines)
 	}
 }

@@ -29,7 +29,7 @@ type world struct {
 	client  *testkit.Client
 	journal *journal.Journal
 	rows    *store.Journal
-	log     *logBuffer
+	log     *testkit.Buffer
 }
 
 // all is a journal that keeps everything.
@@ -44,7 +44,7 @@ func begin(t *testing.T, address string, settings *config.Journal, entry ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{server: testkit.NewServer(t, testkit.InMemory()), rows: s.Journal(), log: new(logBuffer)}
+	w := &world{server: testkit.NewServer(t, testkit.InMemory()), rows: s.Journal(), log: new(testkit.Buffer)}
 	set := contract.Builtin()
 	lines := append([]string{"url: " + w.server.URL(), "timeout: 20s"}, entry...)
 	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"),
@@ -197,13 +197,12 @@ func TestJournalOutlivesItsDatabase(t *testing.T) {
 	for range 10 {
 		w.call(t, testkit.GetField, get)
 	}
-	if !w.log.await("cannot write the journal") {
-		t.Errorf("the log does not say so: %s", w.log)
-	}
+	w.log.Await(t, "cannot write the journal")
 	db.Start(t)
-	if s := w.settle(t, 11); s.Lost != 0 || !w.log.await("the journal is written again") {
+	if s := w.settle(t, 11); s.Lost != 0 {
 		t.Errorf("%+v, %s", s, w.log)
 	}
+	w.log.Await(t, "the journal is written again")
 	if calls, err := journal.Find(t.Context(), w.rows, &store.Filter{}); err != nil || len(calls) != 11 {
 		t.Errorf("%v, %d calls", err, len(calls))
 	}

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,35 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
-
-// logBuffer collects log lines.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// await waits until the log says something.
-func (b *logBuffer) await(text string) bool {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if strings.Contains(b.String(), text) {
-			return true
-		}
-	}
-	return false
-}
 
 // fake are rows that fail on request.
 type fake struct {
@@ -165,7 +137,7 @@ func TestBatches(t *testing.T) {
 func TestStoreIsDownForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rows, log := &fake{down: errDown}, new(logBuffer)
+		rows, log := &fake{down: errDown}, new(testkit.Buffer)
 		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
 		for i := range 30 {
 			j.Ended(failing(i))
@@ -188,7 +160,7 @@ func TestStoreIsDownForAWhile(t *testing.T) {
 func TestStoreStaysDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rows, log := &fake{hangs: true}, new(logBuffer)
+		rows, log := &fake{hangs: true}, new(testkit.Buffer)
 		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
 		began := time.Now()
 		for i := range 20_000 {
@@ -220,7 +192,7 @@ func TestStoreStaysDown(t *testing.T) {
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rows, log := &fake{}, new(logBuffer)
+		rows, log := &fake{}, new(testkit.Buffer)
 		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
 		time.Sleep(time.Second) // its first upkeep
 		rows.set(nil, true)

@@ -1,7 +1,6 @@
 package upstream_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +10,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -26,28 +25,9 @@ type server struct {
 	*upstream.Stdio
 
 	tb      testing.TB
-	log     *logBuffer
+	log     *testkit.Buffer
 	session string
 	token   string // its credentials, if it has any
-}
-
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String returns everything that was logged.
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // noLinger spares a program that was built with the race detector a second at its end.
@@ -61,7 +41,7 @@ func command(args ...string) upstream.Command {
 // serve returns the server that c starts. When the test ends, nothing of it may be left.
 func serve(tb testing.TB, c upstream.Command) *server {
 	tb.Helper()
-	log := &logBuffer{}
+	log := &testkit.Buffer{}
 	s, err := upstream.NewStdio("farm", c, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		tb.Fatal(err)
@@ -81,7 +61,7 @@ func serve(tb testing.TB, c upstream.Command) *server {
 }
 
 // pids returns those of the processes that were started.
-func pids(log *logBuffer) []int {
+func pids(log *testkit.Buffer) []int {
 	var pids []int
 	for line := range strings.Lines(log.String()) {
 		var entry struct {
@@ -96,7 +76,7 @@ func pids(log *logBuffer) []int {
 }
 
 // stderrOf returns the lines that children have written to stderr.
-func stderrOf(log *logBuffer) []string {
+func stderrOf(log *testkit.Buffer) []string {
 	var lines []string
 	for text := range strings.Lines(log.String()) {
 		var entry struct {
