@@ -90,14 +90,6 @@ func (r *request) change(params json.Value) *recourse.Error {
 // asks reports whether the client expects an answer, that is, whether its message is a JSON-RPC request.
 func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }
 
-// sentID returns the request's id at the server.
-func (c *call) sentID() wire.ID {
-	if c.in.id != nil {
-		return c.in.id
-	}
-	return c.req.msg.ID
-}
-
 // A rule is what applies to the call of a tool, or to another request.
 type rule struct {
 	config.Tool

@@ -164,7 +164,7 @@ func (c *call) passStream() {
 		}
 		c.mask = nil // the stream has no end: each message has a budget of its own
 		raw := part.Raw
-		if part.First && part.Complete && c.in.signs != nil && c.forged() {
+		if part.First && part.Complete && c.in.signs != nil && c.in.forged() {
 			var p wire.Rewriter
 			p.WithoutRecord()
 			raw = p.AppendEvent(nil, &part.Event)
@@ -192,11 +192,8 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 	}
 	listener := of.Listen(c.reply.tell)
 	defer listener.Close()
-	for c.open(); ; {
-		part, err := c.in.next()
-		if err != nil {
-			return
-		}
+	for c.in.open(); c.in.next(); {
+		part := c.in.part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.to.Lists.Changed(asking{c}.Key())

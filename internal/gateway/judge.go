@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -14,7 +12,6 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -119,7 +116,7 @@ func (c *call) refusal() error {
 	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
 		return e.WithEffect(recourse.EffectNone)
 	}
-	if reading.Contract == nil && c.req.forProgram(e) && c.isRefusal(text) {
+	if reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text) {
 		return c.in.rpcFailure(resp.StatusCode, text, e)
 	}
 	return e
@@ -164,12 +161,12 @@ func (r *request) explainRefusal(e *recourse.Error, body []byte) *recourse.Error
 }
 
 // isRefusal reports whether body is a JSON-RPC error that answers the request.
-func (c *call) isRefusal(body []byte) bool {
-	if len(c.req.msg.ID) == 0 || c.in.rescan(body) != nil {
+func (in *inbound) isRefusal(body []byte) bool {
+	if len(in.req.msg.ID) == 0 || in.rescan(body) != nil {
 		return false
 	}
-	signs := c.in.signs
-	return isWhole(signs) && signs.ID.Equal(c.sentID()) && failures.IsRPCError(signs.Error.Of(body))
+	signs := in.signs
+	return isWhole(signs) && signs.ID.Equal(in.sentID()) && failures.IsRPCError(signs.Error.Of(body))
 }
 
 // provided reads the answer of an HTTP API's provider again, with everything that the gateway knows about its
@@ -192,101 +189,4 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 	}
 	c.out.last.answered = refusal.Status != http.StatusUnauthorized
 	return c.to.reader.Provider(refusal, e)
-}
-
-// largeFailures is how many failures larger than the decision window are held in memory at a time. The next
-// one waits for its turn, within its deadline.
-const largeFailures = 8
-
-// beginsFailed reports whether the beginning of an answer shows that it is a failure. Such an answer is
-// translated; any other is streamed.
-func (c *call) beginsFailed(text []byte) bool {
-	begun := json.Complete(text)
-	var scan wire.Scanner
-	if _, err := scan.Write(begun); err != nil || scan.Close() != nil {
-		return false
-	}
-	signs := scan.Signs()
-	if signs.Message() == wire.Request || signs.Message() == wire.Notification {
-		return false
-	}
-	asIs := func(raw []byte) []byte { return raw }
-	reading, _, ok := c.to.reader.Answer(begun, signs, c.req.isCall(), c.table.config.DecideWithin.String(), asIs)
-	return ok && reading.Error() != nil
-}
-
-// collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
-// or as much of it as was read.
-func (c *call) collect(first *wire.Part) error {
-	release, err := c.g.holdLarge(c.ctx)
-	if err != nil {
-		return c.to.broken(c.ctx, err)
-	}
-	c.in.release = release
-	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
-	for !event.Complete {
-		if most := int(c.maxFailure()); len(event.Data) > most {
-			return c.cutOff(event.Data[:most])
-		}
-		piece, err := c.in.next()
-		switch {
-		case err != nil:
-			c.in.resumable = false
-			return c.ended(err)
-		case piece.Err != nil:
-			return c.bad(piece.Err)
-		}
-		c.deadline.Alive()
-		event.Data = append(event.Data, piece.Data...)
-		event.Complete = piece.Complete
-	}
-	if c.in.stream {
-		event.Raw = event.With(event.Data)
-	}
-	_, err = c.takeWhole(event)
-	return err
-}
-
-// maxFailure returns how much of a failure is read.
-func (c *call) maxFailure() strictyaml.Size {
-	return max(c.table.config.MaxFailure, c.table.config.DecideWithin)
-}
-
-// cutOff handles a failure larger than max_failure that begins with text.
-func (c *call) cutOff(text []byte) error {
-	if c.tooMuch(max(int64(len(text)), c.in.resp.ContentLength)) {
-		return c.tooLarge()
-	}
-	text = json.Complete(wholeWords(text))
-	if err := c.in.rescan(text); err != nil {
-		return c.bad(err)
-	}
-	if signs := c.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(c.sentID()) {
-		return c.bad(errWrongID)
-	}
-	c.in.cut = c.maxFailure().String()
-	if f := c.judge(text); f != nil {
-		return f
-	}
-	return c.bad(errNoMessage) // the rest turned it into something else
-}
-
-// wholeWords returns a truncated JSON text without its last word: half a credential does not look like one.
-func wholeWords(text []byte) []byte {
-	const longest = 16 << 10 // of a word
-	from := max(0, len(text)-longest)
-	if i := bytes.LastIndexAny(text[from:], " \t\r\n,\\"); i >= 0 {
-		return text[:from+i]
-	}
-	return text[:from]
-}
-
-// holdLarge waits until another large failure may be held in memory.
-func (g *Gateway) holdLarge(ctx context.Context) (release func(), err error) {
-	select {
-	case g.large <- struct{}{}:
-		return func() { <-g.large }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

@@ -79,18 +79,12 @@ func (c *call) passWith(body []byte) {
 // watchAnswer passes on an answer with status 200.
 func (c *call) watchAnswer() error {
 	answered := false
-	for c.open(); ; {
-		part, err := c.in.next()
-		if part != nil {
-			c.put(&part.Event)
-		}
-		switch {
-		case c.reply.gone:
+	for c.in.open(); c.in.next(); {
+		part := c.in.part
+		if c.put(&part.Event); c.reply.gone {
 			return nil
-		case err != nil:
-			return c.watchedAll(err, answered)
 		}
-		c.in.noteResumption(part)
+		c.in.noteResumption()
 		if !part.First || !part.Complete {
 			c.deadline.Alive()
 		}
@@ -106,23 +100,31 @@ func (c *call) watchAnswer() error {
 		c.watch(part)
 		answered = true
 	}
+	if c.in.part != nil { // what came before the fault
+		c.put(&c.in.part.Event)
+	}
+	if c.reply.gone {
+		return nil
+	}
+	return c.watchedAll(answered)
 }
 
 // watchedAll handles the end of an answer that was passed on.
-func (c *call) watchedAll(err error, answered bool) error {
-	clean := errors.Is(err, io.EOF)
+func (c *call) watchedAll(answered bool) error {
 	if c.in.stream {
 		c.startEvents()
 	}
-	switch {
-	case answered && !clean:
-		c.reply.abort()
-	case answered, clean && c.in.stream && c.in.resumable && c.req.era == wire.Legacy:
-	case clean, errors.Is(err, wire.ErrUnfinishedEvent):
-		c.observe(c.bad(errNoMessage).WithMessage("%s ended its answer without a result.", c.to.Title))
-	default:
-		return c.breakOff(c.to.broken(c.ctx, err))
+	if answered {
+		if !errors.Is(c.in.err, io.EOF) {
+			c.reply.abort()
+		}
+		return nil
 	}
+	err := c.in.ended(c.ctx)
+	if err != nil && c.in.broke() {
+		return c.breakOff(err)
+	}
+	c.observe(recourse.From(err))
 	return nil
 }
 
@@ -142,7 +144,7 @@ func (c *call) observe(e *recourse.Error) {
 
 // watch looks for the failure in an answer that was passed on, when its last piece has been.
 func (c *call) watch(last *wire.Part) {
-	if err := c.flaw(last); err != nil {
+	if err := c.in.flaw(); err != nil {
 		c.observe(c.to.reader.BadResponse(err))
 		return
 	}

@@ -31,7 +31,7 @@ func send(c *call, _ next) error {
 	generation := c.addSession(header)
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
-	c.in.cut, c.in.id = "", nil
+	c.in.awaits(&c.req, c.to, c.table.config)
 	c.addKey(header)
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
@@ -63,7 +63,7 @@ func send(c *call, _ next) error {
 	}
 	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped
 	if again {
-		c.closeAnswer()
+		c.in.close()
 	}
 	c.out.ended(e)
 	return err

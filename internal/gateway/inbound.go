@@ -1,0 +1,168 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// inbound is the server's answer to the last attempt, while it is being read. It knows what may be wrong with one.
+type inbound struct {
+	req    *request       // what it answers
+	to     *target        // who sends it
+	config *config.Config // how much of it is read
+
+	resp     *http.Response
+	stream   bool // it is an event stream
+	messages *wire.MessageReader
+	part     *wire.Part    // the current one
+	err      error         // why there is no other
+	scan     *wire.Scanner // shared by other texts
+	signs    *wire.Signs   // of the current message
+	text     []byte        // the beginning of a JSON answer
+	id       wire.ID       // the request's id at the server; nil: the client's own
+	cut      string        // the limit at which the input was cut; "": it is complete
+
+	wrong     error          // why a message was dropped
+	resumable bool           // the client may resume the stream: events have ids, or the server has said when
+	rewrite   *wire.Rewriter // of a large answer; nil: it is passed on as it is
+
+	asks    bool   // the server has asked the client a question
+	goesOn  bool   // the stream continues after the answer
+	release func() // releases the room held for a large failure
+}
+
+// awaits prepares for the answer to another attempt.
+func (in *inbound) awaits(req *request, to *target, limits *config.Config) {
+	in.req, in.to, in.config = req, to, limits
+	in.cut, in.id = "", nil
+}
+
+// open prepares to read the answer.
+func (in *inbound) open() {
+	in.stream = wire.IsEvents(in.resp)
+	in.messages.Reset(in.resp.Body, in.stream, in.resp.ContentLength, int(in.config.DecideWithin))
+	in.text, in.wrong, in.resumable, in.rewrite = nil, nil, false, nil
+}
+
+// next reads the next message, or piece of one. It reports false at the end of the answer, whose reason is err. Everything
+// that reads an answer has its loop around next: a message is in part, its remaining pieces are taken by whoever wants the
+// message.
+func (in *inbound) next() bool {
+	in.part, in.err = in.messages.Next()
+	if in.part != nil {
+		in.signs = in.part.Signs
+	}
+	return in.err == nil
+}
+
+// close handles the rest of the answer after the client has received its own: the end of a stream, or a second
+// answer, which is dropped.
+func (in *inbound) close() {
+	if in.release != nil {
+		in.release()
+		in.release = nil
+	}
+	if in.goesOn {
+		in.messages.Drain(in.resp)
+		in.goesOn = false
+	}
+}
+
+// noteResumption notes whether the client may resume the stream.
+func (in *inbound) noteResumption() {
+	in.resumable = in.resumable || len(in.part.ID) > 0 || in.part.Retry >= 0
+}
+
+// rescan scans a text that did not come from next.
+func (in *inbound) rescan(text []byte) error {
+	in.scan.Reset()
+	_, err := in.scan.Write(text)
+	in.signs = in.scan.Signs()
+	return cmp.Or(err, in.scan.Close())
+}
+
+// sentID returns the request's id at the server.
+func (in *inbound) sentID() wire.ID {
+	if in.id != nil {
+		return in.id
+	}
+	return in.req.msg.ID
+}
+
+// forged reports whether the current message, as far as it has arrived, has a record under our key from a
+// server that is not trusted. Such a record is removed: it is the gateway's statement to its client.
+func (in *inbound) forged() bool { return in.signs.Record && !in.to.Trusted }
+
+// isWhole reports whether a message is a response that no client can mistake for anything else.
+func isWhole(signs *wire.Signs) bool {
+	return signs.Message() == wire.Response && signs.JSONRPC && strings.Count(signs.Duplicate, "/") != 1
+}
+
+var (
+	errWrongID   = errors.New("the answer has another id than the request")
+	errNoMessage = errors.New("the answer is not a JSON-RPC response")
+	errTooLarge  = errors.New("the answer is larger than max_result allows")
+)
+
+// flaw returns why the current message, as far as it has been read, does not answer the request.
+func (in *inbound) flaw() error {
+	switch piece, signs := in.part, in.signs; {
+	case piece.Err != nil:
+		return piece.Err
+	case piece.Complete && !isWhole(signs):
+		return errNoMessage
+	case (piece.Complete || len(signs.ID) > 0) && !signs.ID.Equal(in.sentID()):
+		return errWrongID
+	default:
+		return nil
+	}
+}
+
+// broke reports whether the connection broke, so that the server did not end the answer itself.
+func (in *inbound) broke() bool {
+	return !errors.Is(in.err, io.EOF) && !errors.Is(in.err, wire.ErrUnfinishedEvent)
+}
+
+// ended returns why an answer has ended before the final message; nil: on purpose. A legacy server may close a
+// stream, and its client resumes it with a GET.
+func (in *inbound) ended(ctx context.Context) error {
+	switch {
+	case in.broke():
+		return in.to.broken(ctx, in.err)
+	case in.wrong != nil:
+		return in.bad(in.wrong)
+	case errors.Is(in.err, io.EOF) && in.resumable && in.req.era == wire.Legacy && in.id == nil: // otherwise the client would not know about the answer
+		return nil
+	default:
+		return in.bad(errNoMessage).WithMessage("%s ended its answer without a result.", in.to.Title)
+	}
+}
+
+// bad is the failure for an answer that breaks the protocol.
+func (in *inbound) bad(err error) *recourse.Error {
+	header := in.resp.Header
+	text := observe.Beginning(string(in.text))
+	return in.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, header.Get("Content-Type"), text)).
+		WithUpstream(recourse.Upstream{RequestID: header.Get(wire.HeaderRequestID)})
+}
+
+// tooMuch reports whether an answer of size bytes exceeds the limit.
+func (in *inbound) tooMuch(size int64) bool {
+	limit := int64(in.config.MaxResult)
+	return limit > 0 && size > limit
+}
+
+func (in *inbound) tooLarge() *recourse.Error {
+	return in.bad(errTooLarge).
+		WithMessage("%s sent an answer larger than the %s allowed.", in.to.Title, in.config.MaxResult)
+}

@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
+// it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
+// be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
+func (c *call) takeLarge() (done bool, err error) {
+	first, isAnswer := &c.in.part.Event, c.in.signs.MethodAt.IsZero()
+	if c.in.beginsFailed(first.Data) || c.filters() && isAnswer {
+		return true, c.collect(first)
+	}
+	size := int64(len(first.Data))
+	if c.in.stream { // it may end here: then nothing of it is sent
+		kept := *first
+		kept.Raw, kept.Data, kept.ID = bytes.Clone(first.Raw), bytes.Clone(first.Data), bytes.Clone(first.ID)
+		first = &kept
+		if !c.in.next() {
+			c.in.resumable = false
+			return true, c.in.ended(c.ctx)
+		}
+	} else {
+		isAnswer, size = true, max(size, c.in.resp.ContentLength)
+	}
+	switch signs := c.in.signs; {
+	case !isAnswer:
+	case c.in.tooMuch(size):
+		return true, c.in.tooLarge()
+	case !signs.IDAt.IsZero() && !signs.ID.Equal(c.in.sentID()):
+		return true, c.in.bad(errWrongID)
+	case c.in.id != nil || c.in.forged():
+		c.in.rewrite = new(wire.Rewriter)
+		c.in.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
+	}
+	c.put(first)
+	return isAnswer, c.flow(int64(len(first.Data)), isAnswer)
+}
+
+// flow forwards a large message from its second piece on, which a stream has brought already; total is the number
+// of bytes before that.
+func (c *call) flow(total int64, isAnswer bool) error {
+	for read := c.in.stream; read || c.in.next(); read = false {
+		piece := &c.in.part.Event
+		total += int64(len(piece.Data))
+		err := c.in.flaw()
+		if c.in.tooMuch(total) {
+			err = errTooLarge
+		}
+		if err != nil && isAnswer {
+			return c.breakOff(err)
+		}
+		c.deadline.Alive()
+		switch c.put(piece); {
+		case c.reply.gone:
+			return nil
+		case !piece.Complete:
+			continue
+		case !isAnswer:
+			return nil
+		}
+		if c.in.stream {
+			c.in.goesOn = true
+		}
+		c.late()
+		return nil
+	}
+	return c.breakOff(c.to.broken(c.ctx, c.in.err))
+}
+
+// largeFailures is how many failures larger than the decision window are held in memory at a time. The next
+// one waits for its turn, within its deadline.
+const largeFailures = 8
+
+// beginsFailed reports whether the beginning of an answer shows that it is a failure. Such an answer is
+// translated; any other is streamed.
+func (in *inbound) beginsFailed(text []byte) bool {
+	begun := json.Complete(text)
+	var scan wire.Scanner
+	if _, err := scan.Write(begun); err != nil || scan.Close() != nil {
+		return false
+	}
+	signs := scan.Signs()
+	if signs.Message() == wire.Request || signs.Message() == wire.Notification {
+		return false
+	}
+	asIs := func(raw []byte) []byte { return raw }
+	reading, _, ok := in.to.reader.Answer(begun, signs, in.req.isCall(), in.config.DecideWithin.String(), asIs)
+	return ok && reading.Error() != nil
+}
+
+// collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
+// or as much of it as was read.
+func (c *call) collect(first *wire.Event) error {
+	release, err := c.g.holdLarge(c.ctx)
+	if err != nil {
+		return c.to.broken(c.ctx, err)
+	}
+	c.in.release = release
+	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
+	for !event.Complete {
+		if most := int(c.in.maxFailure()); len(event.Data) > most {
+			return c.cutOff(event.Data[:most])
+		}
+		if !c.in.next() {
+			c.in.resumable = false
+			return c.in.ended(c.ctx)
+		}
+		piece := c.in.part
+		if piece.Err != nil {
+			return c.in.bad(piece.Err)
+		}
+		c.deadline.Alive()
+		event.Data = append(event.Data, piece.Data...)
+		event.Complete = piece.Complete
+	}
+	if c.in.stream {
+		event.Raw = event.With(event.Data)
+	}
+	_, err = c.takeWhole(event)
+	return err
+}
+
+// maxFailure returns how much of a failure is read.
+func (in *inbound) maxFailure() strictyaml.Size {
+	return max(in.config.MaxFailure, in.config.DecideWithin)
+}
+
+// cutOff handles a failure larger than max_failure that begins with text.
+func (c *call) cutOff(text []byte) error {
+	if c.in.tooMuch(max(int64(len(text)), c.in.resp.ContentLength)) {
+		return c.in.tooLarge()
+	}
+	text = json.Complete(wholeWords(text))
+	if err := c.in.rescan(text); err != nil {
+		return c.in.bad(err)
+	}
+	if signs := c.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(c.in.sentID()) {
+		return c.in.bad(errWrongID)
+	}
+	c.in.cut = c.in.maxFailure().String()
+	if f := c.judge(text); f != nil {
+		return f
+	}
+	return c.in.bad(errNoMessage) // the rest turned it into something else
+}
+
+// wholeWords returns a truncated JSON text without its last word: half a credential does not look like one.
+func wholeWords(text []byte) []byte {
+	const longest = 16 << 10 // of a word
+	from := max(0, len(text)-longest)
+	if i := bytes.LastIndexAny(text[from:], " \t\r\n,\\"); i >= 0 {
+		return text[:from+i]
+	}
+	return text[:from]
+}
+
+// holdLarge waits until another large failure may be held in memory.
+func (g *Gateway) holdLarge(ctx context.Context) (release func(), err error) {
+	select {
+	case g.large <- struct{}{}:
+		return func() { <-g.large }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
