@@ -164,6 +164,18 @@ func (c *call) within(quiet, most time.Duration) {
 	c.recheck.Ends(c.cancel)
 }
 
+// lasting lets the call go on until its client, its caller's access or the gateway ends it: it loses its deadline, and its
+// target may be replaced.
+func (c *call) lasting() {
+	c.deadline.Stop()
+	c.cancel(nil)
+	ctx, cancel := context.WithCancelCause(c.req.http.Context())
+	release := context.AfterFunc(c.to.Streams, func() { cancel(nil) })
+	c.ctx, c.cancel = ctx, func(cause error) { release(); cancel(cause) }
+	c.recheck.Ends(c.cancel)
+	c.leave()
+}
+
 // Waits is called before the call waits for a place, and its result after that. The wait has a limit of its
 // own: the full timeout is for the server.
 func (c *call) Waits() (waited func()) {

@@ -48,7 +48,7 @@ func (who *caller) withAccount(owner string) {
 
 // invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
-	c.mask = nil // what the person needs is not masked
+	c.unmask() // what the person needs is shown
 	return c.account.Invite(c.req.http.Context(), c.table.base(c.req.http), err, scopes)
 }
 

@@ -162,7 +162,7 @@ func (c *call) passStream() {
 		if dropped {
 			return nil
 		}
-		c.mask = nil // the stream has no end: each message has a budget of its own
+		c.unmask() // the stream has no end: each message has a budget of its own
 		raw := part.Raw
 		if part.First && part.Complete && c.in.signs != nil && c.in.forged() {
 			var p wire.Rewriter
@@ -252,14 +252,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		return false
 	}
 	if !c.reply.started {
-		c.deadline.Stop()
-		c.cancel(nil)
-		c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
-		cancel := c.cancel
-		release := context.AfterFunc(c.to.Streams, func() { cancel(nil) })
-		c.cancel = func(cause error) { release(); cancel(cause) }
-		c.recheck.Ends(c.cancel)
-		c.leave()
+		c.lasting()
 		header := c.reply.header()
 		header["Content-Type"] = []string{wire.TypeEventStream}
 		header["Cache-Control"] = []string{"no-cache"}

@@ -215,6 +215,9 @@ func (c *call) masker() *redact.Masker {
 	return c.mask
 }
 
+// unmask has the next text masked anew: with a budget of its own, and by what may be shown by then.
+func (c *call) unmask() { c.mask = nil }
+
 // protocolStatus returns the HTTP status that the era requires for a kind, or 0.
 func (c *call) protocolStatus(kind recourse.Kind) int {
 	switch {
