@@ -20,7 +20,8 @@ import (
 )
 
 // signaturesNameNoInternalType requires that importers of a public package can name every type that they need: those of
-// functions, methods, fields, variables, type parameters, the methods of interfaces, and the targets of aliases.
+// functions, methods, fields, variables, type parameters, the methods of interfaces, and the targets of aliases. What
+// they can implement has to show its methods in go doc, which leaves out those of an unexported interface.
 func signaturesNameNoInternalType(p *types.Package) []string {
 	s := signatures{faults: map[string]bool{}, seen: map[types.Type]bool{}}
 	scope := p.Scope()
@@ -37,7 +38,7 @@ func signaturesNameNoInternalType(p *types.Package) []string {
 	return faults
 }
 
-// signatures collects the places that name an internal type.
+// signatures collects the places that name what importers cannot see.
 type signatures struct {
 	faults map[string]bool
 	seen   map[types.Type]bool // unexported types of the package whose exported members importers can reach
@@ -92,9 +93,14 @@ func (s *signatures) visit(at string, t types.Type) {
 		s.named(at, t.Obj(), t.TypeArgs())
 	case *types.Named:
 		s.named(at, t.Obj(), t.TypeArgs())
-		if o := t.Obj(); !o.Exported() && o.Pkg() != nil && !isInternal(o.Pkg().Path()) && !s.seen[t] {
-			s.seen[t] = true
-			s.defined(at+" ("+o.Name()+")", t)
+		if o := t.Obj(); !o.Exported() && o.Pkg() != nil && !isInternal(o.Pkg().Path()) {
+			if canBeImplemented(t) {
+				s.faults[fmt.Sprintf("%s names %s: go doc does not show the methods of what is unexported", at, o.Name())] = true
+			}
+			if !s.seen[t] {
+				s.seen[t] = true
+				s.defined(at+" ("+o.Name()+")", t)
+			}
 		}
 	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels, maps
 		if m, ok := t.(*types.Map); ok {
@@ -127,6 +133,20 @@ func (s *signatures) visit(at string, t types.Type) {
 	}
 }
 
+// canBeImplemented reports whether a type is an interface whose methods a type of another package can have.
+func canBeImplemented(t types.Type) bool {
+	i, ok := t.Underlying().(*types.Interface)
+	if !ok || i.NumMethods() == 0 {
+		return false
+	}
+	for m := range i.Methods() {
+		if !m.Exported() {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *signatures) named(at string, o *types.TypeName, arguments *types.TypeList) {
 	if o.Pkg() != nil && isInternal(o.Pkg().Path()) {
 		s.faults[fmt.Sprintf("%s names %s.%s: nobody outside can", at, o.Pkg().Path(), o.Name())] = true
@@ -145,6 +165,17 @@ func isInternal(path string) bool {
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 
+	for _, p := range publicPackages(t) {
+		for _, fault := range signaturesNameNoInternalType(p) {
+			t.Error(fault)
+		}
+	}
+}
+
+// publicPackages returns what the packages declare that other modules can import.
+func publicPackages(t *testing.T) []*types.Package {
+	t.Helper()
+
 	var public []string
 	for _, p := range readPackages(t, readFiles(t)) {
 		name := strings.TrimSuffix(module+"/"+p.path, "/.")
@@ -154,23 +185,20 @@ func TestSignatures(t *testing.T) {
 	}
 	exports := exportsOf(t, public)
 	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	checked := 0
+	var packages []*types.Package
 	for _, path := range public {
 		loaded, err := imports.Import(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if loaded.Name() == "main" {
-			continue
-		}
-		checked++
-		for _, fault := range signaturesNameNoInternalType(loaded) {
-			t.Error(fault)
+		if loaded.Name() != "main" {
+			packages = append(packages, loaded)
 		}
 	}
-	if checked < len(deliveries) {
-		t.Errorf("only %d packages are public", checked)
+	if len(packages) < len(deliveries) {
+		t.Errorf("only %d packages are public", len(packages))
 	}
+	return packages
 }
 
 // exportsOf returns the files with the compiled declarations of packages and of all that they need, by import path.
@@ -193,7 +221,7 @@ func exportsOf(t *testing.T, packages []string) map[string]string {
 	return files
 }
 
-func TestInternalTypeInSignatureIsFound(t *testing.T) {
+func TestHiddenTypeInSignatureIsFound(t *testing.T) {
 	t.Parallel()
 
 	const inner = module + "/internal/inner"
@@ -226,6 +254,12 @@ func TestInternalTypeInSignatureIsFound(t *testing.T) {
 			type Sealed interface{ sealed(inner.T); Open() string }
 			type Interface interface{ Method() <-chan inner.T }
 			type Embedding interface{ inner.Methods }
+			type Composed interface{ part; Other() }
+			type part interface{ Part() }
+			func Implement(implementable) {}
+			type implementable interface{ Method() }
+			func Option(sealed) {}
+			type sealed interface{ option() }
 			var Variable []inner.T`,
 	}
 	fset := token.NewFileSet()
@@ -245,11 +279,13 @@ func TestInternalTypeInSignatureIsFound(t *testing.T) {
 	want := []string{
 		public + "Alias names " + inner + ".T",
 		public + "AliasOfWhatIsNotOurs names " + inner + ".Text",
+		public + "Composed names part",
 		public + "Embedding names " + inner + ".Methods",
 		public + "Embedding.M names " + inner + ".T",
 		public + "Embeds.Promoted names " + inner + ".T",
 		public + "Generic names " + inner + ".T",
 		public + "Hidden (hidden).Field names " + inner + ".T",
+		public + "Implement names implementable",
 		public + "Interface.Method names " + inner + ".T",
 		public + "Opaque.Method names " + inner + ".T",
 		public + "Parameter names " + inner + ".T",

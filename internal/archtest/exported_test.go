@@ -1,0 +1,143 @@
+package archtest_test
+
+import (
+	"flag"
+	"fmt"
+	"go/types"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// What importers can name is listed in a file, so that every change of it shows in a diff.
+func TestExported(t *testing.T) {
+	t.Parallel()
+
+	var list strings.Builder
+	for _, p := range publicPackages(t) {
+		list.WriteString(exported(p))
+	}
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
+	golden := filepath.Join("testdata", "exported.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(list.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), list.String()); diff != "" {
+		t.Errorf("importers see a change; -update rewrites %s (-want +got):\n%s", golden, diff)
+	}
+}
+
+// exported lists what a package exports, by name: a line for each object, and below a type one for each of its fields and
+// methods, including those that it gets from unexported types.
+func exported(p *types.Package) string {
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "package %s // import %q\n", p.Name(), p.Path())
+	of := func(other *types.Package) string {
+		if other == p {
+			return ""
+		}
+		return other.Name()
+	}
+	scope := p.Scope()
+	for _, name := range scope.Names() {
+		if o := scope.Lookup(name); o.Exported() {
+			lines.WriteString("  " + declaration(o, of) + "\n")
+			if named, ok := o.Type().(*types.Named); ok && named.Obj() == o {
+				for _, member := range members(named, of) {
+					lines.WriteString("    " + member + "\n")
+				}
+			}
+		}
+	}
+	return lines.String() + "\n"
+}
+
+// declaration describes an object without the members of its type.
+func declaration(o types.Object, of types.Qualifier) string {
+	switch o := o.(type) {
+	case *types.Const:
+		kind := types.TypeString(o.Type(), of) + " "
+		if strings.HasPrefix(kind, "untyped") {
+			kind = ""
+		}
+		return fmt.Sprintf("const %s %s= %s", o.Name(), kind, o.Val().ExactString())
+	case *types.TypeName:
+		if named, ok := o.Type().(*types.Named); ok && named.Obj() == o {
+			switch named.Underlying().(type) {
+			case *types.Struct:
+				return "type " + types.TypeString(named, of) + " struct"
+			case *types.Interface:
+				return "type " + types.TypeString(named, of) + " interface"
+			}
+		}
+	}
+	return types.ObjectString(o, of)
+}
+
+// members lists the exported fields of a type in their order, which literals without keys rely on, and its methods by name.
+// Of unexported fields and methods it says that there are some: importers then cannot write such a literal, or implement
+// the interface.
+func members(named *types.Named, of types.Qualifier) []string {
+	var list []string
+	hidden := false
+	switch u := named.Underlying().(type) {
+	case *types.Struct:
+		for i := range u.NumFields() {
+			f := u.Field(i)
+			if !f.Exported() {
+				hidden = true
+				continue
+			}
+			kind := "field"
+			if f.Embedded() {
+				kind = "embedded"
+			}
+			line := fmt.Sprintf("%s %s %s", kind, f.Name(), types.TypeString(f.Type(), of))
+			if tag, ok := reflect.StructTag(u.Tag(i)).Lookup("json"); ok {
+				line += " `json:" + strconv.Quote(tag) + "`"
+			}
+			list = append(list, line)
+		}
+	case *types.Interface:
+		for m := range u.Methods() {
+			if !m.Exported() {
+				hidden = true
+				continue
+			}
+			list = append(list, "method "+m.Name()+signature(m, of))
+		}
+	}
+	if !types.IsInterface(named) {
+		for selection := range types.NewMethodSet(types.NewPointer(named)).Methods() {
+			m := selection.Obj()
+			promoted := len(selection.Index()) > 1
+			if !m.Exported() || promoted && m.Pkg() != named.Obj().Pkg() {
+				continue
+			}
+			list = append(list, "method "+m.Name()+signature(m, of))
+		}
+	}
+	if hidden {
+		list = append(list, "and unexported ones")
+	}
+	return list
+}
+
+func signature(m types.Object, of types.Qualifier) string {
+	return strings.TrimPrefix(types.TypeString(m.Type(), of), "func")
+}
