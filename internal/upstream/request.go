@@ -104,22 +104,23 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 	}
 	var messages wire.MessageReader
 	messages.Reset(limited, wire.IsEvents(resp), resp.ContentLength, int(limit)+1)
-	for {
-		part, err := messages.Next()
+	for part := range messages.Whole() {
 		switch {
-		case err == nil && part.Kind == wire.Response && part.Complete && part.Signs.ID.Equal(id):
+		case part.Kind == wire.Response && part.Signs.ID.Equal(id):
 			answer.Result = bytes.Clone(part.Signs.Result.Of(part.Data))
 			answer.Error = bytes.Clone(part.Signs.Error.Of(part.Data))
 			return answer, nil
-		case limited.N <= 0:
-			return nil, BadResponse(to.Name(), fmt.Errorf("the answer is larger than %d bytes", limit))
-		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, BadResponse(to.Name(), errNoAnswer)
-		case err != nil:
-			return nil, Broken(ctx, to.Name(), err)
-		case part.Err != nil:
+		case part.Err != nil && limited.N > 0:
 			return nil, BadResponse(to.Name(), part.Err)
 		}
+	}
+	switch err := messages.End(); {
+	case limited.N <= 0:
+		return nil, BadResponse(to.Name(), fmt.Errorf("the answer is larger than %d bytes", limit))
+	case wire.BrokeOff(err):
+		return nil, Broken(ctx, to.Name(), err)
+	default:
+		return nil, BadResponse(to.Name(), errNoAnswer)
 	}
 }
 

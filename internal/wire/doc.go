@@ -10,14 +10,15 @@
 // A server's answer, JSON or event stream, is read with a [MessageReader]:
 //
 //	messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, window)
-//	for {
-//		part, err := messages.Next()
+//	for part := range messages.Parts() {
 //		...
 //	}
+//	err := messages.End()
 //
 // A [Part] is a scanned message, whole or in pieces, with its raw bytes; nothing scans it again. Its
 // content is passed on unchanged (Raw), or changed by a [Rewriter], which a [Passage] does for messages
-// of any size. MessageReader.Rest collects a message that came in pieces.
+// of any size. MessageReader.Rest collects a message that came in pieces, and Whole passes over those that
+// are too large to come as a whole.
 //
 // Nothing here decodes arguments or results. Both readers return the positions of values in the text,
 // and [Splice] replaces some of them and leaves the rest byte for byte as it was sent.

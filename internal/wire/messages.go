@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -41,6 +42,7 @@ type MessageReader struct {
 	other   bool // the event that is being read is ignored by clients
 	scan    Scanner
 	current Part
+	end     error // of Parts
 }
 
 // IsEvents reports whether an answer is an event stream.
@@ -64,7 +66,7 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	r.events.Reset(body, window)
 	r.scan.Reset()
 	r.isJSON, r.src, r.length, r.window, r.buf = !isEvents, body, length, window, r.buf[:0]
-	r.over, r.other, r.current = false, false, Part{Event: Event{Complete: true}}
+	r.over, r.other, r.end, r.current = false, false, nil, Part{Event: Event{Complete: true}}
 	if cap(r.buf) > keptBuffer {
 		r.buf = nil
 	}
@@ -94,6 +96,41 @@ func (r *MessageReader) Next() (*Part, error) {
 	return p, nil
 }
 
+// Parts returns the parts of the body, one after the other; the caller may read some of them itself, with
+// [MessageReader.Next] or Rest. [MessageReader.End] says why there are no more. What Next returns of a JSON
+// body along with an error is left out.
+func (r *MessageReader) Parts() iter.Seq[*Part] {
+	return func(yield func(*Part) bool) {
+		for {
+			part, err := r.Next()
+			if r.end = err; err != nil || !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// Whole returns the parts that are a message which fits the window, or a text that is not one (see
+// Part.Err). It passes over larger messages and what stands between messages.
+func (r *MessageReader) Whole() iter.Seq[*Part] {
+	return func(yield func(*Part) bool) {
+		for part := range r.Parts() {
+			if part.First && !part.Other && (part.Complete || part.Err != nil) && !yield(part) {
+				return
+			}
+		}
+	}
+}
+
+// End returns why Parts or Whole has ended, as Next does. [BrokeOff] tells the connection's errors apart.
+func (r *MessageReader) End() error { return r.end }
+
+// BrokeOff reports whether an error of a MessageReader is the connection's: the server itself has not ended
+// the body, not even inside an event.
+func BrokeOff(err error) bool {
+	return err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, ErrUnfinishedEvent)
+}
+
 // Rest reads the rest of the message that part is the first piece of. The data and the signs of part are
 // then those of the whole message. A message of more than limit bytes returns [ErrTooLong].
 func (r *MessageReader) Rest(part *Part, limit int) error {
@@ -117,12 +154,11 @@ func (r *MessageReader) Drain(resp *http.Response) {
 	defer resp.Body.Close()
 	timer := time.AfterFunc(time.Second, func() { _ = resp.Body.Close() }) // the rest is not needed
 	defer timer.Stop()
-	for more := 0; more < r.window; {
-		part, err := r.Next()
-		if err != nil {
+	more := 0
+	for part := range r.Parts() {
+		if more += len(part.Raw); more >= r.window {
 			return
 		}
-		more += len(part.Raw)
 	}
 }
 

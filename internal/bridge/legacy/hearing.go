@@ -41,19 +41,15 @@ func (l *hearing) open(resp *http.Response) {
 
 // next returns the next message, or the first piece of a large one that may be an answer.
 func (l *hearing) next() (*wire.Part, error) {
-	for {
-		part, err := l.messages.Next()
-		if err != nil {
-			return nil, err
-		}
+	for part := range l.messages.Parts() {
 		l.note(part)
 		if part.Other {
 			continue
 		}
 		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
-			return part, nil //nolint:nilerr // the reader of the part sees what is wrong with it
+			return part, nil // its reader sees what is wrong with it
 		}
-		switch err = l.messages.Rest(part, maxHeard); {
+		switch err := l.messages.Rest(part, maxHeard); {
 		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
 			return nil, errUnheard
 		case err != nil:
@@ -62,6 +58,7 @@ func (l *hearing) next() (*wire.Part, error) {
 		l.note(part)
 		return part, nil
 	}
+	return nil, l.messages.End()
 }
 
 func (l *hearing) note(part *wire.Part) {

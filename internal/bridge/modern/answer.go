@@ -93,16 +93,8 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	if isStream {
 		c.begin(resp.Header, true)
 	}
-	for {
-		part, err := c.messages.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil //nolint:nilnil // the stream has no answer: its reader finds out
-		case err != nil && !isStream:
-			return nil, c.broken(err)
-		case err != nil:
-			return nil, err
-		case part.Other, part.Complete && part.Kind == wire.Request: // no server of the modern era has any
+	for part := range c.messages.Parts() {
+		if part.Other || part.Complete && part.Kind == wire.Request { // no server of the modern era has any
 			continue
 		}
 		isAnswer := !isStream || part.Kind == wire.Response || !part.Complete && part.Signs.MethodAt.IsZero()
@@ -124,6 +116,14 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 			c.messages.Drain(resp)
 			return nil, nil //nolint:nilnil // no question, and no error
 		}
+	}
+	switch err := c.messages.End(); {
+	case errors.Is(err, io.EOF):
+		return nil, nil //nolint:nilnil // the stream has no answer: its reader finds out
+	case !isStream:
+		return nil, c.broken(err)
+	default:
+		return nil, err
 	}
 }
 

@@ -170,22 +170,21 @@ func (srv *Server) agree(
 		return silent(), nil
 	}
 	l.reader = wire.NewMessageReader(l.resp, peer.MaxRefusal)
-	for {
-		part, err := l.reader.Next()
+	for part := range l.reader.Parts() {
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, srv.p.BadResponse(errNoAgreement)
-		case err != nil:
-			return nil, srv.p.Broken(ctx, err)
 		case part.Other:
+			continue
 		case !part.Complete || part.Err != nil || string(part.Signs.Method) != wire.MethodAcknowledged:
 			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, part.Data))
-		default:
-			// What cannot be read is not agreed to.
-			_ = json.UnmarshalLenient(json.Lookup(part.Data, "/params/notifications"), &l.agreed)
-			return nil, nil //nolint:nilnil // it has agreed
 		}
+		// What cannot be read is not agreed to.
+		_ = json.UnmarshalLenient(json.Lookup(part.Data, "/params/notifications"), &l.agreed)
+		return nil, nil //nolint:nilnil // it has agreed
 	}
+	if err := l.reader.End(); wire.BrokeOff(err) {
+		return nil, srv.p.Broken(ctx, err)
+	}
+	return nil, srv.p.BadResponse(errNoAgreement)
 }
 
 // hear makes the stream pass on what arrives on l, instead of what it passed on before; l may be nil.
@@ -206,12 +205,11 @@ func (srv *Server) hear(t *stream, l *listening) {
 // replaced.
 func (t *stream) pass(l *listening) {
 	defer l.close()
-	for {
-		part, err := l.reader.Next()
-		if err != nil || t.ctx.Err() != nil {
+	for part := range l.reader.Whole() { // no announcement is longer
+		if t.ctx.Err() != nil {
 			break
 		}
-		if part.Other || !part.First || !part.Complete || part.Kind != wire.Notification { // no announcement is that long
+		if part.Kind != wire.Notification {
 			continue
 		}
 		if text := announced(part); text != nil && !t.box.Put(text) {

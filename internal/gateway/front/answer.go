@@ -152,12 +152,8 @@ func (a *answer) SetReadDeadline(time.Time) error { return nil }
 
 func (a *answer) events(from io.Reader) {
 	var messages wire.MessageReader
-	for messages.Reset(from, true, 0, 0); ; {
-		part, err := messages.Next()
-		if err != nil {
-			a.drop() // of half an event
-			return
-		}
+	messages.Reset(from, true, 0, 0)
+	for part := range messages.Parts() {
 		if !part.Other {
 			a.text.add(part.Data)
 		}
@@ -175,6 +171,7 @@ func (a *answer) events(from io.Reader) {
 		}
 		a.drop()
 	}
+	a.drop() // of half an event
 }
 
 // message writes the collected text as a line if it is a message, and reports whether it is.
