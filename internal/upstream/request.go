@@ -103,7 +103,8 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 		return answer, nil
 	}
 	var messages wire.MessageReader
-	messages.Reset(limited, wire.IsEvents(resp), resp.ContentLength, int(limit)+1)
+	// Twice, since the data of an event of several lines is held beside the lines.
+	messages.Reset(limited, wire.IsEvents(resp), resp.ContentLength, 2*int(limit)+2)
 	for part := range messages.Whole() {
 		switch {
 		case part.Kind == wire.Response && part.Signs.ID.Equal(id):
