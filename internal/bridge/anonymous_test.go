@@ -8,13 +8,13 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge"
 )
 
-// Nobody is asked what a server does not ask on the stream of the call itself, where the
-// callers cannot be told apart: it may be meant for another. A program says it anywhere.
+// If callers cannot be told apart, a question that comes on the session's stream is refused: it may be meant
+// for another caller.
 func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		options  bridge.Options
-		onStream bool // of the session, not of the call
+		onStream bool // the question comes on the session's stream instead of the call's
 		want     string
 	}{
 		"on the session's stream": {bridge.Options{Forward: []string{"X-Other"}}, true, "cannot be told"},
@@ -36,14 +36,14 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 			header, body := modernRequest("tools/call", "t", "", "")
 			answer, _, err := send(t, b, header, body)
 			if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), tt.want) {
-				t.Errorf("%v %+v", err, answer)
+				t.Errorf("got %+v, %v", answer, err)
 			}
 		})
 	}
 }
 
-// Callers who cannot be told apart do not use up each other's questions, nor their sessions:
-// what a server asks on the stream of a call is certain.
+// Callers without credentials share one session, and the limit of ten held calls per caller does not apply: a
+// question on the stream of a call is certain to be about that call.
 func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
@@ -54,10 +54,10 @@ func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	}
 	for _, state := range states {
 		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
-			t.Errorf("%v %+v", err, answer)
+			t.Errorf("got %+v, %v", answer, err)
 		}
 	}
 	if o.opened != 1 {
-		t.Errorf("%d sessions were opened", o.opened)
+		t.Errorf("got %d sessions, want 1", o.opened)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A textEra answers calls with one JSON text, after it has said on the session's stream how far they are.
+// A textEra answers calls with one JSON text, after progress on the session's stream.
 type textEra struct {
 	*legacyEra
 
@@ -39,14 +39,14 @@ func (e *textEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, 
 	return reply(e.status, wire.TypeJSON, fmt.Sprintf(e.text, m.ID)), nil
 }
 
-// What is said on the session's stream begins an event stream, on which the answer follows that
-// the server gives as one text, or why there is none.
+// A notification on the session's stream begins the client's event stream. The server's JSON answer, or its
+// failure, follows on it.
 func TestTextAfterProgress(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status int
 		text   string
-		want   recourse.Kind // empty: it succeeds
+		want   recourse.Kind // "": success
 	}{
 		"an answer":  {http.StatusOK, `{"jsonrpc":"2.0","id":%s,"result":{"is":"text"}}`, ""},
 		"a failure":  {http.StatusServiceUnavailable, `{"id":%s}`, recourse.KindUnavailable},
@@ -62,18 +62,18 @@ func TestTextAfterProgress(t *testing.T) {
 				header, body := modernRequest("tools/call", "t", "", `"progressToken":5,`)
 				answer, before, err := send(t, b, header, body)
 				if tt.want == "" && (err != nil || answer.Result.Is != "text" || len(before) != 1) {
-					t.Errorf("%v %+v after %q", err, answer, before)
+					t.Errorf("got %+v, %v after %q", answer, err, before)
 				}
 				if tt.want != "" && !errors.Is(err, tt.want) {
-					t.Errorf("%v, want %s", err, tt.want)
+					t.Errorf("got %v, want %s", err, tt.want)
 				}
 			})
 		})
 	}
 }
 
-// A question that a client has read is whole, even if its call ends before the client sees the end of
-// the stream.
+// A client that has read a whole question gets no error, even if the call expires before the client reads the
+// end of the stream.
 func TestQuestionWhoseCallExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,17 +91,17 @@ func TestQuestionWhoseCallExpires(t *testing.T) {
 		events := wire.NewEventReader(resp.Body, 0)
 		for _, want := range []string{"progress", "input_required"} {
 			if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), want) {
-				t.Fatalf("%v %+v, want %s", err, event, want)
+				t.Fatalf("got %+v, %v, want %s", event, err, want)
 			}
 		}
 		time.Sleep(time.Hour)
 		if event, err := events.Next(); !errors.Is(err, io.EOF) {
-			t.Errorf("%v %+v, want the end", err, event)
+			t.Errorf("got %+v, %v, want the end", event, err)
 		}
 	})
 }
 
-// A quittingEra begins its answers, and ends them without a word when they are given up.
+// A quittingEra begins its answers, and ends them when their client gives up.
 type quittingEra struct{ *legacyEra }
 
 // Do implements [upstream.Connection].
@@ -121,8 +121,8 @@ func (e *quittingEra) Do(ctx context.Context, r *upstream.Request) (*http.Respon
 	return resp, nil
 }
 
-// An answer that its client has given up is none, even if the server ends it.
-func TestGivenUpAnswerIsNotWhole(t *testing.T) {
+// If a client gives up a call, the end of the server's answer does not make the answer whole.
+func TestGivenUpAnswerEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBridge(t, &quittingEra{newLegacyEra(t, nil)}, bridge.Options{})
@@ -135,7 +135,7 @@ func TestGivenUpAnswerIsNotWhole(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if text, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%q ends with %v", text, err)
+			t.Errorf("got %q, %v, want an error", text, err)
 		}
 	})
 }

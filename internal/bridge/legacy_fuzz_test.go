@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Whatever a client of the modern era sends reaches the server as a message of the legacy one,
-// or is answered without it.
+// Any bytes of a modern client reach the server as a legacy message, or are answered without it.
 func FuzzRequestToLegacyServer(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1,"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`,
@@ -27,7 +26,7 @@ func FuzzRequestToLegacyServer(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			o := newLegacyEra(t, func(c *serverCall) {
 				if bytes.Contains(c.m.Meta, []byte("clientCapabilities\"")) && bytes.Contains(c.m.Meta, []byte(`"io.modelcontextprotocol/`)) {
-					t.Errorf("the server was sent %s", c.m.Raw)
+					t.Errorf("the server got the modern message %s", c.m.Raw)
 				}
 				c.answer(`{}`)
 			})
@@ -37,7 +36,7 @@ func FuzzRequestToLegacyServer(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if bytes.Contains(body, []byte("listen")) { // it has no end of its own
+			if bytes.Contains(body, []byte("listen")) { // a subscription has no end
 				_ = resp.Body.Close()
 				return
 			}
@@ -47,8 +46,8 @@ func FuzzRequestToLegacyServer(f *testing.F) {
 	})
 }
 
-// Whatever a server of the legacy era says on the stream of a call, the client's request
-// comes to an end, and no answer but one to it looks like one.
+// Whatever a legacy server writes on the stream of a call, the client's request ends, and only an answer to it
+// is passed on as its answer.
 func FuzzAnswerOfLegacyServer(f *testing.F) {
 	for _, seed := range []string{
 		"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n\n",
@@ -76,7 +75,7 @@ func FuzzAnswerOfLegacyServer(f *testing.F) {
 			defer resp.Body.Close()
 			got, _ := io.ReadAll(resp.Body)
 			if answers(got, wire.ID(`"mine"`)) && !answers(text, sent) && !bytes.Contains(got, []byte("input_required")) {
-				t.Errorf("%q has become %q", text, got)
+				t.Errorf("%q became %q", text, got)
 			}
 		})
 	})

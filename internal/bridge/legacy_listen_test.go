@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// subscribe listens to a server of the legacy era.
+// subscribe opens a subscription and returns its stream.
 func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
 	t.Helper()
 	header, body := modernRequest("subscriptions/listen", "", `"notifications":`+notifications+`,`, "")
@@ -22,7 +22,7 @@ func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
 	return resp.Body
 }
 
-// Who has subscribed to a resource is told of what belongs to it, too.
+// A client that has subscribed to a resource also learns of updates to its parts.
 func TestSubscriptionToAPartOfAResource(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
@@ -34,7 +34,7 @@ func TestSubscriptionToAPartOfAResource(t *testing.T) {
 	for _, uri := range []string{"farm://barns", "farm://fields2", "farm://fields/7"} {
 		o.broadcast(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
 	}
-	for { // at first anything may have changed
+	for { // the first notifications say that anything may have changed
 		event, err := events.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -42,12 +42,12 @@ func TestSubscriptionToAPartOfAResource(t *testing.T) {
 		if data := string(event.Data); strings.Contains(data, "farm://fields/7") {
 			return
 		} else if strings.Contains(data, "fields2") || strings.Contains(data, "barns") {
-			t.Fatalf("it was told %s", data)
+			t.Fatalf("got %s, want an update of the part", data)
 		}
 	}
 }
 
-// A subscription in a session that the server has lost is one in the next.
+// If the server has lost the session, a subscription opens a new one.
 func TestSubscriptionInALostSession(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
@@ -61,11 +61,11 @@ func TestSubscriptionInALostSession(t *testing.T) {
 	o.mu.Unlock()
 	event, err := wire.NewEventReader(subscribe(t, b, `{"toolsListChanged":true}`), 0).Next()
 	if err != nil || !strings.Contains(string(event.Data), `"toolsListChanged":true`) {
-		t.Errorf("%v %+v", err, event)
+		t.Errorf("got %+v, %v", event, err)
 	}
 }
 
-// A server without a stream has nothing to tell, and its clients know.
+// If the server gives no stream, the client learns that it gets no notifications.
 func TestSubscriptionToASilentServer(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
@@ -73,6 +73,6 @@ func TestSubscriptionToASilentServer(t *testing.T) {
 	b := newBridge(t, o, bridge.Options{})
 	text, err := io.ReadAll(subscribe(t, b, `{"toolsListChanged":true}`))
 	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
-		t.Errorf("%v %s", err, text)
+		t.Errorf("got %s, %v, want an end without notifications", text, err)
 	}
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An legacyEra is a server of the legacy era: it opens sessions, and does with other requests
-// what call says. It is also a transport to itself.
+// A legacyEra is a server of the legacy era and the connection to it. It opens sessions, and hands other
+// requests to call.
 type legacyEra struct {
 	tb           testing.TB
 	capabilities string
 	call         func(c *serverCall)
 
 	mu       sync.Mutex
-	modern   bool  // it is one of the modern era
-	broken   error // of the way to it
+	modern   bool  // it now speaks the modern era
+	broken   error // if set, Do returns it
 	sessions map[string]bool
 	opened   int
-	seen     []string                     // what it was sent, in its order
-	waiting  map[string]chan wire.Message // for answers to its questions
-	streams  []*io.PipeWriter             // that were asked for with GET; nil: it gives none
-	silent   bool                         // it gives no streams
+	seen     []string                     // methods of the requests, in order
+	waiting  map[string]chan wire.Message // by the id of a question: where its answer goes
+	streams  []*io.PipeWriter             // opened with GET
+	silent   bool                         // it refuses GET
 }
 
 func newLegacyEra(tb testing.TB, call func(c *serverCall)) *legacyEra {
@@ -43,7 +43,7 @@ func newLegacyEra(tb testing.TB, call func(c *serverCall)) *legacyEra {
 	}
 }
 
-// A serverCall is a request that an legacyEra answers with an event stream.
+// A serverCall is a request that a legacyEra answers with an event stream.
 type serverCall struct {
 	*legacyEra
 
@@ -58,7 +58,7 @@ func (c *serverCall) answer(result string) {
 	c.say(string(wire.AppendResult(nil, c.m.ID, []byte(result))))
 }
 
-// ask asks the client something, on the way that say takes, and returns its answer.
+// ask sends the client a request with say, and returns its answer.
 func (c *serverCall) ask(method string, say func(string)) wire.Message {
 	c.mu.Lock()
 	id := fmt.Sprintf(`"q%d"`, len(c.waiting))
@@ -74,7 +74,7 @@ func (c *serverCall) ask(method string, say func(string)) wire.Message {
 	}
 }
 
-// broadcast says something on the streams that were asked for with GET.
+// broadcast sends a message on all streams that were opened with GET.
 func (o *legacyEra) broadcast(text string) {
 	o.mu.Lock()
 	streams := o.streams
@@ -95,14 +95,13 @@ func (o *legacyEra) cut() {
 	}
 }
 
-// note remembers what the server was sent.
 func (o *legacyEra) note(what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seen = append(o.seen, what)
 }
 
-// count returns how many times the server was sent something that begins so.
+// count returns how many of seen begin with what.
 func (o *legacyEra) count(what string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +124,7 @@ func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*http.Response
 	var m wire.Message
 	if method == http.MethodPost {
 		if err := wire.Parse(body, &m); err != nil {
-			o.tb.Errorf("the server was sent %q: %v", body, err)
+			o.tb.Errorf("the server got %q: %v", body, err)
 		}
 		o.note(strings.TrimSpace(m.Method + " " + m.RequestID.String()))
 	} else {
@@ -150,7 +149,7 @@ func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*http.Response
 		o.mu.Lock()
 		answer := o.waiting[m.ID.String()]
 		o.mu.Unlock()
-		if answer != nil { // it is one to a question that was asked by c.ask
+		if answer != nil { // the answer to a question of ask
 			answer <- m
 		}
 		fallthrough
@@ -210,18 +209,18 @@ func (o *legacyEra) Close() {}
 
 var _ upstream.Connection = (*legacyEra)(nil)
 
-// modernRequest returns a request of the modern era, with the headers that belong to it.
+// modernRequest returns a request of the modern era and its headers.
 func modernRequest(method, name, params, meta string) (http.Header, []byte) {
 	header := http.Header{
 		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {method}, wire.HeaderName: {name},
-		"Authorization": {"Bearer mine"}, // by which a bridge tells callers apart when it is told so
+		"Authorization": {"Bearer mine"}, // tells callers apart if Options.Forward has it
 	}
 	return header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mine","method":%q,"params":{"name":%q,%s"_meta":{%s`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}}}`,
 		method, name, params, meta)
 }
 
-// told is what a client of the modern era is answered with.
+// told is an answer to a modern client.
 type told struct {
 	ID     json.RawMessage `json:"id"`
 	Result struct {
@@ -232,7 +231,6 @@ type told struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// textOf returns the message that a request carries.
 func textOf(r *upstream.Request) []byte {
 	if r.Message != nil {
 		return r.Message.Raw
@@ -240,7 +238,7 @@ func textOf(r *upstream.Request) []byte {
 	return r.Body
 }
 
-// A bridged server is reached over a bridge, by callers who are told apart by some headers.
+// bridged is a bridge to a server. It tells callers apart by the headers in apart.
 type bridged struct {
 	*bridge.Bridge
 
@@ -254,7 +252,7 @@ func newBridge(tb testing.TB, to upstream.Connection, options bridge.Options) *b
 	return &bridged{b, options.Forward}
 }
 
-// Send makes a request for the caller with those headers.
+// Send sends a request of the caller that header identifies.
 func (b *bridged) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	var known []string
 	for _, name := range b.apart {
@@ -263,7 +261,7 @@ func (b *bridged) Send(ctx context.Context, method string, header http.Header, b
 	return b.Do(ctx, &upstream.Request{Method: method, Header: header, Body: body, Caller: upstream.CallerOf(known...)})
 }
 
-// send sends a request and reads its answer: the message, and what came before it.
+// send sends a request, and returns the answer and the messages before it.
 func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer told, before []string, err error) {
 	tb.Helper()
 	resp, err := b.Send(tb.Context(), http.MethodPost, header, body)
@@ -289,7 +287,7 @@ func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer to
 			continue
 		}
 		if err := json.Unmarshal(message, &answer); err != nil || string(answer.ID) != `"mine"` {
-			tb.Errorf("HTTP %d, no answer: %q", resp.StatusCode, message)
+			tb.Errorf("got HTTP %d %q, want an answer", resp.StatusCode, message)
 		}
 	}
 	return answer, before, nil

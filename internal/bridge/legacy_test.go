@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// asking is a server whose tools ask, on the stream of the call, for an elicitation.
+// asking answers a call after an elicitation on the stream of the call.
 func asking(c *serverCall) {
 	answer := c.ask("elicitation/create", c.say)
 	c.answer(`{"is":` + string(append([]byte{}, first(answer.Result, answer.Error)...)) + `}`)
@@ -33,18 +33,18 @@ func first(texts ...[]byte) []byte {
 	return []byte("null")
 }
 
-// held begins a call that is held because of a question, and returns its state.
+// held begins a call, checks that it is held for a question, and returns its state.
 func held(tb testing.TB, b *bridged, tool string) string {
 	tb.Helper()
 	header, body := modernRequest("tools/call", tool, "", "")
 	answer, _, err := send(tb, b, header, body)
 	if err != nil || answer.Result.ResultType != "input_required" {
-		tb.Fatalf("%v %+v", err, answer)
+		tb.Fatalf("got %+v, %v", answer, err)
 	}
 	return answer.Result.RequestState
 }
 
-// resume brings the answer to a question.
+// resume continues a held call with the answer to its question.
 func resume(tb testing.TB, b *bridged, tool, state string) (told, error) {
 	tb.Helper()
 	header, body := modernRequest("tools/call", tool, fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept"}},`, state), "")
@@ -52,8 +52,8 @@ func resume(tb testing.TB, b *bridged, tool, state string) (told, error) {
 	return answer, err
 }
 
-// A call waits ten minutes for its client; then it is cancelled at the server, and its
-// state names nothing any more.
+// A held call waits ten minutes for its client. Then it is cancelled at the server, and its state is
+// no longer valid.
 func TestHeldCallExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,25 +63,25 @@ func TestHeldCallExpires(t *testing.T) {
 		time.Sleep(10*time.Minute - time.Second)
 		synctest.Wait()
 		if n := o.count("notifications/cancelled"); n != 0 {
-			t.Error("it was cancelled too soon")
+			t.Error("the call was cancelled too soon")
 		}
 		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
-			t.Errorf("just in time: %v %+v", err, answer)
+			t.Errorf("just in time: got %+v, %v", answer, err)
 		}
 		state = held(t, b, "t")
 		time.Sleep(10*time.Minute + time.Second)
 		synctest.Wait()
 		if n := o.count("notifications/cancelled"); n != 1 {
-			t.Errorf("cancelled %d times", n)
+			t.Errorf("got %d cancellations, want 1", n)
 		}
 		if _, err := resume(t, b, "t", state); !errors.Is(err, recourse.KindInvalidState) {
-			t.Errorf("too late: %v", err)
+			t.Errorf("too late: got %v, want %s", err, recourse.KindInvalidState)
 		}
 	})
 }
 
-// Of one caller ten calls can wait, at a server a hundred. The next question is refused,
-// and its call goes on.
+// Ten calls of one caller can be held, and a hundred at one server. The next question is refused, and its
+// call goes on.
 func TestTooManyHeldCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,13 +99,13 @@ func TestTooManyHeldCalls(t *testing.T) {
 		refused := func(caller string) {
 			t.Helper()
 			if answer := call(caller); answer.Result.ResultType != "complete" || !strings.Contains(fmt.Sprint(answer.Result.Is), "too many questions") {
-				t.Errorf("caller %s: %+v", caller, answer)
+				t.Errorf("caller %s: got %+v, want a refused question", caller, answer)
 			}
 		}
 		for caller := range 10 {
 			for range 10 {
 				if answer := call(strconv.Itoa(caller)); answer.Result.ResultType != "input_required" {
-					t.Fatalf("%+v", answer)
+					t.Fatalf("got %+v, want a held call", answer)
 				}
 			}
 			refused(strconv.Itoa(caller))
@@ -114,14 +114,14 @@ func TestTooManyHeldCalls(t *testing.T) {
 	})
 }
 
-// A tool may ask more than once, and each time in a turn of its own.
+// Each question of a tool is one round trip of the client.
 func TestQuestionsInARow(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) {
 		c.ask("elicitation/create", c.say)
 		c.ask("roots/list", c.say)
 		if answer := c.ask("sampling/createMessage", c.say); answer.Error == nil {
-			c.tb.Errorf("the client has not declared sampling, and answered %s", answer.Result)
+			c.tb.Errorf("a client without sampling answered %s", answer.Result)
 		}
 		c.ask("ping", c.say)
 		c.answer(`{}`)
@@ -130,15 +130,15 @@ func TestQuestionsInARow(t *testing.T) {
 	state := held(t, b, "t")
 	answer, err := resume(t, b, "t", state)
 	if err != nil || answer.Result.ResultType != "input_required" || answer.Result.RequestState == state {
-		t.Fatalf("the second question: %v %+v", err, answer)
+		t.Fatalf("second question: got %+v, %v", answer, err)
 	}
 	if answer, err = resume(t, b, "t", answer.Result.RequestState); err != nil || answer.Result.ResultType != "complete" {
-		t.Errorf("%v %+v", err, answer)
+		t.Errorf("got %+v, %v", answer, err)
 	}
 }
 
-// A question on the session's stream is about the only call under way; when there are
-// more, it is about none that could be told.
+// A question on the session's stream belongs to the only call under way. If there are several calls, it
+// is refused.
 func TestQuestionOnTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,27 +155,27 @@ func TestQuestionOnTheStream(t *testing.T) {
 		b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
 		state := held(t, b, "t")
 		if answer, err := resume(t, b, "t", state); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
-			t.Errorf("%v %+v", err, answer)
+			t.Errorf("got %+v, %v", answer, err)
 		}
 		var other sync.WaitGroup
 		other.Go(func() {
 			header, body := modernRequest("tools/call", "wait", "", "")
 			if answer, _, err := send(t, b, header, body); err != nil || answer.Result.ResultType != "complete" {
-				t.Errorf("%v %+v", err, answer)
+				t.Errorf("got %+v, %v", answer, err)
 			}
 		})
 		synctest.Wait()
 		header, body := modernRequest("tools/call", "t", "", "")
 		answer, _, err := send(t, b, header, body)
 		if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "cannot be told") {
-			t.Errorf("%v %+v", err, answer)
+			t.Errorf("got %+v, %v", answer, err)
 		}
 		other.Wait()
 	})
 }
 
-// While a call waits for its client, others of the same caller are in another session, so
-// that what is asked there is theirs.
+// A held call keeps its session. Other calls of the same caller get another one, so that each question belongs to
+// one call.
 func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
@@ -183,15 +183,15 @@ func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
 	for _, state := range states {
 		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
-			t.Errorf("%v %+v", err, answer)
+			t.Errorf("got %+v, %v", answer, err)
 		}
 	}
 	if o.opened != 3 {
-		t.Errorf("%d sessions were opened", o.opened)
+		t.Errorf("got %d sessions, want 3", o.opened)
 	}
 }
 
-// The end of a bridge is told to the server: the calls that are held, and the sessions.
+// Close cancels held calls at the server and ends the sessions.
 func TestCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
@@ -200,12 +200,12 @@ func TestCloseEndsHeldCalls(t *testing.T) {
 	held(t, b, "t")
 	b.Close()
 	if cancelled, deleted := o.count("notifications/cancelled"), o.count(http.MethodDelete); cancelled != 2 || deleted != 2 {
-		t.Errorf("%d calls were cancelled and %d sessions ended", cancelled, deleted)
+		t.Errorf("got %d calls cancelled and %d sessions ended, want 2 each", cancelled, deleted)
 	}
 }
 
-// However many callers come first, the server is asked once what it speaks; while it is
-// away, no more often than there are requests, and none of them is said to have been sent.
+// The bridge asks the server once which era it speaks, even if many callers come at the same time. While the server is
+// away, each request asks again, and fails without an effect.
 func TestEraIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,31 +215,30 @@ func TestEraIsFoundOnce(t *testing.T) {
 		o.broken = errors.New("away")
 		for range 5 {
 			if _, _, err := send(t, b, header.Clone(), body); recourse.From(err).Effect != recourse.EffectNone {
-				t.Errorf("%v has effect %s", err, recourse.From(err).Effect)
+				t.Errorf("got effect %q of %v, want none", recourse.From(err).Effect, err)
 			}
 		}
 		if len(o.seen) != 5 {
-			t.Errorf("five requests cost %q", o.seen)
+			t.Errorf("5 requests sent %q, want one message each", o.seen)
 		}
 		o.broken, o.seen = nil, nil
 		var calls sync.WaitGroup
 		for range 20 {
 			calls.Go(func() {
 				if answer, _, err := send(t, b, header.Clone(), body); err != nil || answer.Result.ResultType != "complete" {
-					t.Errorf("%v %+v", err, answer)
+					t.Errorf("got %+v, %v", answer, err)
 				}
 			})
 		}
 		calls.Wait()
 		if asked, opened := o.count("server/discover"), o.count("initialize"); asked != 1 || opened != 1 {
-			t.Errorf("asked %d times, and opened %d sessions", asked, opened)
+			t.Errorf("asked %d times and opened %d sessions, want 1 each", asked, opened)
 		}
 	})
 }
 
-// A server that comes back as one of the other era works on. A request is not sent twice for
-// it, unless it only reads or was refused in the words of the protocol: then the next one
-// goes the right way.
+// After a server has come back with the other era, the second request reaches it at the latest. A request that may
+// write is sent again only if the server has refused it with an error code.
 func TestServerChangesItsEra(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"tools/call", "prompts/get"} {
@@ -268,18 +267,18 @@ func testServerChangesItsEra(t *testing.T, method string) {
 			}
 			_ = resp.Body.Close()
 			if sent := o.count(method) - before; sent > 2 || sent > 1 && !modern { // a modern server's refusal has a code
-				t.Errorf("modern era %t: sent %d times", modern, sent)
+				t.Errorf("modern era %t: the call was sent %d times", modern, sent)
 			}
 		}
 		answer, _, err := send(t, b, header, body)
 		if err != nil || (answer.Result.Is == "old") == modern || answer.Result.ResultType != "complete" {
-			t.Errorf("modern era %t: %v %+v", modern, err, answer)
+			t.Errorf("modern era %t: got %+v, %v", modern, answer, err)
 		}
 	}
 }
 
-// Of what the server logs a request gets what it has asked for, and the server is told
-// the most verbose level that any has.
+// A request gets the log messages of its own level. The server's level is the most verbose that any
+// request has asked for.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) {
@@ -300,13 +299,13 @@ func TestLogs(t *testing.T) {
 		header, body := modernRequest("tools/call", "t", "", `"io.modelcontextprotocol/logLevel":"`+tt.level+`",`)
 		_, before, err := send(t, b, header, body)
 		if set := o.count("logging/setLevel"); err != nil || len(before) != tt.heard || set != tt.set {
-			t.Errorf("%q: %v, heard %q, set %d times", tt.level, err, before, set)
+			t.Errorf("level %q: got %v, %q, level set %d times, want %d messages, %d times", tt.level, err, before, set, tt.heard, tt.set)
 		}
 	}
 }
 
-// A server may end the stream of a call and expect its client to come back to it.
-func TestStreamThatGoesOnElsewhere(t *testing.T) {
+// A server may end the stream of a call and expect the client to resume it.
+func TestStreamIsResumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, nil)
@@ -323,13 +322,13 @@ func TestStreamThatGoesOnElsewhere(t *testing.T) {
 		header, body := modernRequest("tools/call", "t", "", "")
 		answer, _, err := send(t, b, header, body)
 		if err != nil || answer.Result.Is != "late" || time.Since(begun) != 4*time.Second {
-			t.Errorf("%v %+v after %v", err, answer, time.Since(begun))
+			t.Errorf("got %+v, %v after %v", answer, err, time.Since(begun))
 		}
 	})
 }
 
-// A subscription hears what its client wants to hear, under its own id, and goes on in
-// the next session.
+// A subscription gets the notifications that its client asked for, with its own id, and goes on in the
+// next session.
 func TestSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -350,7 +349,7 @@ func TestSubscription(t *testing.T) {
 			}
 			const mine = `"_meta":{"io.modelcontextprotocol/subscriptionId":"mine"}`
 			if text := string(event.Data); !strings.Contains(text, want) || !strings.Contains(text, mine) {
-				t.Errorf("heard %s, want %s", text, want)
+				t.Errorf("got %s, want %s", text, want)
 			}
 		}
 		const changed, updated = `"notifications/tools/list_changed"`, `"notifications/resources/updated"`
@@ -362,7 +361,7 @@ func TestSubscription(t *testing.T) {
 		o.broadcast(`{"jsonrpc":"2.0","method":` + updated + `,"params":{"uri":"test://a"}}`)
 		heard(updated)
 
-		o.cut() // whatever happens until the stream is there again is missed
+		o.cut() // changes until the next stream are missed
 		heard(changed)
 		heard(updated)
 		synctest.Wait()
@@ -376,17 +375,16 @@ func TestSubscription(t *testing.T) {
 		o.broadcast(`{"jsonrpc":"2.0","method":` + changed + `}`)
 		heard(changed)
 		if n := o.count("resources/subscribe"); n != 2 {
-			t.Errorf("subscribed %d times, want once in each session", n)
+			t.Errorf("got %d subscriptions, want one in each session", n)
 		}
 		_ = resp.Body.Close()
 		synctest.Wait()
 		if n := o.count("resources/unsubscribe"); n != 1 {
-			t.Errorf("unsubscribed %d times", n)
+			t.Errorf("got %d unsubscriptions, want 1", n)
 		}
 	})
 }
 
-// Sessions that nobody uses are ended.
 func TestIdleSessionsOfALegacyServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -399,13 +397,13 @@ func TestIdleSessionsOfALegacyServer(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := o.count(http.MethodDelete); n != 1 {
-			t.Errorf("%d sessions were ended", n)
+			t.Errorf("got %d sessions ended, want 1", n)
 		}
 	})
 }
 
-// A client that goes away is told to the server, whether it waits for the head of the
-// answer or for its body.
+// If a client leaves, its call is cancelled at the server, whether the client waits for the head of the answer
+// or for its body.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -427,7 +425,7 @@ func TestClientGoesAway(t *testing.T) {
 			cancel()
 			synctest.Wait()
 			if n := o.count("notifications/cancelled"); err == nil || n != i+1 {
-				t.Errorf("%s: %v, cancelled %d times", tool, err, n)
+				t.Errorf("%s: got %v and %d cancellations, want an error and %d", tool, err, n, i+1)
 			}
 		}
 	})

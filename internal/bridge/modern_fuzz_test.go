@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A modernEra is a transport to a server of the modern era, which says to initialize what such
-// servers do, to server/discover who it is, and to anything else what it is told.
+// A modernEra is a connection to a server of the modern era. The server refuses initialize, describes itself to
+// server/discover, and answers anything else with status, header and body.
 type modernEra struct {
 	tb     testing.TB
 	status int
@@ -24,12 +24,12 @@ type modernEra struct {
 	body   string
 }
 
-// Do checks that the request is one of the modern era, but for the client's own initialize.
+// Do checks that every request but initialize is of the modern era.
 func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, error) {
 	header, body := r.Header, textOf(r)
 	var m wire.Message
 	if err := wire.Parse(body, &m); err != nil {
-		n.tb.Errorf("what is no message reaches the server: %v: %q", err, body)
+		n.tb.Errorf("an invalid message reaches the server: %v: %q", err, body)
 	}
 	era, err := wire.CheckHeaders(header, &m)
 	switch {
@@ -38,7 +38,7 @@ func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, 
 	case err != nil || era != wire.Modern || header.Get(wire.HeaderSession) != "":
 		n.tb.Errorf("%v: %s era, %v: %q", err, era, header, body)
 	case m.Kind == wire.Request && m.ClientInfo == nil:
-		n.tb.Errorf("nobody says that it makes the request %q", body)
+		n.tb.Errorf("the request has no clientInfo: %q", body)
 	case m.Method == wire.MethodDiscover:
 		return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID,
 			[]byte(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`)))), nil
@@ -59,8 +59,7 @@ func reply(status int, contentType, body string) *http.Response {
 	}
 }
 
-// Whatever a client of the legacy era sends that is a message reaches the server as one of
-// the modern era, or is answered without it.
+// Any bytes of a legacy client reach the server as a modern message, or are answered without it.
 func FuzzRequestToModernServer(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1]},"_meta":{"progressToken":1}}}`,
@@ -76,7 +75,7 @@ func FuzzRequestToModernServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var m wire.Message
 		if wire.Parse(body, &m) == nil && m.Method == wire.MethodInitialize {
-			return // it is what the server refuses
+			return // the server refuses it
 		}
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
 		b := newBridge(t, n, bridge.Options{})
@@ -91,8 +90,7 @@ func FuzzRequestToModernServer(f *testing.F) {
 	})
 }
 
-// Whatever a server of the modern era answers ends, and nothing of what only that era has
-// is left in what is an answer.
+// Any answer of a modern server ends for the client, and resultType, which only the modern era has, is left out.
 func FuzzAnswerOfModernServer(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}`,
@@ -110,7 +108,7 @@ func FuzzAnswerOfModernServer(f *testing.F) {
 		if status < 100 || status > 599 {
 			return
 		}
-		synctest.Test(t, func(t *testing.T) { // questions without end take their time
+		synctest.Test(t, func(t *testing.T) { // virtual time: the server may ask again and again
 			n := &modernEra{tb: t, status: status, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: text}
 			if events {
 				n.header["Content-Type"] = []string{wire.TypeEventStream}

@@ -21,8 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// A hanging server of the modern era takes calls and answers none. It tells how many there
-// are, and why each has ended.
+// A hanging server of the modern era never answers a call. It sends to ended why each call ended.
 type hanging struct {
 	modernEra
 
@@ -63,8 +62,8 @@ func callOf(id int) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, id)
 }
 
-// A call whose client goes away goes on for a minute, and so do 256 of them; one that its
-// client cancels, or that has taken too long, ends at once.
+// After its client has left, a call goes on for a minute; at most 256 calls do. A call that its client cancels, or whose
+// time is up, ends at once.
 func TestCallsWithoutAClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestCallsWithoutAClient(t *testing.T) {
 		for i := range most + 1 {
 			go func() {
 				if _, err := b.Send(ctx, http.MethodPost, header, callOf(i)); err == nil {
-					t.Error("an answer to somebody who has gone")
+					t.Error("got an answer after the client left")
 				}
 			}()
 		}
@@ -84,25 +83,25 @@ func TestCallsWithoutAClient(t *testing.T) {
 		leave()
 		synctest.Wait()
 		if got := len(h.ended); got != 1 {
-			t.Fatalf("%d calls have ended with their client, want the one that is too many", got)
+			t.Fatalf("%d calls ended with their client, want 1: the one over the limit", got)
 		}
 		for range most + 1 {
 			if err := <-h.ended; err == nil {
-				t.Error("a call ended for no reason")
+				t.Error("a call ended without a cause")
 			}
 		}
 		if got := time.Since(begun); got != time.Minute {
-			t.Errorf("the others ended after %v", got)
+			t.Errorf("the others ended after %v, want a minute", got)
 		}
 		ctx, leave = context.WithCancel(t.Context())
 		go func() { _, _ = b.Send(ctx, http.MethodPost, header, callOf(1)) }()
 		synctest.Wait()
 		leave()
 		if err := <-h.ended; err == nil {
-			t.Error("the next one ended for no reason")
+			t.Error("the next call ended without a cause")
 		}
 		if got := time.Since(begun); got != 2*time.Minute {
-			t.Errorf("the next one ended after %v", got)
+			t.Errorf("the next call ended after %v, want another minute", got)
 		}
 
 		begun = time.Now().Add(-time.Minute)
@@ -110,23 +109,23 @@ func TestCallsWithoutAClient(t *testing.T) {
 		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, tooLong)
 		defer stop()
 		if _, err := b.Send(ctx, http.MethodPost, header, callOf(1)); err == nil || !errors.Is(<-h.ended, tooLong) || time.Since(begun) != time.Minute+time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
+			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
 		go func() {
 			cancelled := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}`)
 			time.Sleep(time.Second)
 			if resp, err := b.Send(t.Context(), http.MethodPost, header, cancelled); err != nil || resp.StatusCode != http.StatusAccepted {
-				t.Errorf("%v %+v", err, resp)
+				t.Errorf("got %+v, %v", resp, err)
 			}
 		}()
 		_, err := b.Send(t.Context(), http.MethodPost, header, callOf(1))
 		if err == nil || !errors.Is(<-h.ended, recourse.KindCancelled) || time.Since(begun) != time.Minute+2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
+			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
 	})
 }
 
-// Closing a bridge ends its calls, also those of nobody, and its streams.
+// Close ends calls, including those whose client has left, and streams.
 func TestCloseEndsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,25 +136,25 @@ func TestCloseEndsCalls(t *testing.T) {
 		}
 		stream, err := b.Send(t.Context(), http.MethodGet, header, nil)
 		if err != nil || stream.StatusCode != http.StatusOK {
-			t.Fatalf("%v %+v", err, stream)
+			t.Fatalf("got %+v, %v", stream, err)
 		}
 		synctest.Wait()
 		leave()
 		synctest.Wait()
 		b.Close()
 		if got := len(h.ended); got != 2 {
-			t.Errorf("%d calls have ended", got)
+			t.Errorf("%d calls ended, want 2", got)
 		}
 		if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
-			t.Errorf("%v %q", err, rest)
+			t.Errorf("got %q, %v, want the end of the stream", rest, err)
 		}
 		if resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
-			t.Errorf("a call after the end: %v %+v", err, resp)
+			t.Errorf("a call after Close: got %+v, %v", resp, err)
 		}
 	})
 }
 
-// The questions that a client has not answered are bounded.
+// The number of unanswered questions to a client is limited.
 func TestManyQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,12 +182,12 @@ func TestManyQuestions(t *testing.T) {
 		}
 		_, err = io.ReadAll(resp.Body)
 		if e := recourse.From(err); e.Kind != recourse.KindLimitReached || e.Origin != recourse.OriginGateway {
-			t.Errorf("one question too many: %v", err)
+			t.Errorf("one question too many: got %v", err)
 		}
 	})
 }
 
-// Sessions come and go: one that is idle for a day is not known any more.
+// A session expires after an idle day.
 func TestIdleSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,18 +197,17 @@ func TestIdleSessions(t *testing.T) {
 		for range 3 {
 			time.Sleep(12 * time.Hour)
 			if resp, err := b.Send(t.Context(), http.MethodPost, used, callOf(1)); err != nil || resp.StatusCode != http.StatusOK {
-				t.Fatalf("a session in use: %v %+v", err, resp)
+				t.Fatalf("a session in use: got %+v, %v", resp, err)
 			}
 		}
 		openOn(t, b)
 		if resp, err := b.Send(t.Context(), http.MethodPost, idle, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
-			t.Errorf("an idle session: %v %+v", err, resp)
+			t.Errorf("an idle session: got %+v, %v", resp, err)
 		}
 	})
 }
 
-// A client is answered in the version that it asks for, where that is one of the legacy era,
-// and else in the newest of them.
+// A client gets the legacy version that it asks for, or else the latest one.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	b := newBridge(t, &modernEra{tb: t}, bridge.Options{})
@@ -229,12 +227,11 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A streamed body begins and ends with a text, and is otherwise made of the letter x.
+// A streamed server answers with a long body: a text, many letters x, and a text.
 type streamed struct{ modernEra }
 
 const streamedSize = 50 << 20
 
-// Do answers calls with the body.
 func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
 		return s.modernEra.Do(ctx, r)
@@ -259,7 +256,7 @@ func (letters) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An answer of 50 MB flows through, and what it takes of memory does not depend on it.
+// An answer of 50 MB passes through in constant memory.
 func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
 		s := &streamed{modernEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}

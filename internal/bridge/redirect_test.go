@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A redirecting server of the modern era wants each call once more, and redirects that.
+// A redirecting server of the modern era asks a question about each call, and redirects the repeated call.
 type redirecting struct {
 	modernEra
 
@@ -32,7 +32,7 @@ func (e *redirecting) Do(ctx context.Context, r *upstream.Request) (*http.Respon
 		"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"x\"}}\n\n"), nil
 }
 
-// A redirect is no answer, wherever in a call it comes.
+// A redirect is an invalid answer, even to a call that is repeated after a question.
 func TestRedirectAfterQuestion(t *testing.T) {
 	t.Parallel()
 	t.Run("modern", func(t *testing.T) {
@@ -44,19 +44,19 @@ func TestRedirectAfterQuestion(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if _, err := io.ReadAll(resp.Body); !errors.Is(err, recourse.KindBadResponse) {
-			t.Errorf("%v, want %s", err, recourse.KindBadResponse)
+			t.Errorf("got %v, want %s", err, recourse.KindBadResponse)
 		}
 	})
 	t.Run("legacy", func(t *testing.T) {
 		t.Parallel()
 		b := newBridge(t, &deafEra{newLegacyEra(t, asking)}, bridge.Options{})
 		if _, err := resume(t, b, "t", held(t, b, "t")); !errors.Is(err, recourse.KindBadResponse) {
-			t.Errorf("%v, want %s", err, recourse.KindBadResponse)
+			t.Errorf("got %v, want %s", err, recourse.KindBadResponse)
 		}
 	})
 }
 
-// A deafEra redirects the answers to its questions.
+// A deafEra is a legacy server that redirects the answers to its questions.
 type deafEra struct{ *legacyEra }
 
 // Do implements [upstream.Connection].
