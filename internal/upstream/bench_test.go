@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// echoed is a call of about 1 KB whose answer is as large.
+// echoed returns a call of about 1 KB with an answer of the same size.
 func echoed() string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":%q}}}`, strings.Repeat("a", 900))
 }
 
-// BenchmarkChild is the child on its own, one call at a time.
+// BenchmarkChild measures the child alone, one call at a time.
 func BenchmarkChild(b *testing.B) {
 	c := command()
 	cmd := exec.Command(c.Path)
@@ -53,7 +53,7 @@ func BenchmarkStdio(b *testing.B) {
 	}
 }
 
-// BenchmarkStdioShared is 16 callers of one child.
+// BenchmarkStdioShared measures 16 callers of one child.
 func BenchmarkStdioShared(b *testing.B) {
 	s := serve(b, command())
 	s.mustCall("echo", 0)

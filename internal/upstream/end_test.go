@@ -12,21 +12,21 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// Whatever a process does not want, it is told in good order, and nothing of it is left.
-func TestProcessesThatDoNotWantToEnd(t *testing.T) {
+// A process that ignores the end of stdin is told to end, and then killed; its children end with it.
+func TestStubbornProcessesEnd(t *testing.T) {
 	t.Parallel()
 	t.Run("stubborn", func(t *testing.T) {
 		t.Parallel()
-		s := serve(t, command("stubborn")) // which looks for what is left
+		s := serve(t, command("stubborn")) // checks at the end that no process is left
 		s.SetPatience(0, 0, time.Second)
 		s.mustCall("echo", 0)
 		s.Close()
 		want := []string{"stdin has ended", "told to end"}
 		if runtime.GOOS == "windows" {
-			want = want[:1] // nothing can be told to end there
+			want = want[:1] // Windows has no signal that asks a process to end
 		}
 		if diff := cmp.Diff(want, stderrOf(s.log)); diff != "" {
-			t.Errorf("what it was told before it was killed (-want +got):\n%s", diff)
+			t.Errorf("what the process noticed before it was killed (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("grandchild", func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 		began := time.Now()
 		s.Close()
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("the end took %s", took)
+			t.Errorf("Close took %s", took)
 		}
 	})
 	t.Run("grandchild of one that crashes", func(t *testing.T) {
@@ -50,12 +50,12 @@ func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 		}
 		s.mustCall("echo", 0)
 		if first := pids(s.log)[0]; child.GroupAlive(first) {
-			t.Error("the new child was started while the old one's were alive")
+			t.Error("the new child started while processes of the old one were alive")
 		}
 	})
 }
 
-// The cause is for the operator, and holds no credentials.
+// The cause tells the operator why the child ended, without credentials.
 func TestCauseOfACrash(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command("die"))
@@ -66,6 +66,6 @@ func TestCauseOfACrash(t *testing.T) {
 	}
 	cause := recourse.From(err).Cause().Error()
 	if !strings.Contains(cause, "cannot open the store") || strings.Contains(cause+s.log.String(), "51H8abcdefghijklmnop") {
-		t.Errorf("the cause is %s", cause)
+		t.Errorf("got cause %s", cause)
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// SetPatience makes s less patient than programs of strangers need. 0 leaves a
-// duration as it is.
+// SetPatience changes how long s waits for a child. 0 leaves a duration as it is.
 func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 	for at, d := range map[*time.Duration]time.Duration{
 		&s.patience.Start: start, &s.patience.Stall: stall, &s.patience.Leave: leave,
@@ -27,16 +26,16 @@ func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 	}
 }
 
-// SetSilence makes s ask for a sign of life within that time.
+// SetSilence changes how long s waits before it pings a silent child.
 func (s *Stdio) SetSilence(silence time.Duration) { s.patience.Silence = silence }
 
-// AwaitExits makes s wait for the exit of a child that has closed its output.
+// AwaitExits makes s wait a minute for the exit of a child that has closed its output.
 func (s *Stdio) AwaitExits() { s.patience.Last = time.Minute }
 
-// SetMost bounds the children of s.
+// SetMost limits the number of children of s.
 func (s *Stdio) SetMost(n int) { s.most = n }
 
-// OnWrite has h call f before each write to a connection.
+// OnWrite makes h call f before each write to a connection.
 func (h *HTTP) OnWrite(f func()) {
 	dial := h.transport.DialContext
 	h.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -56,17 +55,16 @@ func (c *watched) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// SpoolMemory is what an answer may take in memory.
+// SpoolMemory is how much of an answer is kept in memory.
 const SpoolMemory = spool.Memory
 
-// Receive returns the bodies of n calls, whose ids are "c0", "c1", ..., towards the
-// child 1, 2, ..., when the child has said stdout and ended.
+// Receive returns the bodies of n calls after the child has written stdout and ended. The clients' ids
+// are "c0", "c1", ..., the child's 1, 2, ....
 func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 	return receive(stdout, n, `"method":"x","params":{"_meta":{"progressToken":"t%d"}}`, false)
 }
 
-// ReceiveModern is Receive for a child of the modern era, and subscriptions in place of
-// calls.
+// ReceiveModern is Receive for subscriptions to a child of the modern era.
 func ReceiveModern(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 	return receive(stdout, n, `"method":"subscriptions/listen","params":{"_meta":{"progressToken":"t%d","io.modelcontextprotocol/logLevel":"info"}}`, true)
 }
@@ -92,7 +90,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 		}
 		calls = append(calls, call)
 	}
-	c.batch++ // they have been written
+	c.batch++ // as after a write
 	(&receiver{child: c}).read(stdout)
 	c.fail(errOutputClosed)
 	for _, call := range calls {
@@ -106,11 +104,11 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 	return bodies
 }
 
-// Window is the longest message that is held as a whole.
+// Window is the length of the longest message that is kept in one piece.
 const Window = messageWindow
 
-// Backoff returns the pauses between children that die after having lived for so
-// long, and after which of them calls are refused.
+// Backoff returns, for children that live as long as lived says, the pause after each of them and whether calls
+// are refused during it.
 func Backoff(ready bool, lived ...time.Duration) (pauses []time.Duration, refused []bool) {
 	now := time.Now()
 	var s starts
@@ -121,17 +119,17 @@ func Backoff(ready bool, lived ...time.Duration) (pauses []time.Duration, refuse
 		refused = append(refused, s.refuses(now) != nil)
 		now = now.Add(s.wait(now))
 		if s.refuses(now) != nil {
-			return nil, nil // it has to be tried again some time
+			return nil, nil // calls must not be refused after the pause
 		}
 	}
 	return pauses, refused
 }
 
-// Trust has h take any certificate: those of tests are nobody's.
+// Trust makes h accept any certificate, such as those of test servers.
 func (h *HTTP) Trust() { h.transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} }
 
-// OnRead has h give f each error of reading from a connection, and what was read so far,
-// and take what it returns for the error.
+// OnRead makes h pass each read error of a connection to f, with the number of bytes read so far, and replace
+// it by the error that f returns.
 func (h *HTTP) OnRead(f func(read int, err error) error) {
 	dial := h.transport.DialContext
 	h.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Whatever a child does, the call is told the truth, and the next one is answered.
+// After each fault of a child, the call gets the right failure and the next call is answered.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const ended = "unreachable origin=gateway effect=: farm's process ended (exit status 1)."
@@ -60,17 +60,17 @@ func TestFaults(t *testing.T) {
 			}
 			s.mustCall("echo", 0)
 			if !strings.Contains(s.log.String(), test.log) {
-				t.Errorf("the log does not say %q", test.log)
+				t.Errorf("the log has no %q", test.log)
 			}
 			if size := len(s.log.String()); size > 100_000 {
-				t.Errorf("the log has %d bytes", size)
+				t.Errorf("got %d bytes of log", size)
 			}
 			if n := len(pids(s.log)); n != test.starts {
-				t.Errorf("%d processes were started, want %d", n, test.starts)
+				t.Errorf("got %d processes, want %d", n, test.starts)
 			}
 			s.Close()
 			if got := strings.Contains(s.log.String(), "left_out"); got != (tool == "flood-stderr") {
-				t.Errorf("lines of the log were left out: %t", got)
+				t.Errorf("log lines left out: got %t", got)
 			}
 		})
 	}
@@ -89,21 +89,21 @@ func TestChildThatDiesAtItsStart(t *testing.T) {
 			_, err := s.post(open)
 			first := recourse.From(err)
 			if n := len(pids(s.log)); n != 3 || first.Kind != recourse.KindUnavailable {
-				t.Errorf("after %d processes: %v", n, first)
+				t.Errorf("after %d processes: got %v", n, first)
 			}
 			if first.RetryAfter <= 0 {
-				t.Error("it does not say how long to wait")
+				t.Error("the failure has no retryAfter")
 			}
 			began := time.Now()
 			_, err = s.post(open)
 			if took := time.Since(began); took > first.RetryAfter/2 {
-				t.Errorf("the second call was told after %s", took)
+				t.Errorf("the second call took %s", took)
 			}
 			if got, want := record(t, err), "unavailable origin=gateway effect=none: farm could not be started: its process ended (exit status 3)."; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			if n := len(pids(s.log)); n != 3 {
-				t.Errorf("%d processes were started", n)
+				t.Errorf("got %d processes, want the same 3", n)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestCallsWaitForTheNextChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command("die-once", "dir="+t.TempDir()))
 	if text := s.mustCall("echo", 0); text != "" || len(pids(s.log)) != 2 {
-		t.Errorf("%q after %d processes", text, len(pids(s.log)))
+		t.Errorf("got %q after %d processes, want an answer of the second", text, len(pids(s.log)))
 	}
 }
 
@@ -136,7 +136,7 @@ func TestChildThatRefusesInitialize(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if cause := recourse.From(err).Cause().Error(); !strings.Contains(cause, "not today") {
-		t.Errorf("the cause is %s", cause)
+		t.Errorf("got cause %s", cause)
 	}
 	c := command("refuse")
 	c.Share = upstream.ShareClient
@@ -157,22 +157,22 @@ func TestChildThatStopsReading(t *testing.T) {
 	s.SetPatience(0, 300*time.Millisecond, 100*time.Millisecond)
 	s.mustCall("stop-reading", 0)
 	if resp, err := s.Send(t.Context(), http.MethodPost, http.Header{}, largeCall()); err == nil {
-		resp.Body.Close() // it is the next child's
+		resp.Body.Close() // the answer of the next child
 	}
 	if text := s.mustCall("echo", 0); text != "" {
-		t.Errorf("the next child says %q", text)
+		t.Errorf("the next child answered %q", text)
 	}
 	if !strings.Contains(s.log.String(), "stopped reading its input") {
 		t.Error("the log does not say why the child was ended")
 	}
 }
 
-// largeCall returns a call that no pipe holds.
+// largeCall returns a call that does not fit into a pipe's buffer.
 func largeCall() []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","pad":%q}}`, strings.Repeat("a", 1<<20))
 }
 
-// A caller does not wait as long as a child has to read: its own time counts.
+// A caller gives up at its own deadline, even if the child still has time to read.
 func TestCallersOfAChildThatStopsReading(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
@@ -180,7 +180,7 @@ func TestCallersOfAChildThatStopsReading(t *testing.T) {
 	s.mustCall("stop-reading", 0)
 	patient, giveUp := context.WithCancel(t.Context())
 	var callers, last sync.WaitGroup
-	last.Go(func() { // so that there is something to read, however soon the others give up
+	last.Go(func() { // keeps something to write after the others have given up
 		if resp, err := s.Send(patient, http.MethodPost, http.Header{}, largeCall()); err == nil {
 			resp.Body.Close()
 		}
@@ -197,7 +197,7 @@ func TestCallersOfAChildThatStopsReading(t *testing.T) {
 	began := time.Now()
 	callers.Wait()
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("a caller waited for %s", took)
+		t.Errorf("a caller waited %s", took)
 	}
 	giveUp()
 	last.Wait()
@@ -205,18 +205,18 @@ func TestCallersOfAChildThatStopsReading(t *testing.T) {
 	unsent := 0
 	for result := range results {
 		if !strings.HasPrefix(result, "timeout") {
-			t.Errorf("a call ends with %s", result)
+			t.Errorf("got %s, want a timeout", result)
 		}
 		if strings.Contains(result, "effect=none") {
 			unsent++
 		}
 	}
 	if unsent == 0 {
-		t.Error("all calls may have been read, by a child that reads nothing")
+		t.Error("got no call with effect=none, although the child reads nothing")
 	}
 }
 
-// A child that has hung is replaced. One that is only slow is not.
+// A hung child is replaced; a slow one is kept.
 func TestChildThatStopsAnswering(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
@@ -233,21 +233,20 @@ func TestChildThatStopsAnswering(t *testing.T) {
 	}
 	first := s.mustCall("pid", 0)
 	giveUp("never")
-	time.Sleep(silence + silence/4) // longer than it has to answer the ping
+	time.Sleep(silence + silence/4) // longer than it may take to answer the ping
 	if pid := s.mustCall("pid", 0); pid != first {
 		t.Error("a child that is alive was replaced")
 	}
 	giveUp("deaf")
 	eventually(t, "it is ended", func() bool { return strings.Contains(s.log.String(), "stopped answering") })
 	if pid := s.mustCall("pid", 0); pid == first {
-		t.Error("the child that has hung answers")
+		t.Error("the hung child answers")
 	}
 }
 
-// Of a long answer only a part is ever in memory, wherever its id stands and
-// however slowly it is read.
+// Only a part of a long answer is in memory at any time, even if its id comes last or it is read slowly.
 //
-//nolint:paralleltest // it measures the memory that is in use
+//nolint:paralleltest // measures the memory in use
 func TestLargeAnswers(t *testing.T) {
 	testLargeAnswers(t, 20<<20)
 }
@@ -260,7 +259,7 @@ func TestLongLargeAnswers(t *testing.T) {
 
 func testLargeAnswers(t *testing.T, size int) {
 	t.Helper()
-	const id = `"a longer id than that of ours"`
+	const id = `"a longer id than the gateway's"`
 	tests := []struct {
 		tool   string
 		others bool // other calls are under way
@@ -304,7 +303,7 @@ func testLargeAnswers(t *testing.T, size int) {
 				if reads%100 == 0 {
 					most = max(most, heap())
 				}
-				if reads == 0 { // the child goes on meanwhile, and is there for others
+				if reads == 0 { // meanwhile the child answers other calls
 					s.mustCall("echo", 0)
 				}
 			}
@@ -314,7 +313,7 @@ func testLargeAnswers(t *testing.T, size int) {
 			signs := scan.Signs()
 			want := len(`{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}]}}`) + len(id) + size
 			if signs.Message() != wire.Response || string(signs.ID) != id || total != want {
-				t.Errorf("%v with the id %s in %d bytes", signs.Message(), signs.ID, total)
+				t.Errorf("got %v with id %s in %d bytes, want %d bytes", signs.Message(), signs.ID, total, want)
 			}
 			if grown := int64(most) - int64(before); grown > 4*upstream.SpoolMemory {
 				t.Errorf("the heap grew by %d bytes", grown)
@@ -330,7 +329,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-func TestLargeAnswersThatAreNone(t *testing.T) {
+func TestInvalidLargeAnswers(t *testing.T) {
 	t.Parallel()
 	const bad = "bad_response origin=server effect=: farm sent an invalid response."
 	for _, tool := range []string{"large-wrong-id", "large-broken"} {
@@ -348,7 +347,7 @@ func TestLargeAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// A client that reads slowly, or not at all, keeps no other waiting.
+// A client that reads slowly, or not at all, does not delay others.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
@@ -363,17 +362,16 @@ func TestSlowReaders(t *testing.T) {
 	s.mustCall("echo", 0)
 	text := content(t, stream)
 	if n := strings.Count(text, "notifications/progress"); n == 0 || n > 1000 || !strings.Contains(text, `"id":1,"result"`) {
-		t.Errorf("%d notifications were kept for a slow reader; the end is %s", n, text[max(0, len(text)-200):])
+		t.Errorf("a slow reader got %d notifications and the end %s", n, text[max(0, len(text)-200):])
 	}
 	_ = resp.Body.Close()
 	if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
-		t.Error("a body can be read after it was closed")
+		t.Error("Read succeeds after Close")
 	}
 	s.mustCall("echo", 0)
 }
 
-// Whatever the calls of others do to the child, each is ended in time, and no
-// answer goes astray.
+// Even if other calls make the child fail, each call ends in time, and each answer reaches its own call.
 func TestCallsThatDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
@@ -385,7 +383,7 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 			for i := range 20 {
 				id := fmt.Sprintf(`"%d-%d"`, caller, i)
 				tool := tools[(caller*7+i*5)%len(tools)]
-				if caller == 0 && i%10 == 4 { // seldom: the pauses between children grow
+				if caller == 0 && i%10 == 4 { // rarely, since the pauses between children grow
 					tool = "half"
 				}
 				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":1100000,"message":%s}}}`, id, tool, id)
@@ -397,13 +395,13 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "a child answers", func() bool { // the last one may still have to end in the middle of a line
+	eventually(t, "a child answers", func() bool { // the last "half" may still have to end its child
 		_, err := s.call("echo", 0)
 		return err == nil
 	})
 }
 
-// disturb makes a call, and gives it up after a while.
+// disturb makes a call and gives it up after 400 ms.
 func disturb(t *testing.T, s *server, body, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
@@ -415,14 +413,14 @@ func disturb(t *testing.T, s *server, body, id string) {
 		var text []byte
 		text, err = io.ReadAll(resp.Body)
 		if err == nil && !strings.Contains(string(text), `"id":`+id) {
-			t.Errorf("%.100s is answered with %.100s ... %.100s", body, text, text[max(0, len(text)-100):])
+			t.Errorf("%.100s: got %.100s ... %.100s", body, text, text[max(0, len(text)-100):])
 		}
 	}
 	if err != nil {
 		switch e := upstream.Broken(ctx, s.Name(), err); e.Kind {
 		case recourse.KindTimeout, recourse.KindUnreachable, recourse.KindBadResponse, recourse.KindUnavailable:
 		default:
-			t.Errorf("%.100s ends with %v", body, e)
+			t.Errorf("%.100s: got %v", body, e)
 		}
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -430,8 +428,8 @@ func disturb(t *testing.T, s *server, body, id string) {
 	}
 }
 
-// The calls of a shared child are with it all at once: none waits for the answer to another.
-func TestCallsOfASharedChildDoNotWaitForEachOther(t *testing.T) {
+// A shared child gets all calls at once, without waiting for its answers.
+func TestSharedChildGetsCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
 	s := serve(t, command(program.Arguments()...))

@@ -20,25 +20,25 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A server is a Stdio whose child is the program of this package.
+// A server is a Stdio whose child is this test binary, as the program of testkit/child.
 type server struct {
 	*upstream.Stdio
 
 	tb      testing.TB
 	log     *testkit.Buffer
 	session string
-	token   string // its credentials, if it has any
+	token   string // credentials of its requests; "": none
 }
 
-// noLinger spares a program that was built with the race detector a second at its end.
+// noLinger makes a program with the race detector end at once instead of after a second.
 const noLinger = "GORACE=atexit_sleep_ms=0"
 
-// command is the program of this package with those arguments.
+// command returns the command that runs the child program.
 func command(args ...string) upstream.Command {
 	return upstream.Command{Path: os.Args[0], Args: args, Env: []string{child.Variable + "=1", noLinger}}
 }
 
-// serve returns the server that c starts. When the test ends, nothing of it may be left.
+// serve returns the server that c starts. At its end the test checks that no process is left.
 func serve(tb testing.TB, c upstream.Command) *server {
 	tb.Helper()
 	log := &testkit.Buffer{}
@@ -113,7 +113,7 @@ func (s *server) Send(ctx context.Context, method string, header http.Header, bo
 	return s.Do(ctx, &upstream.Request{Method: method, Header: header, Body: body, Caller: upstream.CallerOf(header["Authorization"]...)})
 }
 
-// post sends a message within a bound that no test comes near.
+// post sends a message with a generous deadline.
 func (s *server) post(body string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	s.tb.Cleanup(cancel)
@@ -140,7 +140,7 @@ func (s *server) open(version string) (*server, string) {
 	return x, text
 }
 
-// listen opens the stream of the session. next returns what is said on it.
+// listen opens the stream of the session. next returns its next message.
 func (s *server) listen() (body io.Closer, next func() string) {
 	s.tb.Helper()
 	resp, err := s.Send(context.Background(), http.MethodGet, s.header(), nil)
@@ -168,12 +168,12 @@ func content(tb testing.TB, resp *http.Response) string {
 	return string(text)
 }
 
-// toolCall is a call with id 1 of a tool of the program.
+// toolCall returns a call with id 1 of a tool of the child program.
 func toolCall(tool string, n int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"n":%d}}}`, tool, n)
 }
 
-// progressing is toolCall with a progress token.
+// progressing returns a toolCall with a progress token.
 func progressing(tool string, n int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"n":%d},"_meta":{"progressToken":"p"}}}`, tool, n)
 }
@@ -203,7 +203,7 @@ func (s *server) call(tool string, n int) (string, error) {
 	return answer.Result.Content[0].Text, nil
 }
 
-// mustCall is call where the answer is certain.
+// mustCall is call that must succeed.
 func (s *server) mustCall(tool string, n int) string {
 	s.tb.Helper()
 	text, err := s.call(tool, n)
@@ -213,12 +213,12 @@ func (s *server) mustCall(tool string, n int) string {
 	return text
 }
 
-// record returns what is told of a failure.
+// record returns the parts of a failure that the client sees.
 func record(tb testing.TB, err error) string {
 	tb.Helper()
 	e, ok := errors.AsType[*recourse.Error](err)
 	if !ok {
-		tb.Fatalf("%v (%T) is no record", err, err)
+		tb.Fatalf("got %v (%T), want a record", err, err)
 	}
 	return fmt.Sprintf("%s origin=%s effect=%s: %s", e.Kind, e.Origin, e.Effect, e.Message)
 }

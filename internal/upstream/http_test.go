@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A message is written together with its header: each write costs both sides a call of the system.
+// A message is written together with its header, since each write costs both sides a system call.
 func TestMessageIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
@@ -31,6 +31,6 @@ func TestMessageIsSentAtOnce(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	if n := writes.Load(); n != 3 {
-		t.Errorf("3 messages take %d writes", n)
+		t.Errorf("got %d writes for 3 messages", n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// request sends a request of one string parameter and returns the answer.
+// request sends a request with one string parameter and returns the answer.
 func (s *server) request(method, name, value string) string {
 	s.tb.Helper()
 	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%q:%q}}`, method, name, value))
@@ -21,7 +21,7 @@ func (s *server) request(method, name, value string) string {
 	return content(s.tb, resp)
 }
 
-// mustTake sends a request of one string parameter that is taken.
+// mustTake is request that must succeed.
 func (s *server) mustTake(method, name, value string) {
 	s.tb.Helper()
 	if got, want := s.request(method, name, value), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
@@ -39,7 +39,6 @@ func (s *server) unsubscribe(uri string) {
 	s.mustTake("resources/unsubscribe", "uri", uri)
 }
 
-// do calls a tool with a text.
 func (s *server) do(tool, text string) {
 	s.tb.Helper()
 	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}}}`, tool, text))
@@ -49,7 +48,7 @@ func (s *server) do(tool, text string) {
 	content(s.tb, resp)
 }
 
-// checkTold checks what the child has been told in all.
+// checkTold checks which subscriptions the child has been told of so far.
 func (s *server) checkTold(want ...string) {
 	s.tb.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), s.mustCall("told", 0)); diff != "" {
@@ -64,13 +63,12 @@ func (s *server) end() {
 	}
 }
 
-// expect checks what is said next on a stream: notifications, by their methods and the
-// end of their params.
+// expect checks the next notifications on a stream, by their method or the end of their params.
 func expect(t *testing.T, next func() string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if got := next(); !strings.Contains(got, w) {
-			t.Errorf("the stream says %s, want %s", got, w)
+			t.Errorf("stream: got %s, want %s", got, w)
 		}
 	}
 }
@@ -97,7 +95,7 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 	expect(t, nextY, `"a:1"`, `"b:dir/file"`, "list_changed")
 
 	x.unsubscribe("a:1")
-	x.unsubscribe("b:dir") // which is not its own
+	x.unsubscribe("b:dir") // the other session's
 	s.checkTold("subscribe a:1", "subscribe b:dir")
 	s.do("update", "a:1")
 	s.do("announce", "")
@@ -132,8 +130,8 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 	y.subscribe("a:1000")
 }
 
-// What a shared child logs does not say whose it is: nobody hears it, and no level is offered.
-func TestLogsOfASharedChildAreNobodys(t *testing.T) {
+// A shared child's log messages do not tell to which client they belong: they are dropped, and logging is not offered.
+func TestLogsOfASharedChildAreDropped(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, _ := s.open(wire.Version20251125)
@@ -147,7 +145,7 @@ func TestLogsOfASharedChildAreNobodys(t *testing.T) {
 	expect(t, next, "list_changed")
 }
 
-// A child that takes the place of another is told what the sessions want to hear.
+// A new child is told the subscriptions of the previous one.
 func TestInterestsOutliveAChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
@@ -155,15 +153,15 @@ func TestInterestsOutliveAChild(t *testing.T) {
 	_, next := x.listen()
 	x.subscribe("a:1")
 	if _, err := s.call("exit", 0); err == nil {
-		t.Fatal("it lives")
+		t.Fatal("the child did not exit")
 	}
 	s.checkTold("subscribe a:1")
 	s.do("update", "a:1")
 	expect(t, next, `"a:1"`)
 }
 
-// Without a session there is nobody whose subscription it could be.
-func TestInterestsWithoutASession(t *testing.T) {
+// A subscription needs a session to belong to.
+func TestSubscriptionNeedsASession(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, _ := s.open(wire.Version20251125)

@@ -15,8 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An answer that nobody reads fails when there is no room for it; what is given up makes room
-// for others.
+// A long answer fails if unread answers have filled the room. Closing them makes room again.
 func TestLongAnswersHaveRoom(t *testing.T) {
 	t.Parallel()
 	room := &spool.Room{Memory: 2 << 20, Files: 4 << 20}
@@ -36,21 +35,21 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 	unread := fill(5)
 	refused := fill(3)
 	if _, err := read(refused); !errors.Is(err, spool.ErrRoom) {
-		t.Errorf("an answer found room where there is none: %v", err)
+		t.Errorf("got %v, want an answer without room to fail", err)
 	}
 	refused.close()
 	unread.close()
-	unread.close() // twice is once
+	unread.close() // a second time has no effect
 	if memory, files := room.Held(); memory != 0 || files != 0 {
-		t.Errorf("%d and %d bytes are held by nobody", memory, files)
+		t.Errorf("got %d and %d bytes held after all answers were closed", memory, files)
 	}
 	whole := fill(6)
 	if n, err := read(whole); n != 6<<20 || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
+		t.Errorf("got %d bytes, %v", n, err)
 	}
 	whole.close()
 	if memory, files := room.Held(); memory != 0 || files != 0 {
-		t.Errorf("%d and %d bytes are held by nobody", memory, files)
+		t.Errorf("got %d and %d bytes held after all answers were closed", memory, files)
 	}
 }
 
@@ -73,11 +72,11 @@ func TestLongAnswerInPieces(t *testing.T) {
 				}()
 				for piece := range slices.Chunk([]byte(text), size) {
 					a.put(piece)
-					synctest.Wait() // the reader has it all, and waits for more
+					synctest.Wait() // the reader has read the whole piece
 				}
 				a.finish(io.EOF)
 				if got, want := <-read, strings.Replace(text, "17", `"the client's"`, 1)+fmt.Sprint(error(nil)); got != want {
-					t.Errorf("in pieces of %d: %s, want %s", size, got, want)
+					t.Errorf("in pieces of %d: got %s, want %s", size, got, want)
 				}
 			})
 		}

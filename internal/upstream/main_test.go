@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// TestMain lets more tests run at once than there are processors: they wait more
-// than they work.
+// TestMain runs more tests at once than there are processors, since they mostly wait.
 func TestMain(m *testing.M) {
 	if os.Getenv(child.Variable) != "" {
 		os.Exit(child.Main(os.Args[1:]))

@@ -15,19 +15,18 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// modern is a request of the modern era with id 1; more goes into its params, meta into
-// their _meta.
+// modern returns a request of the modern era with id 1, with more in its params and meta in its _meta.
 func modern(method, more, meta string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
 		`"io.modelcontextprotocol/clientCapabilities":{}}}}`, method, more, meta)
 }
 
-// modernCall is a call of a tool in the modern era.
+// modernCall returns a tool call of the modern era.
 func modernCall(tool, meta string) string {
 	return modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":{"n":2},`, tool), meta)
 }
 
-// as returns the server for a client with credentials of its own.
+// as returns a client with that token.
 func (s *server) as(token string) *client { return &client{server: s, token: token} }
 
 type client struct {
@@ -40,7 +39,7 @@ func (c *client) send(ctx context.Context, body string) (*http.Response, error) 
 	return c.Send(ctx, http.MethodPost, http.Header{"Authorization": {"Bearer " + c.token}}, []byte(body))
 }
 
-// say sends a message and returns the answer, and its status.
+// say sends a message, and returns the status and body of the answer.
 func (c *client) say(body string) (int, string) {
 	c.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -52,7 +51,7 @@ func (c *client) say(body string) (int, string) {
 	return resp.StatusCode, content(c.tb, resp)
 }
 
-// subscribe opens a subscription. next returns what is said on it.
+// subscribe opens a subscription. next returns its next message.
 func (c *client) subscribe(ctx context.Context, id string) (resp *http.Response, next func() string) {
 	c.tb.Helper()
 	body := strings.Replace(modern(wire.MethodListen, `"notifications":{"toolsListChanged":true},`, ""), `"id":1`, `"id":`+id, 1)
@@ -73,7 +72,7 @@ func (c *client) subscribe(ctx context.Context, id string) (resp *http.Response,
 
 var shares = map[string]upstream.Share{"all": upstream.ShareAll, "client": upstream.ShareClient}
 
-// serveModern returns a server whose child knows no initialize.
+// serveModern returns a client of a server whose child refuses initialize.
 func serveModern(tb testing.TB, share upstream.Share) *client {
 	tb.Helper()
 	c := command("modern")
@@ -81,8 +80,7 @@ func serveModern(tb testing.TB, share upstream.Share) *client {
 	return serve(tb, c).as("a")
 }
 
-// A child that refuses initialize and answers server/discover is a server of the modern
-// era over Streamable HTTP.
+// A child that refuses initialize and answers server/discover is served in the modern era.
 func TestModernChild(t *testing.T) {
 	t.Parallel()
 	type answer struct {
@@ -94,7 +92,7 @@ func TestModernChild(t *testing.T) {
 			t.Parallel()
 			c := serveModern(t, share)
 			if era := c.Era(); era != 0 {
-				t.Errorf("the era is %s before there is a child", era)
+				t.Errorf("before there is a child: got era %s", era)
 			}
 			const complete = `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"testkit","version":"1.0.0"}},`
 			for _, test := range []struct {
@@ -131,23 +129,22 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 				}
 			}
 			if era := c.Era(); era != wire.Modern {
-				t.Errorf("the era is %s", era)
+				t.Errorf("got era %s", era)
 			}
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				resp, err := c.Send(t.Context(), method, http.Header{}, nil)
 				if err != nil || resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
-					t.Errorf("%s: %v, %v", method, resp, err)
+					t.Errorf("%s: got %v, %v", method, resp, err)
 				}
 			}
 			if n := len(pids(c.log)); n != 1 {
-				t.Errorf("%d processes were started", n)
+				t.Errorf("got %d processes, want 1", n)
 			}
 		})
 	}
 }
 
-// The first one that is asked for is a session of the legacy era. A child may refuse it, or
-// answer with its own version.
+// If a client opens a legacy session first, a modern child may refuse it, or answer with its own version.
 func TestInitializeOfModernChild(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]upstream.Command{
@@ -161,19 +158,19 @@ func TestInitializeOfModernChild(t *testing.T) {
 				t.Errorf("got %d %s", status, text)
 			}
 			if era := c.Era(); era != wire.Modern {
-				t.Errorf("the era is %s", era)
+				t.Errorf("got era %s", era)
 			}
 			if status, text := c.say(modernCall("echo", "")); status != 200 || !strings.Contains(text, `"complete"`) {
 				t.Errorf("got %d %s", status, text)
 			}
 			if n := len(pids(c.log)); n != 1 {
-				t.Errorf("%d processes were started, want the one that was asked", n)
+				t.Errorf("got %d processes, want 1", n)
 			}
 		})
 	}
 }
 
-// Subscriptions lie side by side on the child's stdout, and each is its client's.
+// The child's stdout carries all subscriptions; each client gets the messages of its own.
 func TestSubscriptionsOfAChild(t *testing.T) {
 	t.Parallel()
 	for name, share := range shares {
@@ -202,47 +199,46 @@ func TestSubscriptionsOfAChild(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			resp, says3 := c.subscribe(ctx, `"c"`)
 			says3()
-			_ = resp.Body.Close() // which is all that a client does about it
+			_ = resp.Body.Close() // a client cancels a subscription by closing it
 			cancel()
 			c.say(modernCall("announce", ""))
 			expect(changed)
 			if got := says3(); strings.Contains(got, "list_changed") {
-				t.Errorf("a subscription that is closed says %s", got)
+				t.Errorf("closed subscription: got %s", got)
 			}
 			c.say(modernCall("unlisten", ""))
 			if got, want := says[0](), `{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}`; got != want {
-				t.Errorf("the end is %s, want %s", got, want)
+				t.Errorf("end: got %s, want %s", got, want)
 			}
 			for _, next := range says {
 				if got := next(); got != "EOF" {
-					t.Errorf("after the end: %s", got)
+					t.Errorf("after the end: got %s", got)
 				}
 			}
 			if status, text := c.say(modernCall("cancelled", "")); status != 200 || strings.Count(text, `"text":"`) != 1 || strings.Contains(text, `"text":""`) {
-				t.Errorf("the child was told of %d %s", status, text)
+				t.Errorf("the child was told: got %d %s", status, text)
 			}
 		})
 	}
 }
 
-// What a child logs goes to those who have asked for it.
+// Log messages of a child reach the requests that have asked for their level.
 func TestLogOfModernChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
 	for level, want := range map[string]int{`"io.modelcontextprotocol/logLevel":"info",`: 1, `"io.modelcontextprotocol/logLevel":"error",`: 0, "": 0} {
 		_, text := c.say(modernCall("log", level))
 		if got := strings.Count(text, "notifications/message"); got != want {
-			t.Errorf("with %s the answer holds %d messages: %s", level, got, text)
+			t.Errorf("with %s: got %d messages, want %d: %s", level, got, want, text)
 		}
 	}
 }
 
-// A child that makes requests in the modern era gets no answer, which would be no message
-// for it.
+// In the modern era a server cannot make requests: those of a child are logged and get no answer.
 func TestModernChildThatAsks(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareAll)
-	c.say(modernCall("echo", "")) // it is started
+	c.say(modernCall("echo", "")) // starts the child
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := c.send(ctx, modern("tools/call", `"name":"question","arguments":{"text":"roots/list"},`, ""))
@@ -250,7 +246,7 @@ func TestModernChildThatAsks(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if !strings.Contains(c.log.String(), "makes no requests") {
-		t.Error("it is not logged")
+		t.Error("the child's request is not logged")
 	}
 	if _, text := c.say(modernCall("cancelled", "")); strings.Contains(text, `"text":""`) {
 		t.Errorf("the child was not told of the cancellation: %s", text)
@@ -266,7 +262,7 @@ func pidOf(t *testing.T, c *client, header http.Header) string {
 	return content(t, resp)
 }
 
-// In the modern era, which has no sessions, each credential has its child.
+// The modern era has no sessions: each credential has its own child.
 func TestEachClientHasItsChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
@@ -282,7 +278,7 @@ func TestEachClientHasItsChild(t *testing.T) {
 		}
 	}
 	if len(pid) != len(clients) {
-		t.Errorf("%d clients have the processes %v", len(clients), pid)
+		t.Errorf("%d clients got the processes %v", len(clients), pid)
 	}
 	if strings.Contains(c.log.String(), "Bearer") {
 		t.Error("credentials are in the log")
@@ -297,7 +293,7 @@ func TestModernClientsAreBounded(t *testing.T) {
 	_, nextA := a.subscribe(t.Context(), `"s"`)
 	nextA()
 	b.say(modernCall("echo", ""))
-	d.say(modernCall("echo", "")) // in place of b's, which is idle
+	d.say(modernCall("echo", "")) // replaces the child of b, which is idle
 	eventually(t, "it is ended", func() bool { return !child.GroupAlive(pids(c.log)[1]) })
 	_, nextD := d.subscribe(t.Context(), `"s"`)
 	nextD()
@@ -322,34 +318,34 @@ func TestIdleModernClient(t *testing.T) {
 	}
 	b.say(modernCall("announce", ""))
 	if got := next(); !strings.Contains(got, "list_changed") {
-		t.Errorf("the one that is in use says %s", got)
+		t.Errorf("the process in use: got %s", got)
 	}
 }
 
-// Requests of the modern era to a child of the legacy one, without anybody who translates.
+// Without a bridge, a legacy child refuses modern requests.
 func TestModernRequestsToLegacyChild(t *testing.T) {
 	t.Parallel()
 	c := serve(t, own()).as("a")
 	for range 2 {
 		if status, text := c.say(modern("server/discover", "", "")); status != 200 || !strings.Contains(text, "-32601") {
-			t.Errorf("discover: %d %s", status, text)
+			t.Errorf("discover: got %d %s", status, text)
 		}
 	}
 	if status, _ := c.say(modernCall("echo", "")); status != http.StatusBadRequest {
-		t.Errorf("a call: %d", status)
+		t.Errorf("call: got %d", status)
 	}
 	if era := c.Era(); era != wire.Legacy {
-		t.Errorf("the era is %s", era)
+		t.Errorf("got era %s", era)
 	}
 	if n := len(pids(c.log)); n != 1 {
-		t.Errorf("%d processes were started to find that out", n)
+		t.Errorf("got %d processes, want 1", n)
 	}
 	x, _ := c.open(wire.Version20251125)
 	x.mustCall("echo", 0)
 }
 
-// A child of both eras has been asked for a session, and so it is of the legacy one: in the modern it would say on no request's
-// behalf what belongs to a subscription.
+// A child of both eras is initialized and so speaks the legacy one: then it sends notifications without a
+// subscription.
 func TestDiscoverOfAChildOfBothEras(t *testing.T) {
 	t.Parallel()
 	for name, share := range shares {
@@ -364,13 +360,13 @@ func TestDiscoverOfAChildOfBothEras(t *testing.T) {
 				}
 			}
 			if era := c.Era(); era != wire.Legacy {
-				t.Errorf("the era is %s", era)
+				t.Errorf("got era %s", era)
 			}
 		})
 	}
 }
 
-// A child of the modern era that has hung is ended as any other.
+// A hung child of the modern era is ended like any other.
 func TestHungModernChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareAll)

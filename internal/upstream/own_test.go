@@ -30,38 +30,37 @@ func TestEachSessionHasItsChild(t *testing.T) {
 		t.Errorf("initialize (-want +got):\n%s", diff)
 	}
 	if x.mustCall("pid", 0) == y.mustCall("pid", 0) {
-		t.Error("two sessions have one process")
+		t.Error("two sessions share a process")
 	}
 	for status, session := range map[int]string{http.StatusNotFound: "unknown", http.StatusBadRequest: ""} {
 		resp, err := s.in(session).post(toolCall("echo", 0))
 		if err != nil || resp.StatusCode != status {
-			t.Errorf("session %q: %v, %v, want %d", session, resp, err, status)
+			t.Errorf("session %q: got %v, %v, want %d", session, resp, err, status)
 		}
 	}
 	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
 	if err != nil || resp.StatusCode != http.StatusNoContent {
-		t.Errorf("DELETE: %v, %v", resp, err)
+		t.Errorf("DELETE: got %v, %v", resp, err)
 	}
 	eventually(t, "its process ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
 	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
-		t.Errorf("after DELETE: %v, %v", resp, err)
+		t.Errorf("after DELETE: got %v, %v", resp, err)
 	}
 	y.mustCall("echo", 0)
 }
 
-// What a child asks reaches its client: on the answer that the client waits for,
-// where nobody waits on its stream, and where there is no stream as soon as there is
-// one.
+// A child's question reaches its client with the answer to a call under way. If there is no call, it comes on the
+// session's stream, and waits until there is one.
 func TestQuestionsReachTheirClient(t *testing.T) {
 	t.Parallel()
 	s := serve(t, own("ask-early"))
 	x, _ := s.open(wire.Version20251125)
 	_, next := x.listen()
 	if got, want := next(), `{"jsonrpc":"2.0","id":"early","method":"roots/list"}`; got != want {
-		t.Errorf("the stream says %s, want %s", got, want)
+		t.Errorf("stream: got %s, want %s", got, want)
 	}
 	x.mustPost(`{"jsonrpc":"2.0","id":"early","result":{"roots":[]}}`)
-	x.mustCall("echo", 0) // by then it has been read
+	x.mustCall("echo", 0) // after it, the child has read the answer
 	resp, err := x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"question","arguments":{"text":"sampling/createMessage"}}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -79,12 +78,12 @@ func TestQuestionsReachTheirClient(t *testing.T) {
 	}
 	x.mustCall("log", 0)
 	if got := next(); !strings.Contains(got, "hello") {
-		t.Errorf("the stream says %s", got)
+		t.Errorf("stream: got %s", got)
 	}
 }
 
-// What a child says during a call reaches its client on the stream on which that listens, and
-// comes with the call's answer where it does not.
+// A child's notification during a call reaches its client on the session's stream, or with the call's answer
+// if there is no stream.
 func TestNoticesReachTheirClient(t *testing.T) {
 	t.Parallel()
 	x, _ := serve(t, own()).open(wire.Version20251125)
@@ -97,26 +96,26 @@ func TestNoticesReachTheirClient(t *testing.T) {
 		return strings.Contains(content(t, resp), "hello")
 	}
 	if !onCall() {
-		t.Error("before there is a stream, it does not come with the answer")
+		t.Error("without a stream: the notification did not come with the answer")
 	}
 	stream, next := x.listen()
-	for range 2 { // the first is still there at the second call
+	for range 2 { // the first notification still waits at the second call
 		if onCall() {
-			t.Fatal("it comes with the answer, although there is a stream")
+			t.Fatal("with a stream: the notification came with the answer")
 		}
 	}
 	for range 2 {
 		if got := next(); !strings.Contains(got, "hello") {
-			t.Errorf("the stream says %s", got)
+			t.Errorf("stream: got %s", got)
 		}
 	}
 	_ = stream.Close()
 	if !onCall() {
-		t.Error("after the stream, it does not come with the answer")
+		t.Error("after the stream: the notification did not come with the answer")
 	}
 }
 
-// mustPost sends a message that is taken without an answer.
+// mustPost sends a message that must be accepted without an answer.
 func (s *server) mustPost(body string) {
 	s.tb.Helper()
 	if resp, err := s.post(body); err != nil || resp.StatusCode != http.StatusAccepted {
@@ -129,11 +128,11 @@ func TestQuestionThatIsTooLarge(t *testing.T) {
 	s := serve(t, own())
 	x, _ := s.open(wire.Version20251125)
 	if text := x.mustCall("large-question", 2<<20); !strings.Contains(text, "-32600") {
-		t.Errorf("the child is told %s", text)
+		t.Errorf("the child was told: got %s", text)
 	}
 }
 
-// The 404 is the word that nothing was done, so that the session can be made anew.
+// After a crash, the 404 says that the request was not carried out, so that the client can open a new session.
 func TestSessionEndsWithItsChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, own())
@@ -146,10 +145,10 @@ func TestSessionEndsWithItsChild(t *testing.T) {
 	}
 	resp, err := x.post(toolCall("echo", 0))
 	if err != nil || resp.StatusCode != http.StatusNotFound {
-		t.Errorf("after the crash: %v, %v", resp, err)
+		t.Errorf("after the crash: got %v, %v", resp, err)
 	}
 	if got := next(); got != "EOF" {
-		t.Errorf("the stream says %s", got)
+		t.Errorf("stream: got %s", got)
 	}
 	began := time.Now()
 	again, _ := s.open(wire.Version20251125)
@@ -170,9 +169,9 @@ func TestIdleSessionEnds(t *testing.T) {
 	y.listen()
 	eventually(t, "it ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
 	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
-		t.Errorf("after it was idle: %v, %v", resp, err)
+		t.Errorf("after it was idle: got %v, %v", resp, err)
 	}
-	y.mustCall("echo", 0) // whose client listens
+	y.mustCall("echo", 0) // kept, since its client listens
 }
 
 func TestProcessesAreBounded(t *testing.T) {
@@ -182,7 +181,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	y, _ := s.open(wire.Version20251125)
 	x.mustCall("echo", 0)
-	z, _ := s.open(wire.Version20251125) // in place of y, which is idle longest
+	z, _ := s.open(wire.Version20251125) // replaces y, which has been idle longest
 	for status, session := range map[int]*server{http.StatusOK: x, http.StatusNotFound: y} {
 		resp, err := session.post(toolCall("echo", 0))
 		if err != nil || resp.StatusCode != status {

@@ -50,7 +50,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// Whatever a child says, a call gets at most one answer, with its own id, or none.
+// Whatever a child writes, a call gets at most one answer, with its own id.
 func FuzzStdout(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n"), uint16(0))
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2}}`+"\n"+`{"id":2.0,"result":{}}`), uint16(0))
@@ -58,7 +58,7 @@ func FuzzStdout(f *testing.F) {
 	f.Add([]byte(`{"id":1,"result":"@","id":0}`), uint16(1054))
 	f.Add([]byte(`{"result":"@","id":999}`+"\n"+`{"id":1,"result":"@","id":2}`), uint16(1100))
 	f.Fuzz(func(t *testing.T, text []byte, kilobytes uint16) {
-		if i := bytes.IndexByte(text, '@'); i >= 0 && kilobytes < 3<<10 { // so that lines can be longer than the window
+		if i := bytes.IndexByte(text, '@'); i >= 0 && kilobytes < 3<<10 { // so that a line can exceed the window
 			text = bytes.Replace(text, []byte("@"), bytes.Repeat([]byte("a"), int(kilobytes)<<10), 1)
 		}
 		for i, body := range upstream.Receive(bytes.NewReader(text), 2) {
@@ -78,7 +78,7 @@ func FuzzStdout(f *testing.F) {
 	})
 }
 
-// Whatever a child of the modern era says, what reaches a subscription is its own.
+// Whatever a child of the modern era writes, a subscription gets only its own messages.
 func FuzzSubscriptions(f *testing.F) {
 	const about = `"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",` + about + "\n" +
@@ -90,13 +90,13 @@ func FuzzSubscriptions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for i, body := range upstream.ReceiveModern(bytes.NewReader(text), 2) {
 			own := fmt.Sprintf(`"c%d"`, i)
-			answer, _ := io.ReadAll(body) // it ends with the child, or before
+			answer, _ := io.ReadAll(body) // ends with the child at the latest
 			_ = body.Close()
 			events := wire.NewEventReader(bytes.NewReader(answer), len(answer)+1)
 			for event, err := events.Next(); err == nil; event, err = events.Next() {
 				var m wire.Message
 				if err := wire.Parse(event.Data, &m); err != nil {
-					continue // repeated names are passed on in answers
+					continue // answers are passed on even with repeated names
 				}
 				if m.Kind == wire.Request || !m.ID.IsZero() && string(m.ID) != own || !m.Subscription.IsZero() && string(m.Subscription) != own {
 					t.Fatalf("subscription %s got %.300q", own, event.Data)
@@ -106,7 +106,7 @@ func FuzzSubscriptions(f *testing.F) {
 	})
 }
 
-// The window is a bound, and no more: what is a byte longer is passed on as well.
+// An answer a byte longer than the window is passed on as well.
 func TestAnswersAroundTheWindow(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{`{"jsonrpc":"2.0","id":1,"result":"%s"}`, `{"result":"%s","jsonrpc":"2.0","id":1}`} {
@@ -120,25 +120,24 @@ func TestAnswersAroundTheWindow(t *testing.T) {
 				_ = bodies[0].Close()
 				want := strings.Replace(line, `"id":1`, `"id":"c0"`, 1)
 				if err != nil || string(text) != want {
-					t.Errorf("%s of %d bytes, %d calls: %d bytes, %v", form, length, calls, len(text), err)
+					t.Errorf("%s of %d bytes, %d calls: got %d bytes, %v", form, length, calls, len(text), err)
 				}
 			}
 		}
 	}
 }
 
-// An answer that breaks off is not taken for a whole one.
 func TestHalfOfALargeAnswer(t *testing.T) {
 	t.Parallel()
 	half := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("a", 2*upstream.Window)
 	body := upstream.Receive(strings.NewReader(half), 1)[0]
 	defer body.Close()
 	if text, err := io.ReadAll(body); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("%d bytes end with %v", len(text), err)
+		t.Errorf("got %d bytes, %v, want an error", len(text), err)
 	}
 }
 
-// dripping gives its text in reads of at most so many bytes.
+// dripping returns its text in reads of a limited size.
 type dripping struct {
 	text []byte
 	most int

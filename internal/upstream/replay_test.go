@@ -37,22 +37,22 @@ func send(tb testing.TB, h *upstream.HTTP, header http.Header) *recourse.Error {
 	if err != nil {
 		return recourse.From(err)
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is kept
+	_, _ = io.Copy(io.Discard, resp.Body) // keeps the connection
 	_ = resp.Body.Close()
 	return nil
 }
 
-// mayHaveRun checks that a failure does not say that the call was not carried out.
+// mayHaveRun checks that a failure leaves open whether the call was carried out.
 func mayHaveRun(tb testing.TB, e *recourse.Error) {
 	tb.Helper()
 	if e == nil || e.Kind != recourse.KindUnreachable || e.Effect != "" {
-		tb.Errorf("want unreachable without an effect, got %+v", e)
+		tb.Errorf("got %+v, want unreachable without an effect", e)
 	}
 }
 
-// A call that breaks a kept connection was sent once, whatever header of the client's
-// permits net/http to send it again. The server still gets the header.
-func TestBrokenConnectionIsNoPermissionToRepeat(t *testing.T) {
+// A call on a kept connection that breaks is sent once, even with a header that permits net/http to send it
+// again. The server still gets the header.
+func TestCallIsSentOnceOverABrokenConnection(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Other-Key"} {
 		t.Run(name, func(t *testing.T) {
@@ -75,14 +75,14 @@ func TestBrokenConnectionIsNoPermissionToRepeat(t *testing.T) {
 			}
 			mayHaveRun(t, send(t, h, http.Header{name: {"k-1"}}))
 			if calls.Load() != 2 || keys.Load() != 2 {
-				t.Errorf("two calls came %d times, %d with the key", calls.Load(), keys.Load())
+				t.Errorf("got %d calls, %d with the key, want 2 each", calls.Load(), keys.Load())
 			}
 		})
 	}
 }
 
-// A route that goes while the server works is no dial that failed.
-func TestRouteThatGoes(t *testing.T) {
+// If the route disappears while the server works, the call may have run: it is not a failed dial.
+func TestRouteDisappearsDuringACall(t *testing.T) {
 	t.Parallel()
 	for _, number := range []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ECONNREFUSED} {
 		t.Run(number.Error(), func(t *testing.T) {
@@ -104,13 +104,13 @@ func TestRouteThatGoes(t *testing.T) {
 			}
 			mayHaveRun(t, send(t, h, nil))
 			if calls.Load() != 2 {
-				t.Errorf("two calls came %d times", calls.Load())
+				t.Errorf("got %d calls, want 2", calls.Load())
 			}
 		})
 	}
 }
 
-// What was never sent is known not to have been.
+// If the connection cannot be made, the call has no effect.
 func TestNotSent(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -134,19 +134,19 @@ func TestNotSent(t *testing.T) {
 		}
 	}()
 	for name, url := range map[string]string{
-		"nobody listens":        "http://127.0.0.1:1",
-		"no TLS":                "https://" + plain.Listener.Addr().String(),
-		"a certificate":         untrusted.URL,
-		"a handshake that ends": "https://" + hangsUp.Addr().String(),
+		"nobody listens":       "http://127.0.0.1:1",
+		"plain HTTP":           "https://" + plain.Listener.Addr().String(),
+		"unknown certificate":  untrusted.URL,
+		"handshake breaks off": "https://" + hangsUp.Addr().String(),
 	} {
 		if e := send(t, newHTTP(t, url), nil); e == nil || e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectNone {
-			t.Errorf("%s: %+v", name, e)
+			t.Errorf("%s: got %+v", name, e)
 		}
 	}
 }
 
-// Over HTTP/2 a server can reset a call that it has carried out with the words for one
-// that it has not: the call is not sent again.
+// Over HTTP/2 a server can carry out a call and then reset it with REFUSED_STREAM, which says that it did not:
+// the call is not sent again.
 func TestResetStreamsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const protocolError, refusedStream, internalError = 1, 7, 2
@@ -166,14 +166,14 @@ func TestResetStreamsAreNotRepeated(t *testing.T) {
 			h.Trust()
 			mayHaveRun(t, send(t, h, nil))
 			if calls.Load() != 1 {
-				t.Errorf("the call came %d times", calls.Load())
+				t.Errorf("got %d calls, want 1", calls.Load())
 			}
 		})
 	}
 }
 
-// serveHTTP2 runs a server that speaks HTTP/2 below net/http: for each request that has
-// come as a whole it calls answer. It returns the URL.
+// serveHTTP2 runs a server that speaks HTTP/2 frame by frame, and returns its URL. It calls answer for each whole
+// request.
 func serveHTTP2(tb testing.TB, answer func(w io.Writer, stream uint32)) string {
 	tb.Helper()
 	srv := httptest.NewUnstartedServer(nil)
@@ -197,13 +197,13 @@ func serveHTTP2(tb testing.TB, answer func(w io.Writer, stream uint32)) string {
 			if err != nil {
 				return
 			}
-			_ = speakHTTP2(tls.Server(conn, tlsConfig), answer) // it ends with the client
+			_ = speakHTTP2(tls.Server(conn, tlsConfig), answer) // ends with the client
 		}
 	}()
 	return "https://" + listener.Addr().String()
 }
 
-// speakHTTP2 serves one connection (RFC 9113).
+// speakHTTP2 serves one HTTP/2 connection (RFC 9113).
 func speakHTTP2(conn net.Conn, answer func(w io.Writer, stream uint32)) error {
 	defer conn.Close()
 	const (

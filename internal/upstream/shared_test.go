@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// with calls a tool with a text and a number, and returns its answer.
+// with calls a tool with a text and a number, and returns the answer.
 func (s *server) with(tool, text string, n int) string {
 	s.tb.Helper()
 	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q,"n":%d}}}`, tool, text, n))
@@ -22,7 +22,7 @@ func (s *server) with(tool, text string, n int) string {
 	return content(s.tb, resp)
 }
 
-// leave makes a call that is never answered, and gives it up when the child has it.
+// leave makes a call that is never answered, and gives it up once the child has it.
 func (s *server) leave() {
 	s.tb.Helper()
 	resp, err := s.post(progressing("hang", 0))
@@ -32,7 +32,7 @@ func (s *server) leave() {
 	_ = resp.Body.Close()
 }
 
-// idOf returns the id that the child was given last.
+// idOf returns the id of the call that the child got last.
 func idOf(tb testing.TB, s *server) int {
 	tb.Helper()
 	var id int
@@ -42,19 +42,19 @@ func idOf(tb testing.TB, s *server) int {
 	return id
 }
 
-// However many calls were given up or answered before, an answer is for the call of its
-// id and for no other, also when it is long and its id comes last.
-func TestLateAnswersGoToNobodyElse(t *testing.T) {
+// A late answer never reaches another call, however many calls were given up before, and even if the answer is
+// long and its id comes last.
+func TestLateAnswersAreDropped(t *testing.T) {
 	t.Parallel()
 	const size = 2 * upstream.Window
 	tests := map[string]struct {
 		command upstream.Command
-		givenUp int // calls
+		givenUp int // calls before
 	}{
-		"the answer comes twice":                     {command(), 0},
-		"one call was given up":                      {command(), 1},
-		"more than are remembered":                   {command(), 1100},
-		"more than are remembered in an own session": {own(), 1100},
+		"the answer comes twice":                                         {command(), 0},
+		"one call was given up":                                          {command(), 1},
+		"more calls were given up than are remembered":                   {command(), 1100},
+		"more calls were given up than are remembered in an own session": {own(), 1100},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,15 +75,15 @@ func TestLateAnswersGoToNobodyElse(t *testing.T) {
 			}
 			for range 3 {
 				if got := b.with("answer", strconv.Itoa(late), size); !strings.Contains(got, `"mine"`) || len(got) > upstream.Window {
-					t.Fatalf("another call got the answer: %d bytes: %.200s", len(got), got)
+					t.Fatalf("another call got the late answer: %d bytes: %.200s", len(got), got)
 				}
 			}
 		})
 	}
 }
 
-// What a shared child says beside answers, and does not say of whom, nobody hears.
-func TestNoticesOfASharedChildAreNobodys(t *testing.T) {
+// A shared child's notifications and requests that name no client are dropped.
+func TestNoticesOfASharedChildAreDropped(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	a, _ := s.open(wire.Version20251125)
@@ -108,7 +108,7 @@ func TestNoticesOfASharedChildAreNobodys(t *testing.T) {
 	}
 	answer := b.with("raw", strings.Join(lines, "\n"), 0)
 	if strings.Contains(answer, "A-1") || strings.Contains(answer, "method") {
-		t.Errorf("the caller is told: %s", answer)
+		t.Errorf("the caller got %s", answer)
 	}
 	s.do("raw", `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:1"}}`)
 	changes := []string{"notifications/tools/list_changed", wire.MethodPromptsChanged, wire.MethodResourcesChanged}
@@ -120,17 +120,17 @@ func TestNoticesOfASharedChildAreNobodys(t *testing.T) {
 	expect(t, nextNobody, changes...)
 }
 
-// Nobody who shares a child has tasks there: they would be everybody's.
+// A shared child offers no tasks, since every client could see them.
 func TestNoTasksOnASharedChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command("everything"))
 	x, hello := s.open(wire.Version20251125)
 	if !strings.Contains(hello, `"capabilities":{"tools":{"listChanged":true}}`) {
-		t.Errorf("initialize offers too much: %s", hello)
+		t.Errorf("initialize offers tasks: %s", hello)
 	}
 	for _, method := range []string{"tasks/list", "tasks/get", "tasks/result", "tasks/cancel"} {
 		if got := x.request(method, "taskId", "1"); !strings.Contains(got, `"code":-32601`) || !strings.Contains(got, "several clients share") {
-			t.Errorf("%s: %s", method, got)
+			t.Errorf("%s: got %s", method, got)
 		}
 	}
 	resp, err := x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"params","arguments":{"task":1},"task":{"ttl":1},"_meta":{"a":1}}}`)
@@ -138,14 +138,14 @@ func TestNoTasksOnASharedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := textIn(t, content(t, resp)), `{"name":"params","arguments":{"task":1},"_meta":{"a":1}}`; got != want {
-		t.Errorf("the child was asked %s, want %s", got, want)
+		t.Errorf("the child was asked: got %s, want %s", got, want)
 	}
 	y, _ := serve(t, own("everything")).open(wire.Version20251125)
 	if got := y.with("params", "", 0); !strings.Contains(got, "arguments") {
-		t.Errorf("with a child of its own: %s", got)
+		t.Errorf("with a child of its own: got %s", got)
 	}
 	if got := y.request("tasks/list", "cursor", "1"); strings.Contains(got, "several clients share") {
-		t.Errorf("with a child of its own: %s", got)
+		t.Errorf("with a child of its own: got %s", got)
 	}
 }
 
@@ -165,8 +165,7 @@ func textIn(tb testing.TB, answer string) string {
 	return m.Result.Content[0].Text
 }
 
-// Clients of the modern era that send no credentials are nobody in particular: what is kept
-// from those who share a child is kept from them.
+// Modern clients without credentials share a child, with the same restrictions as on any shared child.
 func TestAnonymousClientsShareAChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
@@ -188,13 +187,13 @@ func TestAnonymousClientsShareAChild(t *testing.T) {
 		"with credentials": {http.Header{"Authorization": {"Bearer x"}}, true},
 	} {
 		if got := call(tt.header, modernCall("log", level)); strings.Contains(got, "hello") != tt.own {
-			t.Errorf("%s: what is logged: %s", name, got)
+			t.Errorf("%s: log: got %s", name, got)
 		}
 		if got := call(tt.header, modern("tasks/get", `"taskId":"1",`, "")); strings.Contains(got, "several clients share") == tt.own {
-			t.Errorf("%s: tasks/get: %s", name, got)
+			t.Errorf("%s: tasks/get: got %s", name, got)
 		}
 		if got := textIn(t, call(tt.header, tasks)); strings.Contains(got, `{"b":{}}`) == tt.own || !strings.Contains(got, `"more":{"io.modelcontextprotocol/tasks":{}}`) {
-			t.Errorf("%s: the child was told %s", name, got)
+			t.Errorf("%s: the child was told: got %s", name, got)
 		}
 	}
 }

@@ -57,9 +57,9 @@ data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}
 		},
 		"a notification":         {body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`, status: 202},
 		"a response":             {body: `{"jsonrpc":"2.0","id":5,"result":{}}`, status: 202},
-		"an unknown one":         {body: `{"jsonrpc":"2.0","method":"notifications/custom"}`, status: 202},
-		"no JSON":                {body: `{`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON: end of the text before the end of its value at byte 1"}}`},
-		"an id that is not one":  {body: `{"jsonrpc":"2.0","id":null,"method":"ping"}`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32600,"message":"the id is null; it must be a string or an integer, at byte 22"}}`},
+		"unknown notification":   {body: `{"jsonrpc":"2.0","method":"notifications/custom"}`, status: 202},
+		"half of a message":      {body: `{`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON: end of the text before the end of its value at byte 1"}}`},
+		"id null":                {body: `{"jsonrpc":"2.0","id":null,"method":"ping"}`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32600,"message":"the id is null; it must be a string or an integer, at byte 22"}}`},
 		"a request with no body": {body: ``, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON: no JSON text at byte 0"}}`},
 	}
 	for name, test := range tests {
@@ -81,9 +81,8 @@ data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}
 	}
 }
 
-// The child sees integers that nobody else has, whatever the clients call their
-// requests.
-func TestIDsTowardsTheChildAreOurs(t *testing.T) {
+// The child gets unique integer ids, whichever ids the clients use.
+func TestChildGetsUniqueIDs(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	seen := map[string]bool{}
@@ -94,12 +93,12 @@ func TestIDsTowardsTheChildAreOurs(t *testing.T) {
 		}
 		text := content(t, resp)
 		if !strings.Contains(text, `"id":"same"`) || strings.Count(text, "same") != 1 {
-			t.Errorf("the answer is %s", text)
+			t.Errorf("got answer %s", text)
 		}
 		seen[text] = true
 	}
 	if len(seen) != 3 {
-		t.Errorf("three requests had %d ids: %v", len(seen), seen)
+		t.Errorf("got %d ids for 3 requests: %v", len(seen), seen)
 	}
 }
 
@@ -115,16 +114,16 @@ func TestAsk(t *testing.T) {
 	}
 	_, err = upstream.Ask(t.Context(), s, &upstream.Request{Header: http.Header{}, Body: []byte(toolCall("large", 1<<11))}, wire.ID("1"), 1<<10)
 	if got, want := record(t, err), "bad_response origin=server effect=: farm sent an invalid response."; got != want {
-		t.Errorf("an answer over the limit: %s, want %s", got, want)
+		t.Errorf("an answer over the limit: got %s, want %s", got, want)
 	}
 }
 
-// One answer that takes long keeps no other waiting.
+// A slow answer does not delay others.
 func TestCallsShareAChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	slow := make(chan error, 1)
-	s.mustCall("echo", 0) // the child has been started
+	s.mustCall("echo", 0) // starts the child
 	go func() {
 		_, err := s.call("sleep", 500)
 		slow <- err
@@ -132,14 +131,14 @@ func TestCallsShareAChild(t *testing.T) {
 	s.mustCall("echo", 0)
 	select {
 	case err := <-slow:
-		t.Errorf("the slow call was first: %v", err)
+		t.Errorf("the slow call ended first: %v", err)
 	default:
 	}
 	if err := <-slow; err != nil {
 		t.Error(err)
 	}
 	if n := len(pids(s.log)); n != 1 {
-		t.Errorf("%d processes were started", n)
+		t.Errorf("got %d processes, want 1", n)
 	}
 }
 
@@ -170,7 +169,7 @@ func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
 	}()
 	_ = resp.Body.Close()
 	if err := <-read; err == nil {
-		t.Error("the answer has ended as if it were whole")
+		t.Error("the closed body ended without an error")
 	}
 	eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
 }
@@ -189,7 +188,7 @@ func TestCallThatItsClientCancels(t *testing.T) {
 	for _, stranger := range []*server{y, s} {
 		stranger.mustPost(cancel)
 		if text := x.mustCall("cancelled", 0); text != "" {
-			t.Errorf("somebody else has cancelled %s", text)
+			t.Errorf("another session cancelled the call: %s", text)
 		}
 	}
 	x.mustPost(cancel)
@@ -198,7 +197,7 @@ func TestCallThatItsClientCancels(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if n := len(strings.Fields(x.mustCall("cancelled", 0))); n != 1 {
-		t.Errorf("the child was told of %d cancellations, want 1", n)
+		t.Errorf("got %d cancellations, want 1", n)
 	}
 }
 
@@ -217,37 +216,37 @@ func TestSessionsOfASharedChild(t *testing.T) {
 	x.mustCall("announce", 0)
 	for _, next := range []func() string{xNext, yNext} {
 		if got, want := next(), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`; got != want {
-			t.Errorf("a stream says %s, want %s", got, want)
+			t.Errorf("stream: got %s, want %s", got, want)
 		}
 	}
 	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
 	if err != nil || resp.StatusCode != http.StatusNoContent {
-		t.Errorf("DELETE: %v, %v", resp, err)
+		t.Errorf("DELETE: got %v, %v", resp, err)
 	}
 	if got := xNext(); got != "EOF" {
-		t.Errorf("the stream of the session that has ended says %s", got)
+		t.Errorf("stream of the ended session: got %s", got)
 	}
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		resp, err := x.Send(t.Context(), method, x.header(), []byte(toolCall("echo", 0)))
 		if err != nil || resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%s in the session that has ended: %v, %v", method, resp, err)
+			t.Errorf("%s in the ended session: got %v, %v", method, resp, err)
 		}
 	}
 	y.mustCall("announce", 0)
 	if got := yNext(); !strings.Contains(got, "list_changed") {
-		t.Errorf("the other stream says %s", got)
+		t.Errorf("the other stream: got %s", got)
 	}
 	_ = ys.Close()
 	if got := yNext(); got != "the answer was closed" {
-		t.Errorf("the stream that was closed says %s", got)
+		t.Errorf("closed stream: got %s", got)
 	}
 	if n := len(pids(s.log)); n != 1 {
-		t.Errorf("%d processes were started", n)
+		t.Errorf("got %d processes, want 1", n)
 	}
 }
 
-// To a child that all share nothing was said of a client that could answer.
-func TestASharedChildMayNotAsk(t *testing.T) {
+// A shared child is told of no client capabilities, so its requests are refused.
+func TestRequestsOfASharedChildAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	for method, want := range map[string]string{
@@ -259,7 +258,7 @@ func TestASharedChildMayNotAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := content(t, resp); !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
-			t.Errorf("%s is answered with %s, want %s", method, text, want)
+			t.Errorf("%s: got %s, want %s", method, text, want)
 		}
 	}
 }
@@ -272,12 +271,12 @@ func TestVersions(t *testing.T) {
 		{"2025-11-25", "2024-11-05", "2024-11-05"},
 		{"2025-06-18", "2025-11-25", "2025-06-18"},
 		{"2025-06-18", "1999-01-01", "2025-06-18"},
-		{"2024-11-05", "2025-11-25", "2025-03-26"}, // which Streamable HTTP came with
+		{"2024-11-05", "2025-11-25", "2025-03-26"}, // the first version with Streamable HTTP
 	}
 	for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
 		for _, test := range tests {
 			if share == upstream.ShareClient && test.asked != "2025-11-25" {
-				continue // it is between the client and the child
+				continue // the client agrees on a version with the child itself
 			}
 			c := command("version=" + test.child)
 			c.Share = share
@@ -297,14 +296,14 @@ func TestIdleChildIsStoppedAndStartedAgain(t *testing.T) {
 	c.Idle = time.Second
 	s := serve(t, c)
 	x, _ := s.open(wire.Version20251125)
-	x.mustCall("sleep", 1500) // a call under way is use
+	x.mustCall("sleep", 1500) // a child with a call under way is not idle
 	first := x.mustCall("pid", 0)
 	eventually(t, "the child is stopped", func() bool { return strings.Contains(s.log.String(), "process stopped") })
 	if second := x.mustCall("pid", 0); second == first {
 		t.Error("the same process answers")
 	}
 	if strings.Contains(s.log.String(), "process ended") {
-		t.Error("the stop counts as a crash")
+		t.Error("the stop is logged as a crash")
 	}
 }
 
@@ -318,13 +317,13 @@ func TestEnvironmentOfTheChild(t *testing.T) {
 	c.Env = upstream.Environ(lookup, map[string]string{child.Variable: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
 	s := serve(t, c)
 	want := noLinger + "\nHOME=/srv\nPATH=/bin\n" + child.Variable + "=1\nTOKEN=t"
-	got, _, _ := strings.Cut(s.mustCall("environ", 0), "\nRECOURSE_PROCESS=") // by which it is found when it is to end
+	got, _, _ := strings.Cut(s.mustCall("environ", 0), "\nRECOURSE_PROCESS=") // the gateway finds the child's processes by this variable
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 }
 
-func TestCommandThatCannotBeStarted(t *testing.T) {
+func TestInvalidCommand(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	missing := "unavailable origin=gateway effect=none: farm could not be started: its program or working directory does not exist."
@@ -344,33 +343,33 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 		"relative to a dir": {upstream.Command{Path: "./server", Dir: folder}, missing},
 		"a file as folder":  {upstream.Command{Path: command().Path, Dir: text}, missing},
 	}
-	if runtime.GOOS != "windows" { // where only the name says what can be executed
+	if runtime.GOOS != "windows" { // Windows decides by the name what can be executed
 		tests["a folder"] = test{upstream.Command{Path: folder}, useless}
-		tests["no program"] = test{upstream.Command{Path: text}, useless}
+		tests["a text file"] = test{upstream.Command{Path: text}, useless}
 	}
 	for name, test := range tests {
 		for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
 			test.command.Share = share
 			s := serve(t, test.command)
 			if log := s.log.String(); strings.Count(log, `"msg":"cannot start the program","cause":"`) != 1 {
-				t.Errorf("%s: it is not said at the start: %s", name, log)
+				t.Errorf("%s: the log at the start: got %s", name, log)
 			}
-			for range 5 { // each call says it at once
+			for range 5 { // each call fails at once
 				_, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 				if got := record(t, err); got != test.want {
-					t.Errorf("%s: a call says %s, want %s", name, got, test.want)
+					t.Errorf("%s: call: got %s, want %s", name, got, test.want)
 				}
 				if got := recourse.From(err).RetryAdvice(); got != recourse.RetryNever {
-					t.Errorf("%s: a call advises %s", name, got)
+					t.Errorf("%s: got advice %s", name, got)
 				}
 			}
 		}
 	}
 	if _, err := upstream.NewStdio("farm", upstream.Command{}, nil); err == nil {
-		t.Error("a command without a path is taken")
+		t.Error("NewStdio accepts a command without a path")
 	}
 	if s := serve(t, command()); s.log.String() != "" {
-		t.Errorf("before anything has been started: %s", s.log)
+		t.Errorf("log before the first start: got %s", s.log)
 	}
 }
 
@@ -388,13 +387,13 @@ func TestNothingIsServedAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	time.Sleep(20 * time.Millisecond) // let the call get under way; both of its ends are truthful
+	time.Sleep(20 * time.Millisecond) // let the call get under way; it may end either way
 	s.Close()
 	if e := recourse.From(<-under); e.Kind != recourse.KindUnreachable && e.Kind != recourse.KindUnavailable {
-		t.Errorf("the call under way ends with %v", e)
+		t.Errorf("call under way: got %v", e)
 	}
 	if _, err := io.ReadAll(stream.Body); err != nil {
-		t.Errorf("the stream ends with %v", err)
+		t.Errorf("stream: got %v", err)
 	}
 	_, err = s.call("echo", 0)
 	if got, want := record(t, err), "unavailable origin=gateway effect=none: farm is no longer served."; got != want {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A process that has left the group of the one that started it ends with it all the same.
+// A process that has left the child's process group ends with the child all the same.
 func TestStraysEnd(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)
 	}
-	pipe := filepath.Join(t.TempDir(), "pipe") // which the stray holds as long as it lives
+	pipe := filepath.Join(t.TempDir(), "pipe") // the stray holds it open while it lives
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestStraysEnd(t *testing.T) {
 	defer held.Close()
 	said := make([]byte, len("away\n"))
 	if _, err := io.ReadFull(held, said); err != nil || string(said) != "away\n" {
-		t.Fatalf("the stray says %q: %v", said, err)
+		t.Fatalf("stray: got %q, %v", said, err)
 	}
 	s.Close()
-	if err := held.SetReadDeadline(time.Now().Add(time.Minute)); err != nil { // it would live for five
+	if err := held.SetReadDeadline(time.Now().Add(time.Minute)); err != nil { // the stray would live for five
 		t.Fatal(err)
 	}
 	if rest, err := io.ReadAll(held); err != nil {
-		t.Errorf("it is alive, and says %q: %v", rest, err)
+		t.Errorf("the stray is alive: got %q, %v", rest, err)
 	}
 }
