@@ -108,21 +108,21 @@ func TestKeys(t *testing.T) {
 				a := echoed(t, d.as(t, era, test.header...))
 				if test.kind == "" {
 					if !isIn(a) {
-						t.Errorf("HTTP %d %s", a.Status, a.Body)
+						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
 					return
 				}
 				e := recordOf(t, a)
 				if a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message || e.Origin != recourse.OriginCaller ||
 					e.Effect != recourse.EffectNone || len(a.Message.ID) == 0 || string(a.Message.ID) == "null" {
-					t.Errorf("HTTP %d, %s %q: %s", a.Status, e.Kind, e.Message, a.Body)
+					t.Errorf("got HTTP %d, %s %q: %s", a.Status, e.Kind, e.Message, a.Body)
 				}
 				challenge := a.Header.Get("WWW-Authenticate")
 				if !strings.HasPrefix(challenge, "Bearer") || strings.Contains(challenge, "resource_metadata") {
-					t.Errorf("the challenge is %s", challenge)
+					t.Errorf("got challenge %s", challenge)
 				}
 				if named := len(test.header) > 1 && test.header[0] == "Authorization" && test.header[1] != ""; strings.Contains(challenge, "invalid_token") != named {
-					t.Errorf("the challenge is %s", challenge)
+					t.Errorf("got challenge %s", challenge)
 				}
 			})
 		}
@@ -175,10 +175,10 @@ func TestHeaderPair(t *testing.T) {
 				}
 				_ = json.Unmarshal(a.Body, &problem) // a success has none
 				if a.Status != test.status || test.status != http.StatusOK && problem.Detail != test.detail {
-					t.Errorf("HTTP %d %s, want %d %s", a.Status, a.Body, test.status, test.detail)
+					t.Errorf("got HTTP %d %s, want %d %s", a.Status, a.Body, test.status, test.detail)
 				}
 				if challenge := a.Header.Get("WWW-Authenticate"); (a.Status == http.StatusUnauthorized) != (challenge == `ApiKey headers="x-api-key dev-id"`) {
-					t.Errorf("the challenge is %q", challenge)
+					t.Errorf("got challenge %q", challenge)
 				}
 			})
 		}
@@ -201,18 +201,18 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 			d := openDoor(t, "access: {team: {keys: ["+keyEntry("good key")+"]}}", "access: [team]", "contract: "+c.Name)
 			for _, era := range eras {
 				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !isIn(a) {
-					t.Errorf("HTTP %d %s", a.Status, a.Body)
+					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
 				for _, header := range [][]string{nil, {"Authorization", "Bearer bad"}} {
 					a := echoed(t, d.as(t, era, header...))
 					if a.Status != http.StatusUnauthorized {
-						t.Errorf("HTTP %d %s", a.Status, a.Body)
+						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
 					if c.Name == "terra" {
 						continue
 					}
 					if e := recordOf(t, a); e.Kind != recourse.KindUnauthenticated || a.Message.Error.Code != -32603 {
-						t.Errorf("HTTP %d %s", a.Status, a.Body)
+						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
 				}
 			}
@@ -245,7 +245,7 @@ func TestSeveralWaysIn(t *testing.T) {
 			t.Parallel()
 			a := echoed(t, d.as(t, testkit.Modern, test.header...))
 			if test.kind == "" && !isIn(a) || test.kind != "" && recordOf(t, a).Kind != test.kind {
-				t.Errorf("HTTP %d %s", a.Status, a.Body)
+				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		})
 	}
@@ -281,10 +281,10 @@ func TestLoopback(t *testing.T) {
 			for _, era := range eras {
 				a := echoed(t, d.as(t, era, test.header...))
 				if test.in != isIn(a) {
-					t.Fatalf("HTTP %d %s", a.Status, a.Body)
+					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}
 				if e := recordOfRefusal(t, a); !test.in && (a.Status != http.StatusForbidden || e.Kind != recourse.KindPermissionDenied) {
-					t.Errorf("HTTP %d %s", a.Status, a.Body)
+					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
 			}
 		})

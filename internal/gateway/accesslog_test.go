@@ -70,7 +70,7 @@ func TestAccessLog(t *testing.T) {
 	got := requestLines(t, log)
 	for i, line := range got {
 		if line["bytes_in"] == nil || line["bytes_out"] == 0.0 || line["http_method"] != http.MethodPost || line["level"] != "INFO" {
-			t.Errorf("%v", line)
+			t.Errorf("got %v", line)
 		}
 		if i > 1 { // invented by a client, and masked
 			delete(line, "tool")
@@ -95,6 +95,6 @@ func TestAccessLogIsOff(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	if lines := requestLines(t, log); len(lines) > 0 {
-		t.Errorf("%v", lines)
+		t.Errorf("got %v", lines)
 	}
 }

@@ -43,7 +43,7 @@ func TestAccessOfManyServers(t *testing.T) {
 							} `json:"tools"`
 						}
 						if err := json.Unmarshal(a.Message.Result, &list); err != nil {
-							t.Fatalf("%v: %s", err, a.Body)
+							t.Fatalf("got %s, %v", a.Body, err)
 						}
 						var got []string
 						for _, tool := range list.Tools {
@@ -79,7 +79,7 @@ func TestAccessOfManyServers(t *testing.T) {
 					}
 				}
 				if a := echoed(t, d.as(t, era)); recordOf(t, a).Kind != recourse.KindUnauthenticated {
-					t.Errorf("nobody: HTTP %d %s", a.Status, a.Body)
+					t.Errorf("nobody: got HTTP %d %s", a.Status, a.Body)
 				}
 			}
 		})

@@ -94,7 +94,7 @@ func TestAccountsWithoutTheStore(t *testing.T) {
 			record := recordOf(t, a)
 			if record.Kind != recourse.KindUnavailable || record.Origin != recourse.OriginGateway || record.Effect != recourse.EffectNone ||
 				strings.Contains(string(a.Body), "sql") || srv.Attempts(testkit.Echo) != 0 {
-				t.Errorf("%s %+v", a.Body, record)
+				t.Errorf("got %s %+v", a.Body, record)
 			}
 			if log := f.log.String(); !strings.Contains(log, "closed") {
 				t.Errorf("the log does not say why: %s", log)

@@ -130,7 +130,7 @@ func callAPI(tb testing.TB, c *testkit.Client, tool, arguments string) (testkit.
 	}
 	result, err := a.ToolResult()
 	if err != nil {
-		tb.Fatalf("%v: %s", err, a.Body)
+		tb.Fatalf("got %s, %v", a.Body, err)
 	}
 	return result, a
 }
@@ -161,7 +161,7 @@ func TestAPI(t *testing.T) {
 				} `json:"tools"`
 			}
 			if err := json.Unmarshal(list.Message.Result, &tools); err != nil || len(tools.Tools) != 6 {
-				t.Fatalf("%v %s", err, list.Body)
+				t.Fatalf("got %s, %v", list.Body, err)
 			}
 			for _, tool := range tools.Tools {
 				want := map[string]string{
@@ -179,11 +179,11 @@ func TestAPI(t *testing.T) {
 			result, _ := callAPI(t, c, "orders_list", `{"status":["open","done"],"page":1}`)
 			if result.IsError || result.Text() != `{"orders":[1]}` || string(result.StructuredContent) != `{"orders":[1]}` ||
 				!strings.Contains(result.Content[1].Text, `page="2", status="open"`) {
-				t.Errorf("%+v", result)
+				t.Errorf("got %+v", result)
 			}
 			result, _ = callAPI(t, c, "orders_delete", `{"id":"a/b ?"}`)
 			if result.IsError || !strings.Contains(result.Text(), "succeeded (HTTP 204)") {
-				t.Errorf("%+v", result)
+				t.Errorf("got %+v", result)
 			}
 			callAPI(t, c, "orders_put", `{"id":"7","body":["x"]}`)
 			callAPI(t, c, "orders_create", `{"item":"hay","count":null}`)
@@ -203,7 +203,7 @@ func TestAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam || len(e.Violations) != 3 {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v", e)
 			}
 		})
 	}
@@ -261,7 +261,7 @@ func TestAPIFailures(t *testing.T) {
 			}
 			if e.Provider != "Orders" || tt.status >= 400 && tt.status != 401 && (e.Origin != recourse.OriginProvider ||
 				e.Upstream.Status != tt.status || e.Upstream.RequestID != "of-theirs") {
-				t.Errorf("%s", a.Body)
+				t.Errorf("got %s", a.Body)
 			}
 			keys := map[string]bool{}
 			for _, r := range p.sent {

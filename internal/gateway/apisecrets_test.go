@@ -20,7 +20,7 @@ func TestAPIQuerySecret(t *testing.T) {
 	c := f.client(t, testkit.Modern)
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
 	if got := p.requests(); len(got) != 1 || got[0] != "GET /v1/orders/7?api_key="+secret {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	if strings.Contains(string(a.Body), secret) {
 		t.Errorf("the client sees %s", a.Body)
@@ -39,6 +39,6 @@ func TestAPIForward(t *testing.T) {
 	c.Header = http.Header{"Authorization": {"Bearer own"}}
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
 	if e := recordOf(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.sent[0].Header.Get("Authorization") != "Bearer own" {
-		t.Errorf("%s", a.Body)
+		t.Errorf("got %s", a.Body)
 	}
 }

@@ -42,7 +42,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 					t.Helper()
 					want, got := post(t, direct, "1", method, params), post(t, through, "1", method, params)
 					if got.Status != c.status || got.Header.Get("WWW-Authenticate") != c.challenge {
-						t.Errorf("%s: HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
+						t.Errorf("%s: got HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 					}
 					if !bytes.Equal(got.Body, want.Body) || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
 						t.Errorf("%s: the server's answer became %s", method, got.Body)
@@ -58,11 +58,11 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 					}
 				}
 				if got := srv.Attempts(testkit.GetField); got != 2 { // directly, and through the gateway
-					t.Errorf("%d attempts", got)
+					t.Errorf("got %d attempts", got)
 				}
 				a, err := through.Notify(t.Context(), "notifications/x", "")
 				if err != nil || a.Status != c.status || a.Header.Get("WWW-Authenticate") != c.challenge {
-					t.Errorf("notification: %v %+v", err, a)
+					t.Errorf("notification: got %+v, %v", a, err)
 				}
 			})
 		}
@@ -88,7 +88,7 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 				}
 				e := recordOf(t, a)
 				if a.Status != http.StatusOK || a.Header.Get("WWW-Authenticate") != "" || e.Effect != recourse.EffectNone {
-					t.Errorf("HTTP %d, effect %s: %s", a.Status, e.Effect, a.Body)
+					t.Errorf("got HTTP %d, effect %s: %s", a.Status, e.Effect, a.Body)
 				}
 				const own = "The farm refused the gateway's own credentials. The operator of the gateway has to renew them."
 				isOwn := e.Kind == recourse.KindInternal && e.Origin == recourse.OriginGateway && e.Message == own
@@ -102,7 +102,7 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 					t.Errorf("credentials are in the log: %s", f.log)
 				}
 				if a, err = client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status != http.StatusBadGateway {
-					t.Errorf("notification: %v %+v", err, a)
+					t.Errorf("notification: got %+v, %v", a, err)
 				}
 			})
 		}
@@ -136,7 +136,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					}
 					if name == "terra" { // which promises that
 						if a.Status != http.StatusInternalServerError || len(a.Body) > 0 {
-							t.Errorf("HTTP %d %s", a.Status, a.Body)
+							t.Errorf("got HTTP %d %s", a.Status, a.Body)
 						}
 						return
 					}
@@ -166,7 +166,7 @@ func TestForwardedHeaders(t *testing.T) {
 	client := testkit.NewClient(t, f.url, testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer client"}, "X-Static": {"2"}, "X-Unlisted": {"3"}}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	for _, request := range srv.Requests() {
 		for name, want := range map[string]string{"Authorization": "Bearer client", "X-Static": "1", "X-Unlisted": ""} {

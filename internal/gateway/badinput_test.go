@@ -24,14 +24,14 @@ import (
 func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	t.Helper()
 	if a.Status != status {
-		t.Errorf("HTTP %d, want %d: %s", a.Status, status, a.Body)
+		t.Errorf("got HTTP %d, want %d: %s", a.Status, status, a.Body)
 	}
 	var message, rpcError map[string]json.RawMessage
 	if err := json.Unmarshal(a.Body, &message); err != nil || string(message["jsonrpc"]) != `"2.0"` || string(message["id"]) != id {
 		t.Fatalf("no JSON-RPC error with the id %q: %s", id, a.Body)
 	}
 	if delete(message, "id"); len(message) != 2 {
-		t.Errorf("something stands beside the error: %s", a.Body)
+		t.Errorf("something stands beside the error: got %s", a.Body)
 	}
 	if a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("Content-Type %s", a.Header.Get("Content-Type"))
@@ -119,7 +119,7 @@ func TestBadMessages(t *testing.T) {
 	})
 	deep := `{"jsonrpc":"2.0","id":1,"method":"x/deep","params":` + strings.Repeat("[", 127) + strings.Repeat("]", 127) + `}`
 	if a, err := client.Post(t.Context(), []byte(deep), nil); err != nil || a.Status != http.StatusOK {
-		t.Errorf("depth of 128: %v %+v", err, a)
+		t.Errorf("depth of 128: got %+v, %v", a, err)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestPreflight(t *testing.T) {
 		"Origin": origin["Origin"], "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"content-type, mcp-session-id"},
 	})
 	if err != nil || a.Status != http.StatusNoContent || a.Size != 0 {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	for name, want := range map[string]string{
 		"Access-Control-Allow-Origin": "https://app.example.com", "Access-Control-Allow-Methods": "GET, POST, DELETE",

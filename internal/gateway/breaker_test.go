@@ -41,7 +41,7 @@ func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
 	t.Helper()
 	e := recordOf(t, a)
 	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Retry != recourse.RetrySameCall {
-		t.Errorf("the refusal is %#v", e)
+		t.Errorf("got refusal %#v", e)
 	}
 	if e.RetryAfter < wait || e.RetryAfter > wait+10*time.Millisecond || a.Took != 0 {
 		t.Errorf("told after %s to wait %s, want %s", a.Took, e.RetryAfter, wait)
@@ -82,16 +82,16 @@ func TestBreakerHoldsBack(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
-					t.Errorf("the probe: %#v", e)
+					t.Errorf("the probe: got %#v", e)
 				}
 				wantHeldBack(t, order(t, client), 10*time.Second)
 				srv.Behave()
 				time.Sleep(10 * time.Second)
 				if a := order(t, client); !succeeded(a) {
-					t.Errorf("the probe of a server that answers: %s", a.Body)
+					t.Errorf("the probe of a server that answers: got %s", a.Body)
 				}
 				if a := order(t, client); !succeeded(a) {
-					t.Errorf("after it has closed: %s", a.Body)
+					t.Errorf("after it has closed: got %s", a.Body)
 				}
 			})
 		}
@@ -122,7 +122,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 			}
 			for _, s := range g.Protections()[0].Circuits {
 				if s.Status != breaker.StatusClosed || s.Failed > 0 {
-					t.Errorf("the circuit is %+v", s)
+					t.Errorf("got circuit %+v", s)
 				}
 			}
 		})
@@ -144,14 +144,14 @@ func TestBreakerOfATool(t *testing.T) {
 		a := order(t, client)
 		wantHeldBack(t, a, 5*time.Second)
 		if !strings.Contains(string(a.Body), "Calls of order_create at farm keep failing") {
-			t.Errorf("the refusal is %s", a.Body)
+			t.Errorf("got refusal %s", a.Body)
 		}
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-			t.Errorf("another tool: %v %s", err, a.Body)
+			t.Errorf("another tool: got %s, %v", a.Body, err)
 		}
 		for _, s := range g.Protections()[0].Circuits {
 			if want := s.Tool == testkit.OrderCreate; (s.Status == breaker.StatusOpen) != want || want && s.Refused != 1 {
-				t.Errorf("the circuit is %+v", s)
+				t.Errorf("got circuit %+v", s)
 			}
 		}
 	})
@@ -176,17 +176,17 @@ func TestBreakerOfAServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || a.Message.Error == nil || e.RetryAfter == 0 {
-			t.Errorf("another method: %s", a.Body)
+			t.Errorf("another method: got %s", a.Body)
 		}
 		if err := srv.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Second)
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-			t.Errorf("the probe: %v %s", err, a.Body)
+			t.Errorf("the probe: got %s, %v", a.Body, err)
 		}
 		if a := order(t, client); !succeeded(a) {
-			t.Errorf("the tool that failed before: %s", a.Body)
+			t.Errorf("the tool that failed before: got %s", a.Body)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 		}()
 		a := order(t, client)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
-			t.Errorf("the effect is %q: %s", e.Effect, a.Body)
+			t.Errorf("got effect %q: %s", e.Effect, a.Body)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestBreakerSurvivesReload(t *testing.T) {
 		wantHeldBack(t, order(t, client), 14*time.Second)
 		reload(t, g, fmt.Sprintf(entry, ""))
 		if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
-			t.Errorf("without a breaker: %#v", e)
+			t.Errorf("without a breaker: got %#v", e)
 		}
 	})
 }
@@ -275,11 +275,11 @@ func TestBreakerObserved(t *testing.T) {
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 6 {
 			if a := order(t, client); a.Status != http.StatusServiceUnavailable {
-				t.Errorf("HTTP %d: %s", a.Status, a.Body)
+				t.Errorf("got HTTP %d: %s", a.Status, a.Body)
 			}
 		}
 		if s := g.Protections()[0].Circuits[0]; s.Status != breaker.StatusOpen || s.Refused != 2 {
-			t.Errorf("the circuit is %+v", s)
+			t.Errorf("got circuit %+v", s)
 		}
 	})
 }
@@ -346,7 +346,7 @@ func TestBreakerIsNotClosedFromMemory(t *testing.T) {
 			}
 		}
 		if s := g.Protections()[0].Circuits[0]; s.Status != breaker.StatusHalfOpen {
-			t.Errorf("the circuit is %+v", s)
+			t.Errorf("got circuit %+v", s)
 		}
 	})
 }
@@ -370,7 +370,7 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 		srv.Behave()
 		time.Sleep(4 * time.Minute)
 		if a := order(t, client); !succeeded(a) {
-			t.Errorf("the probe of a server that answers: %s", a.Body)
+			t.Errorf("the probe of a server that answers: got %s", a.Body)
 		}
 	})
 }
@@ -422,7 +422,7 @@ func TestBreakerOfInventedTools(t *testing.T) {
 			}
 		}
 		if circuits := g.Protections()[0].Circuits; len(circuits) != 2 || len(circuits[1].Tool) != 128 {
-			t.Errorf("the circuits are %+v", circuits)
+			t.Errorf("got circuits %+v", circuits)
 		}
 	})
 }

@@ -115,7 +115,7 @@ func TestBridgedStates(t *testing.T) {
 	invalid := func(what string, a *testkit.Answer) {
 		t.Helper()
 		if e := recordOf(t, a); e.Kind != recourse.KindInvalidState || !strings.Contains(e.Message, "Call again from the start") {
-			t.Errorf("%s: %s", what, a.Body)
+			t.Errorf("%s: got %s", what, a.Body)
 		}
 	}
 	ask := func() inputRequired {
@@ -132,7 +132,7 @@ func TestBridgedStates(t *testing.T) {
 	forged.RequestState = "tampered"
 	invalid("invented", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
 	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, q, ada)); !succeeded(a) {
-		t.Errorf("the right one: %s", a.Body)
+		t.Errorf("the right one: got %s", a.Body)
 	}
 	invalid("used twice", post(t, client, "4", "tools/call", answers(testkit.Ask, q, ada)))
 }
@@ -158,7 +158,7 @@ func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	client.Capabilities = `{}`
 	a := post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`)
 	if result, err := a.ToolResult(); err != nil || result.ResultType != "complete" {
-		t.Errorf("%s", a.Body)
+		t.Errorf("got %s", a.Body)
 	}
 }
 
@@ -220,14 +220,14 @@ func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 		before := srv.Messages(method)
 		a := post(t, client, "1", method, `{}`)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
-			t.Errorf("%s: %s", method, a.Body)
+			t.Errorf("%s: got %s", method, a.Body)
 		}
 		if n := srv.Messages(method); n != before {
 			t.Errorf("%s reached the server", method)
 		}
 	}
 	if a, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":1}`); err != nil || a.Status != http.StatusAccepted {
-		t.Errorf("a notification: %v %+v", err, a)
+		t.Errorf("a notification: got %+v, %v", a, err)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestBridgedProgress(t *testing.T) {
 			}
 			a, err := client.Post(t.Context(), body, header)
 			if err != nil || !succeeded(a) {
-				t.Errorf("%v %+v", err, a)
+				t.Errorf("got %+v, %v", a, err)
 				return
 			}
 			if n := strings.Count(string(a.Body), `"progressToken":"same"`); i%2 == 0 && n != 3 || i%2 == 1 && strings.Contains(string(a.Body), "progress\"") {
@@ -276,7 +276,7 @@ func TestBridgedCancellation(t *testing.T) {
 		stream.Close()
 		srv.Always(testkit.Progress, faults.Hang())
 		if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
-			t.Errorf("%v %+v", err, a)
+			t.Errorf("got %+v, %v", a, err)
 		}
 		cancel()
 		within, done := context.WithTimeout(t.Context(), 10*time.Second)
@@ -303,7 +303,7 @@ func TestBridgedLostSession(t *testing.T) {
 		calls.Go(func() {
 			a, err := other.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i))
 			if err != nil || !succeeded(a) {
-				t.Errorf("%v %+v", err, a)
+				t.Errorf("got %+v, %v", a, err)
 			}
 		})
 	}
@@ -333,7 +333,7 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 	const roots = `{"roots":[{"uri":"file:///fields"}]}`
 	a := post(t, client, "2", "tools/call", answers("question", q, roots))
 	if result, err := a.ToolResult(); err != nil || result.Text() != roots {
-		t.Errorf("%v: %s", err, a.Body)
+		t.Errorf("got %s, %v", a.Body, err)
 	}
 }
 
@@ -347,12 +347,12 @@ func TestBridgedCredentials(t *testing.T) {
 		srv.Always(refused, faults.Unauthorized())
 		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 		if err != nil || a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != faults.Challenge {
-			t.Errorf("%s: %v %+v", refused, err, a)
+			t.Errorf("%s: got %+v, %v", refused, a, err)
 		}
 		srv.Behave()
 	}
 	if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-		t.Errorf("%v %+v", err, a)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -368,10 +368,10 @@ func TestBridgedReload(t *testing.T) {
 	reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
 	eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
 	if e := recordOf(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
-		t.Errorf("%v", e)
+		t.Errorf("got %v", e)
 	}
 	reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
 	if a := post(t, client, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
-		t.Errorf("as it is: %s", a.Body)
+		t.Errorf("as it is: got %s", a.Body)
 	}
 }

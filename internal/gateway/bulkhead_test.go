@@ -59,7 +59,7 @@ func TestBulkhead(t *testing.T) {
 						wantBusy(t, a, 0, "no more of them can wait")
 					case i < 4:
 						if took = a.Took; !succeeded(a) {
-							t.Errorf("in the first turn: %s", a.Body)
+							t.Errorf("in the first turn: got %s", a.Body)
 						}
 					}
 				}
@@ -78,7 +78,7 @@ func wantBusy(t *testing.T, a *testkit.Answer, after time.Duration, words string
 	t.Helper()
 	e := recordOf(t, a)
 	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
-		t.Errorf("the refusal is %#v with %#v", e, e.RetryAfter)
+		t.Errorf("got refusal %#v with %#v", e, e.RetryAfter)
 	}
 	if a.Took != after || !strings.Contains(e.Message, words) {
 		t.Errorf("after %s: %s", a.Took, e.Message)
@@ -98,7 +98,7 @@ func TestBulkheadWaits(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if a, err := echo(t.Context()); err != nil || a.Took != 10*time.Second {
-				t.Errorf("the call that hangs: %v %+v", err, a)
+				t.Errorf("the call that hangs: got %+v, %v", a, err)
 			}
 		})
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestBulkheadWaits(t *testing.T) {
 		}
 		all.Wait()
 		if a, err := echo(t.Context()); err != nil || !succeeded(a) || a.Took != 0 {
-			t.Errorf("when the one that hangs is over: %v %s", err, a.Body)
+			t.Errorf("when the one that hangs is over: got %s, %v", a.Body, err)
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if s := g.Protections()[0].Bulkheads; len(s) != 2 || s[1].Tools != "pro*" || s[1].In != in || s[1].Queued != queued || s[0].In != in {
-				t.Errorf("the bulkheads are %+v", s)
+				t.Errorf("got bulkheads %+v", s)
 			}
 		}
 		wantIn(1, 2)
@@ -298,10 +298,10 @@ func TestSubscriptionTakesNoPlace(t *testing.T) {
 		s := listenTo(t.Context(), t, client)
 		defer s.Close()
 		if a := order(t, client); !succeeded(a) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 		if s := g.Protections()[0].Bulkheads[0].State; s.In != 0 {
-			t.Errorf("the bulkhead is %+v", s)
+			t.Errorf("got bulkhead %+v", s)
 		}
 	})
 }

@@ -111,7 +111,7 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	for _, era := range eras {
 		a := echoed(t, d.as(t, era, "Authorization", "Bearer "+key))
 		if !isIn(a) || strings.Contains(string(a.Body), key) {
-			t.Errorf("HTTP %d %s", a.Status, a.Body)
+			t.Errorf("got HTTP %d %s", a.Status, a.Body)
 		}
 	}
 	if strings.Contains(log.String(), key) {

@@ -49,7 +49,7 @@ func TestResourceMetadata(t *testing.T) {
 			base := open(t, g, true)
 			c := testkit.NewClient(t, base+"/farm/mcp", testkit.Modern)
 			if got := echoed(t, c).Header.Get("WWW-Authenticate"); got != strings.ReplaceAll(test.challenge, "BASE", base) {
-				t.Errorf("the challenge is %s", got)
+				t.Errorf("got challenge %s", got)
 			}
 			for path, resource := range test.paths {
 				c.URL = base + "/.well-known/oauth-protected-resource" + path
@@ -59,7 +59,7 @@ func TestResourceMetadata(t *testing.T) {
 				}
 				if resource == "" {
 					if a.Status != http.StatusNotFound {
-						t.Errorf("%s: HTTP %d %s", path, a.Status, a.Body)
+						t.Errorf("%s: got HTTP %d %s", path, a.Status, a.Body)
 					}
 					continue
 				}
@@ -104,7 +104,7 @@ func TestMissingScope(t *testing.T) {
 			challenge := a.Header.Get("WWW-Authenticate")
 			if a.Status != http.StatusForbidden || e.Kind != recourse.KindMissingScope || cmp.Diff([]string{"farm"}, e.MissingScopes) != "" ||
 				!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="farm"`) {
-				t.Errorf("HTTP %d %s: %s", a.Status, challenge, a.Body)
+				t.Errorf("got HTTP %d %s: %s", a.Status, challenge, a.Body)
 			}
 			c := d.as(t, era, "Authorization", "Bearer "+issuer.Token(t, map[string]any{"scope": "openid farm"}))
 			if era == testkit.Legacy {
@@ -118,7 +118,7 @@ func TestMissingScope(t *testing.T) {
 			if a.Status != http.StatusForbidden || e.Kind != recourse.KindMissingScope || cmp.Diff([]string{"write"}, e.MissingScopes) != "" ||
 				e.Message != "The token lacks the scope write." || e.Effect != recourse.EffectNone ||
 				!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="openid farm write"`) {
-				t.Errorf("HTTP %d %s: %s", a.Status, challenge, a.Body)
+				t.Errorf("got HTTP %d %s: %s", a.Status, challenge, a.Body)
 			}
 			for name, scopes := range map[string]any{"scope": "farm write", "scp": []string{"farm", "write"}} {
 				c.Header.Set("Authorization", "Bearer "+issuer.Token(t, map[string]any{name: scopes}))

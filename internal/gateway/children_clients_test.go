@@ -221,7 +221,7 @@ func TestQuestionsOfAChild(t *testing.T) {
 	f = startChildren(t, child.NewProgram(t), "share: all")
 	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
 	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
-		t.Errorf("of a shared child: %v %+v", err, a)
+		t.Errorf("of a shared child: got %+v, %v", a, err)
 	}
 }
 
@@ -234,16 +234,16 @@ func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
 			f := startChildren(t, program, "share: "+share, "timeout: 10s")
 			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
-				t.Errorf("DELETE: %v %+v", err, a)
+				t.Errorf("DELETE: got %+v, %v", a, err)
 			}
 			if share == "client" {
 				eventually(t, "its process ends", func() bool { return !child.GroupAlive(program.Processes()[0]) })
 			}
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
-				t.Errorf("after DELETE: %v %+v", err, a)
+				t.Errorf("after DELETE: got %+v, %v", a, err)
 			}
 			if a, err := other.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-				t.Errorf("another client: %v %+v", err, a)
+				t.Errorf("another client: got %+v, %v", a, err)
 			}
 		})
 	}
@@ -272,7 +272,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			client := f.client(t, testkit.Legacy)
 			program.Next(testkit.GetField, "answer-and-exit")
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-				t.Fatalf("%v %+v", err, a)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 			eventually(t, "the end is noticed", func() bool { return strings.Contains(f.log.String(), "process ended") })
 			checkUnnoticed(t, client, program)
@@ -285,7 +285,7 @@ func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program
 	t.Helper()
 	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 	if err != nil || !succeeded(a) {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	if n := program.Orders("A-17"); n != 1 {
 		t.Errorf("the order was created %d times", n)
@@ -314,7 +314,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 					t.Fatal(err)
 				}
 				if e := recordOf(t, a); e.Effect != recourse.EffectUnknown {
-					t.Errorf("%s: %s", fault, a.Body)
+					t.Errorf("%s: got %s", fault, a.Body)
 				}
 				said.Write(a.Body)
 			}

@@ -223,7 +223,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 				return err == nil
 			})
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-				t.Errorf("once it starts: %v %+v", err, a)
+				t.Errorf("once it starts: got %+v, %v", a, err)
 			}
 		})
 		t.Run("dies, and then at its start, share "+share, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 					t.Fatal(err)
 				}
 				if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone {
-					t.Errorf("%s: %s", tool, a.Body)
+					t.Errorf("%s: got %s", tool, a.Body)
 				}
 			}
 		})
@@ -263,7 +263,7 @@ func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 		t.Errorf("got %s", a.Body)
 	}
 	if a.Status != http.StatusOK || a.Took > 30*time.Second { // it may take a minute: as soon as the process has ended
-		t.Errorf("HTTP %d after %v", a.Status, a.Took)
+		t.Errorf("got HTTP %d after %v", a.Status, a.Took)
 	}
 }
 

@@ -205,7 +205,7 @@ func TestCommerce(t *testing.T) {
 				}
 			}
 			if strings.Contains(string(a.Body), "pat@example.com") {
-				t.Errorf("an argument's value is passed on: %s", a.Body)
+				t.Errorf("an argument's value is passed on: got %s", a.Body)
 			}
 		})
 	}
@@ -261,7 +261,7 @@ func TestCommerceSuccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if result, err := a.ToolResult(); err != nil || result.IsError != tt.fails || !tt.fails && string(a.Message.Result) != tt.result {
-			t.Errorf("%s: %s", tt.result, a.Body)
+			t.Errorf("%s: got %s", tt.result, a.Body)
 		}
 	}
 }

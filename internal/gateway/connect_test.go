@@ -111,7 +111,7 @@ func textOf(t *testing.T, a *testkit.Answer) string {
 	t.Helper()
 	result, err := a.ToolResult()
 	if err != nil {
-		t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+		t.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
 	}
 	return result.Text()
 }
@@ -137,7 +137,7 @@ func TestConnectFromTheLink(t *testing.T) {
 			record := recordOf(t, a)
 			if !strings.HasPrefix(text, "[not_connected] ") || record.Kind != recourse.KindNotConnected || record.Retry != recourse.RetryAfterAuth ||
 				record.Effect != recourse.EffectNone || srv.Attempts(testkit.Echo) != 0 {
-				t.Errorf("%s %+v", text, record)
+				t.Errorf("got %s %+v", text, record)
 			}
 			resp, err := http.PostForm(f.linkIn(t, text), url.Values{"api_key": {"deere-key-1"}})
 			if err != nil {
@@ -299,7 +299,7 @@ func TestNarrowScopes(t *testing.T) {
 	}
 	text, record := textOf(t, a), recordOf(t, a)
 	if !strings.HasPrefix(text, "[missing_scope] ") || len(record.MissingScopes) == 0 {
-		t.Errorf("%s %+v", text, record)
+		t.Errorf("got %s %+v", text, record)
 	}
 	page, err := http.Get(f.linkIn(t, text))
 	if err != nil {

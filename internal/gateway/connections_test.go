@@ -42,7 +42,7 @@ func connectionsAreKept(t *testing.T, reads config.Front) {
 			client := startOn(t, reads, url).client(t, testkit.Modern)
 			for range 10 {
 				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
-					t.Fatalf("%v %+v", err, a)
+					t.Fatalf("got %+v, %v", a, err)
 				}
 			}
 			mu.Lock()
@@ -88,7 +88,7 @@ func clientGoes(t *testing.T, reads config.Front) {
 				return len(lines) == 1 && lines[0].Kind == "cancelled" && lines[0].Effect == "unknown"
 			})
 			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-				t.Errorf("the next call: %v %+v", err, a)
+				t.Errorf("the next call: got %+v, %v", a, err)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func methodsThatAreNotServed(t *testing.T, reads config.Front) {
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
 		a, err := client.Send(t.Context(), method, nil, nil)
 		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {
-			t.Errorf("%s: %v %+v", method, err, a)
+			t.Errorf("%s: got %+v, %v", method, a, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestCodeForTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := textOf(t, a); !strings.Contains(text, want) || strings.Contains(text, "/connect/") {
-				t.Errorf("%s", text)
+				t.Errorf("got %s", text)
 			}
 		})
 	}
@@ -44,10 +44,10 @@ func TestConnectByCode(t *testing.T) {
 			}
 			const says = "[not_connected] No John Deere account is connected. Connect it at https://provider.test/activate with the code WDJB-MJHT-Q7Z9"
 			if text := textOf(t, a); !strings.HasPrefix(text, says) {
-				t.Errorf("%s", text)
+				t.Errorf("got %s", text)
 			}
 			if record := recordOf(t, a); string(record.Details["connectCode"]) != `"WDJB-MJHT-Q7Z9"` {
-				t.Errorf("%+v", record)
+				t.Errorf("got %+v", record)
 			}
 			client := f.linkClient(t, era)
 			if a, err = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil {
@@ -57,7 +57,7 @@ func TestConnectByCode(t *testing.T) {
 				`"message":"No John Deere account is connected. Enter the code WDJB-MJHT-Q7Z9 on the page."`, `"url":"https://provider.test/activate"`,
 			} {
 				if !strings.Contains(string(a.Body), want) {
-					t.Errorf("%s", a.Body)
+					t.Errorf("got %s", a.Body)
 				}
 			}
 			if err := f.manager.Await(t.Context(), f.provider, "anybody", 0, nil); err != nil {

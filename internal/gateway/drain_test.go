@@ -52,7 +52,7 @@ func TestDrain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a := <-calls; !succeeded(a) || len(a.Events) != 5 {
-				t.Errorf("the call under way: %s", a.Body)
+				t.Errorf("the call under way: got %s", a.Body)
 			}
 			g.Close()
 			g.Close() // twice is once

@@ -244,7 +244,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 		return
 	}
 	if a.Status != http.StatusOK {
-		t.Errorf("HTTP %d, want 200", a.Status)
+		t.Errorf("got HTTP %d, want 200", a.Status)
 	}
 	e := recordOf(t, a)
 	if e.Kind != want.kind || e.Origin != want.origin || e.Contract != contractName {
@@ -266,7 +266,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 		}
 		result, err := a.ToolResult()
 		if err != nil || !strings.Contains(result.Text(), "order_get(reference=") {
-			t.Errorf("the text does not say how to verify: %s", a.Body)
+			t.Errorf("the text does not say how to verify: got %s", a.Body)
 		}
 	}
 	for _, secret := range faults.Secrets() {

@@ -268,7 +268,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result, err := a.ToolResult(); err != nil || !result.IsError || result.StructuredContent != nil {
-		t.Errorf("a tool with an outputSchema: %s", a.Body)
+		t.Errorf("a tool with an outputSchema: got %s", a.Body)
 	}
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)

@@ -33,10 +33,10 @@ func TestFigures(t *testing.T) {
 		t.Errorf("the processes are %+v", p)
 	}
 	if farm.Sessions != 1 || farm.Budget >= 10 || farm.Budget < 9 || f.Requests != 0 || f.RequestBytes != 0 || !f.Expires.IsZero() {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	if n := g.Figures().Servers[0].Sessions; n != 0 {
 		t.Errorf("%d sessions are left", n)

@@ -80,7 +80,7 @@ func checkFuzzed(t *testing.T, w *httptest.ResponseRecorder) {
 	switch {
 	case len(body) == 0 || contentType == "text/event-stream":
 	case json.Unmarshal(body, &message) != nil, message.JSONRPC != "2.0" && message.Title == "" && message.ErrorCode == 0:
-		t.Errorf("HTTP %d %s %q", w.Code, contentType, body)
+		t.Errorf("got HTTP %d %s %q", w.Code, contentType, body)
 	}
 }
 
@@ -155,7 +155,7 @@ func FuzzAnswer(f *testing.F) {
 			ID json.RawMessage `json:"id"`
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &message); (err != nil || string(message.ID) != "1") && w.Code != http.StatusNotFound && w.Code != http.StatusTooManyRequests {
-			t.Errorf("HTTP %d %q for %d %s %q", w.Code, w.Body, status, contentType, body)
+			t.Errorf("got HTTP %d %q for %d %s %q", w.Code, w.Body, status, contentType, body)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func TestGrants(t *testing.T) {
 						CacheScope string `json:"cacheScope"`
 					}
 					if err := json.Unmarshal(a.Message.Result, &list); err != nil {
-						t.Fatalf("%v: %s", err, a.Body)
+						t.Fatalf("got %s, %v", a.Body, err)
 					}
 					var got []string
 					for _, tool := range list.Tools {
@@ -157,7 +157,7 @@ func TestGrantsInEveryContract(t *testing.T) {
 					t.Fatal(err)
 				}
 				if result, err := a.ToolResult(); err != nil || !result.IsError || a.Status != http.StatusOK {
-					t.Errorf("HTTP %d %s", a.Status, a.Body)
+					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
 			}
 			if n := len(d.server.Calls(testkit.OrderCreate)); n > 0 {
@@ -205,7 +205,7 @@ func TestGrantsOfCallers(t *testing.T) {
 			d := openDoor(t, members(), "access: [team]", "grants: ["+grant+"]")
 			for _, name := range []string{"reader", "seller", "boss", "nobody"} {
 				if a := echoed(t, d.member(t, testkit.Modern, name)); isIn(a) != slices.Contains(want, name) {
-					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+					t.Errorf("%s: got HTTP %d %s", name, a.Status, a.Body)
 				}
 			}
 		})

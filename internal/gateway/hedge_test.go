@@ -239,7 +239,7 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 			synctest.Wait()
 			for _, s := range g.Protections()[0].Circuits {
 				if s.Tool == testkit.GetField && (s.Calls != test.calls || s.Failed != test.failed) {
-					t.Errorf("the circuit is %+v", s)
+					t.Errorf("got circuit %+v", s)
 				}
 			}
 		})

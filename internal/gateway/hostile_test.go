@@ -235,7 +235,7 @@ func testHostileServers(t *testing.T, events int) {
 			a, err := client.Call(t.Context(), "any", `{}`)
 			if slices.Contains(unfinished, c.name) {
 				if a == nil || a.Took > deadline || err == nil && recordOf(t, a).Kind != recourse.KindTimeout {
-					t.Errorf("%v %+v", err, a)
+					t.Errorf("got %+v, %v", a, err)
 				}
 				return
 			}
@@ -250,7 +250,7 @@ func testHostileServers(t *testing.T, events int) {
 			}
 			if c.kinds == nil {
 				if !succeeded(a) {
-					t.Errorf("%s", a.Body)
+					t.Errorf("got %s", a.Body)
 				}
 				return
 			}

@@ -40,14 +40,14 @@ func TestBytesInFlight(t *testing.T) {
 
 			a, err := c.Call(t.Context(), testkit.Echo, large)
 			if err != nil || a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" {
-				t.Fatalf("%v %+v", err, a)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 			e := recordOf(t, a)
 			if e.Kind != recourse.KindRateLimited || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v", e)
 			}
 			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-				t.Errorf("a small one: %v %+v", err, a)
+				t.Errorf("a small one: got %+v, %v", a, err)
 			}
 
 			cancel()

@@ -82,7 +82,7 @@ func writeOnce(t *testing.T, client *testkit.Client, orders func(reference strin
 	t.Helper()
 	a, err := client.Call(context.Background(), testkit.OrderCreate, fmt.Sprintf(`{"reference":%q,"amount":1}`, reference))
 	if err != nil || a.Message == nil {
-		t.Errorf("%s: %v %+v", reference, err, a)
+		t.Errorf("%s: got %+v, %v", reference, a, err)
 		return
 	}
 	times := orders(reference)

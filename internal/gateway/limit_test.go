@@ -181,15 +181,15 @@ func TestLimitInEveryContract(t *testing.T) {
 					} else {
 						result, err := a.ToolResult()
 						if err != nil || a.Status != http.StatusOK {
-							t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+							t.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
 						}
 						got = result.Text()
 						if e := recordOf(t, a); seconds(e.RetryAfter) != way.wait || !e.Quotas[0].ResetAt.Equal(reset) {
-							t.Errorf("%s", jsonOf(t, e))
+							t.Errorf("got %s", jsonOf(t, e))
 						}
 					}
 					if (contract == "fieldmcp") != (a.Status == http.StatusTooManyRequests) {
-						t.Errorf("HTTP %d", a.Status)
+						t.Errorf("got HTTP %d", a.Status)
 					}
 					want := strings.NewReplacer("ID", a.Header.Get("X-Request-Id"), "RESET", strconv.FormatInt(reset.UnixMilli(), 10),
 						"OTHER", other(a.Body, reset)).Replace(way.want)
@@ -297,7 +297,7 @@ func TestWhatLimitsCount(t *testing.T) {
 		"a list": {func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
 			t.Helper()
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
-				t.Fatalf("%v %+v", err, a)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 		}, 0},
 		"a client that has gone": {func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
@@ -326,13 +326,13 @@ func TestWhatLimitsCount(t *testing.T) {
 				f := start(t, srv.URL(), untilDeadline, "limits: {day: {calls: 3/1d, by: [server]}}")
 				c := f.client(t, era)
 				if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
-					t.Fatalf("%v %+v", err, a)
+					t.Fatalf("got %+v, %v", a, err)
 				}
 				test.do(t, c, srv)
 				srv.Behave()
 				pass(t, c, 3-test.charged)
 				if e := overLimit(t, c); e.Kind != recourse.KindQuotaExhausted {
-					t.Errorf("%s", jsonOf(t, e))
+					t.Errorf("got %s", jsonOf(t, e))
 				}
 			})
 		}
@@ -352,7 +352,7 @@ func calling(tool, arguments string) func(*testing.T, *testkit.Client, *testkit.
 	return func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
 		t.Helper()
 		if a := call(t, c, tool, arguments); a.Message != nil && a.Message.Error == nil && succeeded(a) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	}
 }
@@ -420,7 +420,7 @@ func TestLimitObserves(t *testing.T) {
 		pass(t, c, 3)
 		lines := f.log.failures(t)
 		if len(lines) != 2 || lines[0].Msg != "observed" || lines[0].Kind != "rate_limited" {
-			t.Errorf("%+v", lines)
+			t.Errorf("got %+v", lines)
 		}
 	})
 }
@@ -442,7 +442,7 @@ func TestLimitsOutliveAReload(t *testing.T) {
 		reload(t, g, with("two", "{minute: {calls: 4/1m}, hour: {calls: 5/1h}}"))
 		pass(t, c, 2)
 		if e := overLimit(t, c); e.Quotas[0].Policy != "minute" || e.Quotas[1].Remaining != 3 {
-			t.Errorf("%s", jsonOf(t, e))
+			t.Errorf("got %s", jsonOf(t, e))
 		}
 		reload(t, g, with("two", "{}"))
 		pass(t, c, 9)

@@ -49,7 +49,7 @@ func TestOutcomeNamesTheLimit(t *testing.T) {
 			t.Errorf("the limits are %q", names)
 		}
 		if stats := g.Limits(); stats != (gateway.LimitStats{}) {
-			t.Errorf("%+v", stats)
+			t.Errorf("got %+v", stats)
 		}
 	})
 }
@@ -74,12 +74,12 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 	as("ann")
 	pass(t, c, 2)
 	if e := overLimit(t, c); e.Quotas[0].Policy != "own" || e.Quotas[0].Partition != "ann" {
-		t.Errorf("%s", jsonOf(t, e))
+		t.Errorf("got %s", jsonOf(t, e))
 	}
 	as("bob")
 	pass(t, c, 1)
 	if e := overLimit(t, c); e.Quotas[0].Policy != "minute" || e.Quotas[0].Partition != "acme" || e.Quotas[1].Remaining != 1 {
-		t.Errorf("%s", jsonOf(t, e))
+		t.Errorf("got %s", jsonOf(t, e))
 	}
 	as("cy")
 	pass(t, c, 2)
@@ -111,7 +111,7 @@ func TestLimitsReachedTogether(t *testing.T) {
 		c := f.client(t, testkit.Modern)
 		pass(t, c, 2)
 		if e := overLimit(t, c); e.RetryAfter != time.Hour || e.Quotas[0].Policy != "hour" {
-			t.Errorf("%s", jsonOf(t, e))
+			t.Errorf("got %s", jsonOf(t, e))
 		}
 	})
 }

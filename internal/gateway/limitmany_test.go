@@ -48,7 +48,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 		a := call(t, c, testkit.GetField, `{"field_id":"F-1"}`)
 		e := recordOf(t, a)
 		if e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "all" || e.Effect != recourse.EffectNone || a.Header.Get("Retry-After") == "" {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 		if got := f.farm.Attempts(testkit.GetField); got != before {
 			t.Error("the server has seen a call that was refused")
@@ -72,16 +72,16 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 		synctest.Wait()
 		a := call(t, c, "shop_echo", hi)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Effect != recourse.EffectNone || e.RetryAfter == 0 {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 		if p := f.g.Protections(); len(p) != 1 || p[0].Server != "all" || p[0].Bulkheads[0].In != 1 {
-			t.Errorf("%+v", p)
+			t.Errorf("got %+v", p)
 		}
 		cancel()
 		<-done
 		time.Sleep(time.Second)
 		if a := call(t, c, "shop_echo", hi); !succeeded(a) {
-			t.Errorf("afterwards: %s", a.Body)
+			t.Errorf("afterwards: got %s", a.Body)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestReadOnlyOfManyServers(t *testing.T) {
 				for range 2 { // before and after lists are known
 					a := call(t, c, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
 					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
-						t.Errorf("%s: %s", tool, a.Body)
+						t.Errorf("%s: got %s", tool, a.Body)
 					}
 				}
 			}

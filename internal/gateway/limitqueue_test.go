@@ -61,7 +61,7 @@ func TestLimitAtOnce(t *testing.T) {
 			e := overLimit(t, ann) // the queue is full
 			if e.Kind != recourse.KindRateLimited || e.Effect != recourse.EffectNone || e.Origin != recourse.OriginGateway ||
 				e.RetryAfter != time.Second || e.Quotas[0].Policy != "busy" || !strings.Contains(e.Message, "the queue is full") {
-				t.Errorf("%s", jsonOf(t, e))
+				t.Errorf("got %s", jsonOf(t, e))
 			}
 			pass(t, bob, 1)
 			<-done
@@ -69,7 +69,7 @@ func TestLimitAtOnce(t *testing.T) {
 				t.Errorf("after %s: %s", took, waited.Body)
 			}
 			if e := recordOf(t, waited); !strings.Contains(e.Message, "none of them ended in time") {
-				t.Errorf("%s", jsonOf(t, e))
+				t.Errorf("got %s", jsonOf(t, e))
 			}
 			checkHeaders(t, waited.Header, map[string]string{
 				"Retry-After": "1", "RateLimit": `"busy";r=0;t=1`, "RateLimit-Policy": `"busy";q=2;qu="concurrent-requests"`,
@@ -108,7 +108,7 @@ func TestLimitQueueIsLeft(t *testing.T) {
 		time.Sleep(time.Second)
 		pass(t, c, 2)
 		if e := overLimit(t, c); e.Quotas[0].Policy != "hour" {
-			t.Errorf("%s", jsonOf(t, e))
+			t.Errorf("got %s", jsonOf(t, e))
 		}
 	})
 }

@@ -54,7 +54,7 @@ func checkReplicas(t *testing.T, calls int) {
 				case succeeded(a):
 					passed.Add(1)
 				case recordOf(t, a).Kind != recourse.KindRateLimited:
-					t.Errorf("%s", a.Body)
+					t.Errorf("got %s", a.Body)
 				}
 			}
 		})
@@ -93,10 +93,10 @@ func TestLimitsWithoutRedis(t *testing.T) {
 			pass(t, c, passes)
 			e := overLimit(t, c)
 			if e.Effect != recourse.EffectNone || e.Origin != recourse.OriginGateway || e.Retry != recourse.RetrySameCall || e.RetryAfter == 0 {
-				t.Errorf("%s", jsonOf(t, e))
+				t.Errorf("got %s", jsonOf(t, e))
 			}
 			if (e.Kind == recourse.KindUnavailable) != (passes == 0) {
-				t.Errorf("%s", jsonOf(t, e))
+				t.Errorf("got %s", jsonOf(t, e))
 			}
 			if n := srv.Executions(testkit.Echo); n != passes {
 				t.Errorf("the server has seen %d calls", n)
@@ -105,7 +105,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 				t.Errorf("the log is %s", f.log)
 			}
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != 200 {
-				t.Errorf("what no limit counts: %v %+v", err, a)
+				t.Errorf("what no limit counts: got %+v, %v", a, err)
 			}
 		})
 	}

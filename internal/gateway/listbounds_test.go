@@ -42,7 +42,7 @@ func TestCostlyListIsBounded(t *testing.T) {
 			for i := range 24 {
 				a, err := c.Call(t.Context(), fmt.Sprintf("costly_%d", i), `{`+strings.Join(arguments[:1+i], ",")+`}`)
 				if err != nil || a.Status != 200 || strings.Contains(string(a.Body), "timeout") {
-					t.Fatalf("%v %s", err, a.Body)
+					t.Fatalf("got %s, %v", a.Body, err)
 				}
 			}
 			a, err := c.Call(t.Context(), "costly_10", `{`+strings.Join(arguments[1:], ",")+`}`)
@@ -50,7 +50,7 @@ func TestCostlyListIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v", e)
 			}
 			for name, n := range f.notes(t) {
 				if n > 2 { // the first pattern that is not checked may be another for the last call

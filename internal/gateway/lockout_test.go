@@ -48,7 +48,7 @@ func TestLockout(t *testing.T) {
 				wait := 15*time.Minute - time.Since(began)
 				if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != strconv.Itoa(int(wait.Seconds())) ||
 					!strings.Contains(string(a.Body), map[bool]string{true: "Try again in 875 seconds.", false: "Try again in 14 min 35 s."}[name == "fieldmcp"]) {
-					t.Errorf("%s: HTTP %d %s: %s", key, a.Status, a.Header, a.Body)
+					t.Errorf("%s: got HTTP %d %s: %s", key, a.Status, a.Header, a.Body)
 				}
 				if name == "fieldmcp" { // it has its own form for this
 					continue
@@ -58,14 +58,14 @@ func TestLockout(t *testing.T) {
 				}
 			}
 			if a := from("192.0.2.2", "good"); !isIn(a) {
-				t.Errorf("another address: HTTP %d %s", a.Status, a.Body)
+				t.Errorf("another address: got HTTP %d %s", a.Status, a.Body)
 			}
 			if n := strings.Count(d.log.String(), "an address is refused"); n != 1 {
 				t.Errorf("the log tells of %d lockouts: %s", n, d.log)
 			}
 			time.Sleep(15*time.Minute - time.Since(began))
 			if a := from("192.0.2.1", "good"); !isIn(a) {
-				t.Errorf("afterwards: HTTP %d %s", a.Status, a.Body)
+				t.Errorf("afterwards: got HTTP %d %s", a.Status, a.Body)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestLockoutAddresses(t *testing.T) {
 			fail(t, d, 2, "X-Forwarded-For", test.failed)
 			a := echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", test.then, "Authorization", "Bearer good"))
 			if test.out != (a.Status == http.StatusTooManyRequests) || test.out == isIn(a) {
-				t.Errorf("HTTP %d %s", a.Status, a.Body)
+				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestLockoutAddresses(t *testing.T) {
 		t.Parallel()
 		d := openDoor(t, "lockout: {failures: 0}\naccess: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]")
 		if a := fail(t, d, 40); a.Status != http.StatusUnauthorized {
-			t.Errorf("HTTP %d %s", a.Status, a.Body)
+			t.Errorf("got HTTP %d %s", a.Status, a.Body)
 		}
 	})
 }
@@ -126,25 +126,25 @@ func TestReloadOfAccess(t *testing.T) {
 		fail(t, d, 1)
 		reload(t, g, other)
 		if a := with("good"); a.Status != http.StatusUnauthorized { // the second failure
-			t.Errorf("a key that is gone: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
 		if a := with("better"); !isIn(a) {
-			t.Errorf("a new key: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a new key: got HTTP %d %s", a.Status, a.Body)
 		}
 		session.Header.Set("Authorization", "Bearer better") // of the same caller
 		if a := echoed(t, session); !isIn(a) {
-			t.Errorf("the session of before: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("the session of before: got HTTP %d %s", a.Status, a.Body)
 		}
 		reload(t, g, one)
 		if a := with("better"); a.Status != http.StatusUnauthorized { // the third
-			t.Errorf("a key that is gone: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
 		if a := with("good"); a.Status != http.StatusTooManyRequests {
-			t.Errorf("after three failures: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("after three failures: got HTTP %d %s", a.Status, a.Body)
 		}
 		reload(t, g, config("", ""))
 		if a := echoed(t, d.as(t, testkit.Modern)); !isIn(a) {
-			t.Errorf("without access: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("without access: got HTTP %d %s", a.Status, a.Body)
 		}
 	})
 }

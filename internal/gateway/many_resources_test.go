@@ -176,7 +176,7 @@ func TestManyServersIntroduceThemselves(t *testing.T) {
 			a, err = c.Request(t.Context(), "server/discover", `{}`)
 		}
 		if err != nil || a.Message == nil {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		var hello struct {
 			Capabilities map[string]json.RawMessage `json:"capabilities"`
@@ -224,7 +224,7 @@ func TestManyServersAnnounceResources(t *testing.T) {
 			news.from.news <- news.uri
 			if m, err := s.NextMessage(); err != nil || !strings.Contains(string(m.Params), news.uri) ||
 				!strings.Contains(string(m.Params), `"io.modelcontextprotocol/subscriptionId":1`) {
-				t.Errorf("%v %s", err, m.Raw)
+				t.Errorf("got %s, %v", m.Raw, err)
 			}
 		}
 	})

@@ -151,7 +151,7 @@ func TestManyServersReportProgress(t *testing.T) {
 				}
 				a, err := c.Request(t.Context(), "tools/call", `{"name":"shop_progress","arguments":{"count":3,"gapMs":100},"_meta":{`+meta+`}}`)
 				if err != nil || len(a.Events) != 4 {
-					t.Fatalf("%v %+v", err, a)
+					t.Fatalf("got %+v, %v", a, err)
 				}
 				for _, event := range a.Events[:3] {
 					if !strings.Contains(event.Data, `"progressToken":"p"`) {
@@ -159,7 +159,7 @@ func TestManyServersReportProgress(t *testing.T) {
 					}
 				}
 				if result, err := a.ToolResult(); err != nil || result.Text() != "done" {
-					t.Errorf("%v %s", err, a.Body)
+					t.Errorf("got %s, %v", a.Body, err)
 				}
 			})
 		})
@@ -183,13 +183,13 @@ func TestManyServersAsk(t *testing.T) {
 					defer s.Close()
 					m, err := s.NextMessage()
 					if err != nil || m.Method != "elicitation/create" {
-						t.Fatalf("%v %+v", err, m)
+						t.Fatalf("got %+v, %v", m, err)
 					}
 					if _, err := c.Respond(t.Context(), m.ID, `{"action":"accept","content":{"name":"Ada"}}`); err != nil {
 						t.Fatal(err)
 					}
 					if m, err = s.NextMessage(); err != nil || !strings.Contains(string(m.Result), "Ada") {
-						t.Fatalf("%v %s", err, m.Raw)
+						t.Fatalf("got %s, %v", m.Raw, err)
 					}
 					return
 				}
@@ -212,7 +212,7 @@ func TestManyServersAsk(t *testing.T) {
 					}
 				}
 				if result, err := answered("shop_ask", state).ToolResult(); err != nil || !strings.Contains(result.Text(), "Ada") {
-					t.Errorf("%v %+v", err, result)
+					t.Errorf("got %+v, %v", result, err)
 				}
 			})
 		})

@@ -230,7 +230,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 		c := f.client(t, era)
 		a := f.list(t, c)
 		if got := targets(t, a); got["farm"].Outcome != "late" || got["shop"].Outcome != "ok" {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v", got)
 		}
 		if took := time.Since(began); took > 1200*time.Millisecond {
 			t.Errorf("to connect and to list took %v", took)

@@ -45,7 +45,7 @@ func TestMaskOfAContract(t *testing.T) {
 		}
 	}
 	if !strings.Contains(string(a.Body), "[personal data] at [address] paid with [personal data]") {
-		t.Errorf("the sentence is lost: %s", a.Body)
+		t.Errorf("the sentence is lost: got %s", a.Body)
 	}
 }
 

@@ -36,7 +36,7 @@ func startProcess(tb testing.TB, serverURL string) *process {
 	program, file := filepath.Join(folder, "recourse"), filepath.Join(folder, "recourse.yaml")
 	build := exec.CommandContext(tb.Context(), "go", "build", "-o", program, "../../cmd/recourse")
 	if text, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("%v: %s", err, text)
+		tb.Fatalf("got %s, %v", text, err)
 	}
 	yaml := "listen: 127.0.0.1:0\nlog: json\nservers: {farm: {url: '" + serverURL + "', timeout: 20s, max_timeout: 20s}}\n"
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
@@ -157,7 +157,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 					for range 1000 {
 						c.Session = ""
 						if a, err := c.Initialize(t.Context()); err != nil || a.Status != http.StatusOK {
-							t.Errorf("%v %+v", err, a)
+							t.Errorf("got %+v, %v", a, err)
 							return
 						}
 					}
@@ -187,7 +187,7 @@ func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // it measu
 			}
 			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-				t.Errorf("afterwards: %v %+v", err, a)
+				t.Errorf("afterwards: got %+v, %v", a, err)
 			}
 		})
 	}

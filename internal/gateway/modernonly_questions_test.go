@@ -226,7 +226,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 			e := recordOf(t, a)
 			if e.Kind != recourse.KindMissingCapability || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectUnknown ||
 				!strings.Contains(e.Message, "for "+test.needs+" (") || len(a.Events) > 0 {
-				t.Errorf("%s", a.Body)
+				t.Errorf("got %s", a.Body)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := recordOf(t, a); e.Kind != recourse.KindMissingCapability {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	})
 }
@@ -253,7 +253,7 @@ func TestErrorsInPlaceOfAnswers(t *testing.T) {
 		t.Helper()
 		body := `{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-1,"message":"no"}}`
 		if a, err := client.Post(t.Context(), []byte(body), nil); err != nil || a.Status != http.StatusAccepted {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
 	t.Run("elicitation", func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestErrorsInPlaceOfAnswers(t *testing.T) {
 		stream := openCall(t, client)
 		refuse(t, client, next(t, stream).ID)
 		if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) || !strings.Contains(string(m.Raw), `"origin":"caller"`) || server.requests() != 1 {
-			t.Errorf("%s", m.Raw)
+			t.Errorf("got %s", m.Raw)
 		}
 	})
 }
@@ -292,7 +292,7 @@ func TestQuestionsThatNobodyAnswers(t *testing.T) {
 			t.Errorf("given up after %v", took)
 		}
 		if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
-			t.Errorf("%s", m.Raw)
+			t.Errorf("got %s", m.Raw)
 		}
 		respond(t, client, id, `{"action":"accept"}`) // too late
 		if server.requests() != 1 {
@@ -323,7 +323,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
-					t.Errorf("%s", m.Raw)
+					t.Errorf("got %s", m.Raw)
 				}
 			case "disconnect":
 				stream.Close()
@@ -333,11 +333,11 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
-					t.Errorf("%s", m.Raw)
+					t.Errorf("got %s", m.Raw)
 				}
 			}
 			if a, err := client.Respond(t.Context(), id, `{"action":"accept"}`); err != nil || a.Status != http.StatusAccepted && how != "delete" {
-				t.Errorf("a late answer: %v %+v", err, a)
+				t.Errorf("a late answer: got %+v, %v", a, err)
 			}
 			if server.requests() != 1 {
 				t.Errorf("%d requests", server.requests())
@@ -376,7 +376,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 					t.Fatal(err)
 				}
 				if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Origin != recourse.OriginServer {
-					t.Errorf("%s", a.Body)
+					t.Errorf("got %s", a.Body)
 				}
 			})
 		}
@@ -402,7 +402,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 		server, url := startAsker(t, testkit.JSON, `"resultType":"input_required","requestState":"later"`, fine)
 		a, err := capable(t, url, "timeout: 5s").Call(t.Context(), "t", `{}`)
 		if err != nil || !succeeded(a) || string(server.sent(t, 1).State) != `"later"` || server.sent(t, 1).Responses != nil {
-			t.Errorf("%v %+v", err, a)
+			t.Errorf("got %+v, %v", a, err)
 		}
 	})
 }
@@ -436,11 +436,11 @@ func TestFailuresAfterQuestions(t *testing.T) {
 			srv.Always(testkit.Ask, test.fault)
 			respond(t, client, id, `{"action":"accept","content":{}}`)
 			if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"`+test.kind+`"`) || string(m.ID) != "2" {
-				t.Errorf("%s", m.Raw)
+				t.Errorf("got %s", m.Raw)
 			}
 			srv.Behave()
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-				t.Errorf("the next call: %v %+v", err, a)
+				t.Errorf("the next call: got %+v, %v", a, err)
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func TestModernProgram(t *testing.T) {
 			for range 2 {
 				for _, c := range []*testkit.Client{client, other} {
 					if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || strings.Contains(string(a.Body), "resultType") {
-						t.Fatalf("%v %+v", err, a)
+						t.Fatalf("got %+v, %v", a, err)
 					}
 				}
 			}
@@ -76,10 +76,10 @@ func TestModernProgram(t *testing.T) {
 			defer stream.Close()
 			respond(t, client, next(t, stream).ID, `{"action":"accept","content":{"name":"Ada"}}`)
 			if m := next(t, stream); m.Result == nil || !strings.Contains(string(m.Result), "Ada") {
-				t.Errorf("%s", m.Raw)
+				t.Errorf("got %s", m.Raw)
 			}
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != 204 {
-				t.Errorf("delete: %v %+v", err, a)
+				t.Errorf("delete: got %+v, %v", a, err)
 			}
 		})
 	}

@@ -171,7 +171,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	}
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, stream)
+		t.Fatalf("got %+v, %v", stream, err)
 	}
 	defer stream.Close()
 	const all = `{"resourceSubscriptions":["file:///a"%s],"resourcesListChanged":true,"toolsListChanged":true}`
@@ -180,7 +180,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	}
 	server.announce("notifications/tools/list_changed", "")
 	if m := next(t, stream); string(m.Raw) != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
-		t.Errorf("%s", m.Raw)
+		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///b"); a.Message.Error != nil {
 		t.Fatalf("%s", a.Body)
@@ -191,14 +191,14 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	eventually(t, "the first subscription ends", func() bool { return server.open() == 1 })
 	server.announce("notifications/resources/updated", `,"uri":"file:///b"`)
 	if m := next(t, stream); m.Method != "notifications/resources/updated" || string(m.Params) != `{"uri":"file:///b"}` {
-		t.Errorf("%s", m.Raw)
+		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///secret"); a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("a resource that the server does not announce: %s", a.Body)
+		t.Errorf("a resource that the server does not announce: got %s", a.Body)
 	}
 	for range 2 { // twice is once
 		if a := subscribe(t, client, "resources/unsubscribe", "file:///a"); a.Message.Error != nil {
-			t.Errorf("unsubscribing: %s", a.Body)
+			t.Errorf("unsubscribing: got %s", a.Body)
 		}
 	}
 	if got := server.lastFilter(); strings.Contains(got, "file:///a") || strings.Contains(got, "secret") {
@@ -211,14 +211,14 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	}
 	again, err := client.Listen(t.Context(), "7")
 	if err != nil || again.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, again)
+		t.Fatalf("got %+v, %v", again, err)
 	}
 	if diff := cmp.Diff(strings.Replace(fmt.Sprintf(all, ""), "file:///a", "file:///b", 1), server.lastFilter()); diff != "" {
 		t.Errorf("the filter of a new stream (-want +got):\n%s", diff)
 	}
 	third, err := client.Listen(t.Context(), "")
 	if err != nil || third.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, third)
+		t.Fatalf("got %+v, %v", third, err)
 	}
 	defer third.Close()
 	if _, err := again.NextMessage(); err == nil {
@@ -242,7 +242,7 @@ func TestStreamsThatModernServersLack(t *testing.T) {
 	server.refuse = true
 	client := start(t, url).client(t, testkit.Legacy)
 	if a, err := client.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
-		t.Errorf("a server that has no subscriptions/listen: %v %+v", err, a)
+		t.Errorf("a server that has no subscriptions/listen: got %+v, %v", a, err)
 	}
 	for _, uri := range []string{"", strings.Repeat("u", 5000)} {
 		if a := subscribe(t, client, "resources/subscribe", uri); a.Message.Error == nil || a.Message.Error.Code != -32602 {
@@ -258,7 +258,7 @@ func TestStreamsThatModernServersLack(t *testing.T) {
 	_, asking := startAsker(t, testkit.JSON, fine) // announces nothing
 	silent := start(t, asking).client(t, testkit.Legacy)
 	if a, err := silent.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
-		t.Errorf("a server that announces nothing: %v %+v", err, a)
+		t.Errorf("a server that announces nothing: got %+v, %v", a, err)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestLogLevelOfModernServer(t *testing.T) {
 	client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 	for _, level := range []string{`"warning"`, `"debug"`} {
 		if a, err := client.Request(t.Context(), "logging/setLevel", `{"level":`+level+`}`); err != nil || a.Message == nil || a.Message.Error != nil {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		for _, c := range []*testkit.Client{client, other} {
 			if _, err := c.Call(t.Context(), "t", `{}`); err != nil {
@@ -279,7 +279,7 @@ func TestLogLevelOfModernServer(t *testing.T) {
 		}
 	}
 	if a, err := client.Request(t.Context(), "logging/setLevel", `{"level":"loud"}`); err != nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("no level: %v %+v", err, a)
+		t.Errorf("no level: got %+v, %v", a, err)
 	}
 	if diff := cmp.Diff([]string{`"warning"`, ``, `"debug"`, ``}, server.levels); diff != "" {
 		t.Errorf("levels (-want +got):\n%s", diff)
@@ -351,7 +351,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 			t.Errorf("%d calls were cancelled", got)
 		}
 		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-			t.Errorf("the next call: %v %+v", err, a)
+			t.Errorf("the next call: got %+v, %v", a, err)
 		}
 	})
 	t.Run("session ended", func(t *testing.T) {
@@ -425,13 +425,13 @@ func TestManySubscriptionsAtModernServer(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			if a, err := client.Request(context.Background(), "resources/subscribe", fmt.Sprintf(`{"uri":"file:///%d"}`, i)); err != nil || a.Message == nil || a.Message.Error != nil {
-				t.Errorf("%v %+v", err, a)
+				t.Errorf("got %+v, %v", a, err)
 			}
 		})
 	}
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, stream)
+		t.Fatalf("got %+v, %v", stream, err)
 	}
 	defer stream.Close()
 	wg.Wait()

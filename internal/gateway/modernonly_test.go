@@ -123,27 +123,27 @@ func TestWhatModernServersLack(t *testing.T) {
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
 	if a, err := client.Request(t.Context(), "ping", ""); err != nil || a.Message == nil || string(a.Message.Result) != "{}" {
-		t.Errorf("ping: %v %+v", err, a)
+		t.Errorf("ping: got %+v, %v", a, err)
 	}
 	for _, method := range []string{"tasks/get", "tasks/list", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "server/discover", "subscriptions/listen"} {
 		a, err := client.Request(t.Context(), method, `{"uri":"file:///x","level":"info"}`)
 		if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32601 {
-			t.Errorf("%s: %v %+v", method, err, a)
+			t.Errorf("%s: got %+v, %v", method, a, err)
 		}
 	}
 	for _, method := range []string{"notifications/initialized", "notifications/roots/list_changed", "notifications/progress", "notifications/cancelled"} {
 		if a, err := client.Notify(t.Context(), method, `{"requestId":99,"progressToken":1,"progress":1}`); err != nil || a.Status != http.StatusAccepted {
-			t.Errorf("%s: %v %+v", method, err, a)
+			t.Errorf("%s: got %+v, %v", method, a, err)
 		}
 		if got := srv.Messages(method); got != 0 {
 			t.Errorf("%s was sent %d times", method, got)
 		}
 	}
 	if a, err := client.Notify(t.Context(), "notifications/x", `{}`); err != nil || a.Status != http.StatusAccepted || srv.Messages("notifications/x") != 1 {
-		t.Errorf("a notification of nobody's: %v %+v", err, a)
+		t.Errorf("a notification of nobody's: got %+v, %v", a, err)
 	}
 	if a, err := client.Request(t.Context(), "prompts/list", `{}`); err != nil || a.Status != http.StatusOK || a.Message.Error == nil || a.Message.Error.Code != -32601 {
-		t.Errorf("a method that the server does not have: %v %+v", err, a)
+		t.Errorf("a method that the server does not have: got %+v, %v", a, err)
 	}
 	if got := srv.Messages("server/discover"); got != 2 {
 		t.Errorf("server/discover was sent %d times", got) // once to find out, once for the session
@@ -162,7 +162,7 @@ func TestSessionsOfModernServer(t *testing.T) {
 	thief := testkit.NewClient(t, f.url, testkit.Legacy)
 	thief.Session = client.Session
 	if a, err := thief.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
-		t.Errorf("somebody else's session: %v %+v", err, a)
+		t.Errorf("somebody else's session: got %+v, %v", a, err)
 	}
 	for _, r := range srv.Requests() {
 		if r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Authorization") != "Bearer a" && r.RPC != "" {
@@ -170,10 +170,10 @@ func TestSessionsOfModernServer(t *testing.T) {
 		}
 	}
 	if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
-		t.Errorf("delete: %v %+v", err, a)
+		t.Errorf("delete: got %+v, %v", a, err)
 	}
 	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
-		t.Errorf("a session that has ended: %v %+v", err, a)
+		t.Errorf("a session that has ended: got %+v, %v", a, err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestBadInputToModernServer(t *testing.T) {
 	client := f.client(t, testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}`), nil)
 	if err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("params that are a list: %v %+v", err, a)
+		t.Errorf("params that are a list: got %+v, %v", a, err)
 	}
 	for _, params := range []string{``, `{}`, `{"protocolVersion":7}`, `{"protocolVersion":"2025-11-25","capabilities":[]}`} {
 		other := testkit.NewClient(t, f.url, testkit.Legacy)
@@ -230,11 +230,11 @@ func TestBadInputToModernServer(t *testing.T) {
 	long := testkit.NewClient(t, f.url, testkit.Legacy)
 	long.Capabilities = `{"experimental":{"x":"` + strings.Repeat("x", 10_000) + `"}}`
 	if a, err := long.Initialize(t.Context()); err == nil || a == nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("a long introduction: %v %+v", err, a)
+		t.Errorf("a long introduction: got %+v, %v", a, err)
 	}
 	plain := testkit.NewClient(t, f.url, testkit.Legacy)
 	if a, err := plain.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-		t.Errorf("without a session: %v %+v", err, a)
+		t.Errorf("without a session: got %+v, %v", a, err)
 	}
 	if got := srv.Sessions(); got != 0 {
 		t.Errorf("%d sessions at the server", got)
@@ -264,7 +264,7 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 		{`{}`, [3]string{"", "", ""}},
 	} {
 		if a, err := client.Call(t.Context(), "mirror", test.arguments); err != nil || a.Message == nil {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		calls := srv.Calls("mirror")
 		if len(calls) == 0 {
@@ -285,7 +285,7 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 	later.SetTools(mirroring)
 	later.Next("mirror", faults.RPCStatus("misses a header", http.StatusBadRequest, -32020, "Header mismatch", ""))
 	if a, err := client.Call(t.Context(), "mirror", `{"region":"b"}`); err != nil || !succeeded(a) {
-		t.Errorf("%v %+v", err, a)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	calls := later.Calls("mirror")
 	if got := calls[len(calls)-1].Header.Get("Mcp-Param-Region"); got != "b" || len(calls) != 3 {
@@ -319,12 +319,12 @@ func TestReloadInFrontOfModernServer(t *testing.T) {
 		reload(t, g, fmt.Sprintf(yaml, title))
 		stream, err := listens.Listen(t.Context(), "")
 		if err != nil || stream.Status != http.StatusOK {
-			t.Fatalf("%v %+v", err, stream)
+			t.Fatalf("got %+v, %v", stream, err)
 		}
 		stream.Close()
 		reload(t, g, fmt.Sprintf(yaml, title+", again"))
 		if a, err := calls.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
 }
@@ -351,7 +351,7 @@ func TestServerOfBothErasIsNotBridged(t *testing.T) {
 			}
 			client := f.client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) || srv.Sessions() != 1 {
-				t.Errorf("%v %+v", err, a)
+				t.Errorf("got %+v, %v", a, err)
 			}
 		})
 	}

@@ -53,11 +53,11 @@ func TestSessionsMove(t *testing.T) {
 		}
 	}
 	if a, err := resting.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Errorf("after four reloads: %v %+v", err, a)
+		t.Errorf("after four reloads: got %+v, %v", a, err)
 	}
 	reload(t, g, "servers: {other: {url: '"+first.URL()+"'}}\n")
 	if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
-		t.Errorf("where the path is gone: %v %+v", err, a)
+		t.Errorf("where the path is gone: got %+v, %v", a, err)
 	}
 }
 

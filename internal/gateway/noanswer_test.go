@@ -42,7 +42,7 @@ func TestObservedAnswerThatIsNone(t *testing.T) {
 	f := start(t, startWithoutVersion(t, 1), "mode: observe")
 	a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil || a.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	f.await(t, func(lines []logLine) bool { return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response" })
 }

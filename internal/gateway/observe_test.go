@@ -69,7 +69,7 @@ func testObserve(t *testing.T) {
 					t.Fatalf("through the gateway %v, directly %v", gotErr, wantErr)
 				}
 				if got.Status != want.Status || got.Size != want.Size || !bytes.Equal(got.Tail, want.Tail) {
-					t.Errorf("HTTP %d with %d bytes, want %d with %d", got.Status, got.Size, want.Status, want.Size)
+					t.Errorf("got HTTP %d with %d bytes, want %d with %d", got.Status, got.Size, want.Status, want.Size)
 				}
 				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
 					t.Errorf("body (-direct +through):\n%s", diff)
@@ -135,7 +135,7 @@ func TestObservedArguments(t *testing.T) {
 	} {
 		want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
 		if got.Status != http.StatusOK || !bytes.Equal(want.Body, got.Body) {
-			t.Errorf("HTTP %d %s, want %s", got.Status, got.Body, want.Body)
+			t.Errorf("got HTTP %d %s, want %s", got.Status, got.Body, want.Body)
 		}
 		lines := f.log.failures(t)
 		kind := []string{"missing_param", "unknown_tool"}[i]
@@ -155,7 +155,7 @@ func TestObserveWithoutAnswer(t *testing.T) {
 			srv.Always(testkit.GetField, fault)
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`)
 			if err != nil || srv.Attempts(testkit.GetField) != 1 || a.Took > deadline {
-				t.Fatalf("%v %+v", err, a)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 			if e := recordOf(t, a); e.Origin != recourse.OriginGateway {
 				t.Errorf("%s of %s", e.Kind, e.Origin)

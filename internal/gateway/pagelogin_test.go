@@ -24,7 +24,7 @@ func TestLinkOfACallerWithTokens(t *testing.T) {
 		}
 		text := textOf(t, a)
 		if !strings.HasPrefix(text, "[not_connected] ") {
-			t.Errorf("%s", text)
+			t.Errorf("got %s", text)
 		}
 		if login == "" {
 			if strings.Contains(text, "/connect/") {

@@ -78,7 +78,7 @@ func TestResultsPassByteForByte(t *testing.T) {
 				params := `{"name":"echo","arguments":{"message":"m"}}`
 				want, got := post(t, direct, "7", "tools/call", params), post(t, through, "7", "tools/call", params)
 				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" || got.Status != http.StatusOK {
-					t.Errorf("%s: HTTP %d (-direct +through):\n%s", result, got.Status, diff)
+					t.Errorf("%s: got HTTP %d (-direct +through):\n%s", result, got.Status, diff)
 				}
 			}
 		})
@@ -194,12 +194,12 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 				t.Errorf("the server got %s, want %s", sent, body)
 			}
 			if !bytes.Contains(a.Body, []byte(`"x-envelope":[ 1.0 ]`)) {
-				t.Errorf("the answer has lost a member: %s", a.Body)
+				t.Errorf("the answer has lost a member: got %s", a.Body)
 			}
 
 			body, header = through.Message("", "notifications/x-invented", `{"n":1.0}`)
 			if a, err = through.Post(t.Context(), body, header); err != nil || a.Status != http.StatusAccepted || a.Size != 0 {
-				t.Errorf("notification: %v %+v", err, a)
+				t.Errorf("notification: got %+v, %v", a, err)
 			}
 			if sent := srv.RequestsFor("notifications/x-invented"); len(sent) != 1 || !bytes.Equal(sent[0].Body, body) {
 				t.Errorf("the server got %v", sent)
@@ -265,7 +265,7 @@ func TestQuestionOfTheServer(t *testing.T) {
 	defer stream.Close()
 	question, err := stream.NextMessage()
 	if err != nil || question.Method != "elicitation/create" {
-		t.Fatalf("%v %+v", err, question)
+		t.Fatalf("got %+v, %v", question, err)
 	}
 	const answer = `{"action":"accept","content":{"name":"Ada", "n":1.0}}`
 	a, err := client.Respond(t.Context(), question.ID, answer)
@@ -305,13 +305,13 @@ func TestGetStream(t *testing.T) {
 	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, stream)
+		t.Fatalf("got %+v, %v", stream, err)
 	}
 	const invented = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":1.0,"list":[ 1 ]}}`
 	srv.Notify(invented)
 	event, err := stream.Next()
 	if err != nil || event.Data != invented {
-		t.Fatalf("%v %+v", err, event)
+		t.Fatalf("got %+v, %v", event, err)
 	}
 	stream.Close()
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
@@ -345,11 +345,11 @@ func TestSubscriptionsListen(t *testing.T) {
 	defer stream.Close()
 	message, err := stream.NextMessage()
 	if err != nil || message.Method != "notifications/subscriptions/acknowledged" {
-		t.Fatalf("%v %+v", err, message)
+		t.Fatalf("got %+v, %v", message, err)
 	}
 	srv.SetTools(testkit.Tool{Name: "new_tool"})
 	if message, err = stream.NextMessage(); err != nil || message.Method != "notifications/tools/list_changed" {
-		t.Fatalf("%v %+v", err, message)
+		t.Fatalf("got %+v, %v", message, err)
 	}
 	stream.Close()
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
@@ -377,7 +377,7 @@ func TestHeaders(t *testing.T) {
 	srv.Always(testkit.Echo, behaved)
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil || !succeeded(a) {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	sent := srv.Calls(testkit.Echo)[0].Header
 	for name, want := range map[string]string{

@@ -46,6 +46,6 @@ func TestRequestOfTwoLengths(t *testing.T) {
 		}
 	}
 	if text := got.String(); strings.Count(text, "HTTP/1.1 ") != 1 || !strings.Contains(text, "Connection: close") {
-		t.Errorf("%s", text)
+		t.Errorf("got %s", text)
 	}
 }

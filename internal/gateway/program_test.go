@@ -59,6 +59,6 @@ func TestStreamThatIsClosedOnPurpose(t *testing.T) {
 	f := start(t, url+"/mcp")
 	a := post(t, testkit.NewClient(t, f.url, testkit.Legacy), "1", "x/invented", `{}`)
 	if a.Status != http.StatusOK || string(a.Body) != "retry: 10\n\n" {
-		t.Errorf("HTTP %d %q", a.Status, a.Body)
+		t.Errorf("got HTTP %d %q", a.Status, a.Body)
 	}
 }

@@ -69,7 +69,7 @@ func (c *credential) comesBack(t *testing.T, client *testkit.Client) {
 	t.Helper()
 	a := echoed(t, client)
 	if a.Status != http.StatusUnauthorized || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), `Bearer error="invalid_token"`) {
-		t.Errorf("the next request: HTTP %d %s %s", a.Status, a.Header, a.Body)
+		t.Errorf("the next request: got HTTP %d %s %s", a.Status, a.Header, a.Body)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 							break
 						}
 						if err != nil || era == testkit.Legacy || m.Error == nil || !strings.Contains(string(m.Error.Data), `"kind":"`+string(given.kind)) {
-							t.Fatalf("%v %+v", err, m)
+							t.Fatalf("got %+v, %v", m, err)
 						}
 					}
 					inTime(t, ended)
@@ -147,7 +147,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 					}
 					e := recordOf(t, a)
 					if a.Status != test.status || e.Kind != given.kind || e.Effect != test.effect || given.door.server.Attempts(test.tool) != 1 {
-						t.Errorf("%s: HTTP %d, %d attempts: %s", test.tool, a.Status, given.door.server.Attempts(test.tool), a.Body)
+						t.Errorf("%s: got HTTP %d, %d attempts: %s", test.tool, a.Status, given.door.server.Attempts(test.tool), a.Body)
 					}
 					if challenge := a.Header.Get("WWW-Authenticate"); strings.HasPrefix(challenge, `Bearer error="invalid_token"`) != (test.status != http.StatusOK) {
 						t.Errorf("%s: the challenge is %q", test.tool, challenge)
@@ -186,7 +186,7 @@ func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 				}
 				if m.Method == "" {
 					if !strings.Contains(string(m.Result), `"kind":"token_revoked"`) || !strings.Contains(string(m.Result), `"effect":"unknown"`) {
-						t.Errorf("%s", m.Result)
+						t.Errorf("got %s", m.Result)
 					}
 					break
 				}
@@ -276,7 +276,7 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 		time.Sleep(time.Minute)
 		ended := given.end()
 		if m, err := s.NextMessage(); !errors.Is(err, io.EOF) {
-			t.Errorf("%v %+v", err, m)
+			t.Errorf("got %+v, %v", m, err)
 		}
 		inTime(t, ended)
 	})

@@ -72,7 +72,7 @@ func TestRedaction(t *testing.T) {
 				srv.Always("lookup", c.fault)
 				a, err := f.client(t, testkit.Modern).Call(t.Context(), "lookup", arguments)
 				if err != nil || succeeded(a) {
-					t.Fatalf("%v %+v", err, a)
+					t.Fatalf("got %+v, %v", a, err)
 				}
 				if e := recordOf(t, a); e.RequestID == "" {
 					t.Error("the record has no request id")
@@ -278,7 +278,7 @@ func TestLinesPerFailure(t *testing.T) {
 	srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	for range 3 {
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
 	if lines := f.log.failures(t); len(lines) != 0 {

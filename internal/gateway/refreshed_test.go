@@ -58,7 +58,7 @@ func TestRefreshedToken(t *testing.T) {
 			call := func(session *mcp.ClientSession) error {
 				result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: testkit.Echo, Arguments: map[string]any{"message": "m"}})
 				if err == nil && result.IsError {
-					t.Errorf("%+v", result.Content[0])
+					t.Errorf("got %+v", result.Content[0])
 				}
 				return err
 			}

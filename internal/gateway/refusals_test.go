@@ -137,10 +137,10 @@ func TestRefusalsInOtherWords(t *testing.T) {
 					t.Errorf("%s, HTTP %d %q: %s (%d), want %s: %s", test.method, test.status, test.text, e.Kind, e.Upstream.Status, test.kinds[i], a.Body)
 				}
 				if strings.Contains(string(a.Body), "delete_all") {
-					t.Errorf("%s", a.Body)
+					t.Errorf("got %s", a.Body)
 				}
 				if strings.Contains(test.text, "version") && (a.Status != 400 || !strings.Contains(string(a.Body), `"data":{"supported":["2025-06-18"],"requested":`)) {
-					t.Errorf("HTTP %d: %s", a.Status, a.Body)
+					t.Errorf("got HTTP %d: %s", a.Status, a.Body)
 				}
 			}
 		})

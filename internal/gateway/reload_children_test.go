@@ -51,7 +51,7 @@ func TestReloadOfAChild(t *testing.T) {
 						next = f.client(t, testkit.Legacy)
 					}
 					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-						t.Errorf("the next call: %v %+v", err, a)
+						t.Errorf("the next call: got %+v, %v", a, err)
 					}
 				}
 				if a := <-calls; !succeeded(a) || !strings.Contains(string(a.Body), "well slept") || program.Calls("sleep") != 1 {

@@ -64,7 +64,7 @@ func TestReloadUnderLoad(t *testing.T) {
 				references[i] = append(references[i], reference)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"`+reference+`","amount":1}`)
 				if err != nil || !succeeded(a) {
-					t.Errorf("%s: %v %+v", reference, err, a)
+					t.Errorf("%s: got %+v, %v", reference, a, err)
 					return
 				}
 			}
@@ -198,7 +198,7 @@ func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 		t.Error("the stream has ended before the call")
 	}
 	if a := <-calls; !succeeded(a) {
-		t.Errorf("the call under way: %s", a.Body)
+		t.Errorf("the call under way: got %s", a.Body)
 	}
 	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("the stream ends with %v", err)
@@ -288,7 +288,7 @@ func TestReloadRefused(t *testing.T) {
 		t.Errorf("reload: %v", err)
 	}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Errorf("%v %+v", err, a)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	g.Close()
 	if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")); err == nil {
@@ -314,14 +314,14 @@ func TestReloadOfTheWholeGateway(t *testing.T) {
 		return a.Status
 	}
 	if status := call(); status != http.StatusOK {
-		t.Errorf("before: HTTP %d", status)
+		t.Errorf("before: got HTTP %d", status)
 	}
 	reload(t, g, "max_request: 1KiB\n"+entry)
 	if status := call(); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("with a limit: HTTP %d", status)
+		t.Errorf("with a limit: got HTTP %d", status)
 	}
 	reload(t, g, entry)
 	if status := call(); status != http.StatusOK {
-		t.Errorf("afterwards: HTTP %d", status)
+		t.Errorf("afterwards: got HTTP %d", status)
 	}
 }

@@ -53,7 +53,7 @@ func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	srv.ForgetSessions()
 	a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil || !succeeded(a) {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	opened := srv.RequestsFor("initialize")
 	if len(opened) != 2 {

@@ -32,7 +32,7 @@ func wantUnknownSession(t *testing.T, a *testkit.Answer) {
 	err := json.Unmarshal(a.Body, &problem)
 	if a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || err != nil ||
 		problem.Type != "about:blank" || problem.Title != "Not Found" || problem.Status != 404 || problem.Detail == "" || problem.JSONRPC != "" {
-		t.Errorf("HTTP %d %s %s, want the problem document of an unknown session", a.Status, a.Header.Get("Content-Type"), a.Body)
+		t.Errorf("got HTTP %d %s %s, want the problem document of an unknown session", a.Status, a.Header.Get("Content-Type"), a.Body)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 		}
 		wantUnknownSession(t, a)
 		if !strings.Contains(string(a.Body), `"detail":"The session is not known. Initialize a new one."`) {
-			t.Errorf("%s: %s", contract, a.Body)
+			t.Errorf("%s: got %s", contract, a.Body)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestSessionOfOtherCredentials(t *testing.T) {
 		wantUnknownSession(t, a)
 	}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Errorf("the owner: %v %+v", err, a)
+		t.Errorf("the owner: got %+v, %v", a, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestLostSession(t *testing.T) {
 				wg.Go(func() {
 					a, err := client.Request(t.Context(), "x/write", `{}`)
 					if err != nil || !succeeded(a) {
-						t.Errorf("%v %+v", err, a)
+						t.Errorf("got %+v, %v", a, err)
 					}
 				})
 			}
@@ -196,7 +196,7 @@ func TestLostSession(t *testing.T) {
 			}
 			srv.session.Add(1) // and again
 			if a, err := client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status/100 != 2 {
-				t.Errorf("a notification: %v %+v", err, a)
+				t.Errorf("a notification: got %+v, %v", a, err)
 			}
 			if got := srv.initialized.Load(); got != 3 {
 				t.Errorf("the session was opened %d times, want 3", got)
@@ -221,7 +221,7 @@ func TestRestartBetweenCalls(t *testing.T) {
 				tool, arguments = testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i)
 			}
 			if a, err := client.Call(t.Context(), tool, arguments); err != nil || !succeeded(a) {
-				t.Errorf("%v %s", err, a.Body)
+				t.Errorf("got %s, %v", a.Body, err)
 			}
 		})
 	}
@@ -266,7 +266,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, era)
 	srv.Next(testkit.GetField, faults.RestartDuring())
 	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-		t.Errorf("read: %v %s", err, a.Body)
+		t.Errorf("read: got %s, %v", a.Body, err)
 	}
 	srv.Next(testkit.OrderCreate, faults.RestartDuring())
 	a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
@@ -283,7 +283,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 		t.Fatal(err)
 	}
 	if a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-2","amount":1}`); err != nil || !succeeded(a) {
-		t.Errorf("the next write: %v %s", err, a.Body)
+		t.Errorf("the next write: got %s, %v", a.Body, err)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 			srv.Behave()
 			a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
 			if err != nil || !succeeded(a) || srv.Orders("A-1") != 1 {
-				t.Errorf("the next call: %v %s", err, a.Body)
+				t.Errorf("the next call: got %s, %v", a.Body, err)
 			}
 		})
 	}
@@ -338,7 +338,7 @@ func TestLostSessionOfGetStream(t *testing.T) {
 	srv.ForgetSessions()
 	stream, err := client.Listen(t.Context(), "17")
 	if err != nil || stream.Status != http.StatusOK {
-		t.Fatalf("%v %+v", err, stream)
+		t.Fatalf("got %+v, %v", stream, err)
 	}
 	defer stream.Close()
 	var gets []string
@@ -362,7 +362,7 @@ func TestNoSession(t *testing.T) {
 		t.Errorf("session %q", client.Session)
 	}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Errorf("%v %s", err, a.Body)
+		t.Errorf("got %s, %v", a.Body, err)
 	}
 
 	srv = testkit.NewServer(t)
@@ -401,15 +401,15 @@ func TestIdleSession(t *testing.T) { //nolint:paralleltest // it takes no time: 
 		for range 3 {
 			time.Sleep(23 * time.Hour)
 			if got := send(used, "ping").StatusCode; got != http.StatusOK {
-				t.Errorf("HTTP %d for a session in use", got)
+				t.Errorf("got HTTP %d for a session in use", got)
 			}
 		}
 		send("", "initialize")
 		if got := send(idle, "ping").StatusCode; got != http.StatusNotFound {
-			t.Errorf("HTTP %d for a session that was idle for 69 hours", got)
+			t.Errorf("got HTTP %d for a session that was idle for 69 hours", got)
 		}
 		if got := send(used, "ping").StatusCode; got != http.StatusOK {
-			t.Errorf("HTTP %d for a session in use", got)
+			t.Errorf("got HTTP %d for a session in use", got)
 		}
 	})
 }

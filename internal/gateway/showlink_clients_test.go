@@ -92,6 +92,6 @@ func TestHostShowsTheLink(t *testing.T) {
 	}
 	h.send(`{"jsonrpc":"2.0","id":3,` + call)
 	if m = h.next(); m.outcome() != "3 m" {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v", m)
 	}
 }

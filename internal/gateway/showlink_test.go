@@ -85,20 +85,20 @@ func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal(a.Body, &answer); err != nil {
-		t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+		t.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
 	}
 	shown := answer.Result.Requests["io.github.recoursehq/connect"].Params
 	record := answer.Result.Meta[recourse.MetaKey]
 	if data := answer.Error.Data; len(data.Elicitations) == 1 {
 		shown, record = data.Elicitations[0], data.Record
 		if answer.Error.Code != -32042 || shown.ElicitationID == "" || strings.Contains(shown.URL, shown.ElicitationID) || !strings.Contains(answer.Error.Message, shown.URL) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	} else if answer.Result.ResultType != "input_required" || shown.ElicitationID != "" {
-		t.Errorf("%s", a.Body)
+		t.Errorf("got %s", a.Body)
 	}
 	if shown.Mode != "url" || !strings.HasPrefix(shown.URL, f.url+"/connect/") || record == nil || record.Effect != recourse.EffectNone || strings.Contains(shown.Message, "http") {
-		t.Fatalf("HTTP %d %s", a.Status, a.Body)
+		t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 	}
 	return shown
 }
@@ -186,7 +186,7 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 	}
 	enterKey(t, shown.URL)
 	if e := <-ended; e.err != nil || !strings.Contains(string(e.a.Body), `"m"`) {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v", e)
 	}
 }
 

@@ -68,6 +68,6 @@ func TestStatusOfANotificationInVain(t *testing.T) {
 	srv.Always("notifications/roots/list_changed", faults.Hang())
 	a, err := client.Notify(t.Context(), "notifications/roots/list_changed", "")
 	if err != nil || a.Status != http.StatusGatewayTimeout {
-		t.Errorf("%v %+v", err, a)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }

@@ -81,7 +81,7 @@ func TestStoredKeys(t *testing.T) {
 		}
 		for range 20 {
 			if a := with(key); !isIn(a) {
-				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 		}
 		if len(store.noted) != 20 || store.noted[0] != store.key.ID {
@@ -93,7 +93,7 @@ func TestStoredKeys(t *testing.T) {
 		other, _ := auth.NewKey()
 		for _, wrong := range []string{other, key[:len(key)-1] + "x", key + "x"} {
 			if a := with(wrong); a.Status != http.StatusUnauthorized {
-				t.Errorf("a wrong key: HTTP %d %s", a.Status, a.Body)
+				t.Errorf("a wrong key: got HTTP %d %s", a.Status, a.Body)
 			}
 		}
 		if len(store.noted) != 20 {
@@ -102,7 +102,7 @@ func TestStoredKeys(t *testing.T) {
 		store.update(func() { store.key.Revoked = time.Now() })
 		time.Sleep(3 * time.Second)
 		if a := with(key); a.Status != http.StatusUnauthorized {
-			t.Errorf("a key that was just revoked: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a key that was just revoked: got HTTP %d %s", a.Status, a.Body)
 		}
 		store.update(func() { store.key.Revoked = time.Time{} })
 		time.Sleep(3 * time.Second)
@@ -110,16 +110,16 @@ func TestStoredKeys(t *testing.T) {
 		store.update(func() { store.err = errors.New("the disk is full") })
 		time.Sleep(30 * time.Second)
 		if a := with(key); !isIn(a) {
-			t.Errorf("while the store is down for a short time: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("while the store is down for a short time: got HTTP %d %s", a.Status, a.Body)
 		}
 		time.Sleep(time.Minute)
 		if a := with(key); a.Status != http.StatusServiceUnavailable || recordOf(t, a).Kind != recourse.KindUnavailable {
-			t.Errorf("while the store is down: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("while the store is down: got HTTP %d %s", a.Status, a.Body)
 		}
 		store.update(func() { store.err, store.key.Revoked = nil, time.Now() })
 		time.Sleep(3 * time.Second)
 		if a := with(key); a.Status != http.StatusUnauthorized || recordOf(t, a).Kind != recourse.KindTokenRevoked {
-			t.Errorf("a key that was revoked: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a key that was revoked: got HTTP %d %s", a.Status, a.Body)
 		}
 	})
 }

@@ -223,7 +223,7 @@ func TestTerraSessionErrors(t *testing.T) {
 					want = http.Header{"Content-Type": {"application/problem+json"}, "Content-Length": {strconv.Itoa(len(wantBody))}}
 				}
 				if resp.StatusCode != tt.status {
-					t.Errorf("HTTP %d, want %d", resp.StatusCode, tt.status)
+					t.Errorf("got HTTP %d, want %d", resp.StatusCode, tt.status)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("header (-want +got):\n%s", diff)
@@ -317,7 +317,7 @@ func TestTerraToolErrors(t *testing.T) {
 					} `json:"result"`
 				}
 				if err := json.Unmarshal([]byte(body), &answer); err != nil || resp.StatusCode != http.StatusOK || len(answer.Result.Content) != 1 {
-					t.Fatalf("HTTP %d %s: %v", resp.StatusCode, body, err)
+					t.Fatalf("got HTTP %d %s: %v", resp.StatusCode, body, err)
 				}
 				e := new(recourse.Error)
 				if err := json.Unmarshal(answer.Result.Meta[recourse.MetaKey], e); err != nil {
@@ -341,7 +341,7 @@ func TestTerraUser(t *testing.T) {
 		header := keys()
 		header.Set("Provider-User-Id", "somebody-else")
 		if resp, body := ask(t, era, root+terraPath+"/u%3A1", header); resp.StatusCode != http.StatusOK {
-			t.Fatalf("HTTP %d %s", resp.StatusCode, body)
+			t.Fatalf("got HTTP %d %s", resp.StatusCode, body)
 		}
 	}
 	for _, got := range srv.received() {
@@ -404,7 +404,7 @@ func TestTerraInstanceAndProtocol(t *testing.T) {
 	want := `{"type":"about:blank","title":"unauthorized","instance":"https://api.example.com` + terraPath + `/u-1?a=b",` +
 		`"detail":"dev-id or x-api-key headers are missing"}`
 	if resp.StatusCode != http.StatusUnauthorized || body != want {
-		t.Errorf("HTTP %d %s", resp.StatusCode, body)
+		t.Errorf("got HTTP %d %s", resp.StatusCode, body)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, root+terraPath+"/u-1", bytes.NewReader([]byte(`{`)))
 	if err != nil {
@@ -424,6 +424,6 @@ func TestTerraInstanceAndProtocol(t *testing.T) {
 		} `json:"error"`
 	}
 	if err := json.NewDecoder(malformed.Body).Decode(&answer); err != nil || malformed.StatusCode != http.StatusBadRequest || answer.Error.Code != -32700 {
-		t.Errorf("HTTP %d, code %d: %v", malformed.StatusCode, answer.Error.Code, err)
+		t.Errorf("got HTTP %d, code %d: %v", malformed.StatusCode, answer.Error.Code, err)
 	}
 }

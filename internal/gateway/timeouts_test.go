@@ -137,7 +137,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if message, err := stream.NextMessage(); err != nil || !strings.Contains(string(message.Result), "accept") {
-			t.Errorf("%v %+v", err, message)
+			t.Errorf("got %+v, %v", message, err)
 		}
 	})
 	runVirtual(t, "never answered", func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 		}
 		message, err := stream.NextMessage()
 		if err != nil || !strings.Contains(string(message.Result), "timeout") {
-			t.Errorf("%v %+v", err, message)
+			t.Errorf("got %+v, %v", message, err)
 		}
 		if took := time.Since(answered); took > deadline {
 			t.Errorf("the timeout came after %v", took)
@@ -219,7 +219,7 @@ func TestOutage(t *testing.T) {
 				wg.Go(func() {
 					for range calls / 6 {
 						if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || succeeded(a) {
-							t.Errorf("%v %+v", err, a)
+							t.Errorf("got %+v, %v", a, err)
 						}
 					}
 				})
@@ -230,7 +230,7 @@ func TestOutage(t *testing.T) {
 			}
 			srv.Behave()
 			if a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
-				t.Errorf("after the outage: %v %+v", err, a)
+				t.Errorf("after the outage: got %+v, %v", a, err)
 			}
 		})
 	}

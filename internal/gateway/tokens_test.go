@@ -106,12 +106,12 @@ func TestTokens(t *testing.T) {
 			a := echoed(t, d.with(t, test.token))
 			if test.kind == "" {
 				if !isIn(a) {
-					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+					t.Errorf("%s: got HTTP %d %s", name, a.Status, a.Body)
 				}
 				continue
 			}
 			if e := recordOf(t, a); a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message {
-				t.Errorf("%s: HTTP %d, %s: %s", name, a.Status, e.Kind, e.Message)
+				t.Errorf("%s: got HTTP %d, %s: %s", name, a.Status, e.Kind, e.Message)
 			}
 			want := `resource_metadata="` + strings.Replace(d.url, "/farm/mcp", "/.well-known/oauth-protected-resource/farm/mcp", 1) + `"`
 			if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || !strings.Contains(challenge, `error="invalid_token"`) {
@@ -139,7 +139,7 @@ func TestVerifiedSessions(t *testing.T) {
 			d := openDoor(t, staff(issuer), "access: [staff]", forward)
 			c := d.as(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
 			if a := echoed(t, c); !isIn(a) {
-				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			for name, test := range map[string]struct {
 				claims map[string]any
@@ -158,7 +158,7 @@ func TestVerifiedSessions(t *testing.T) {
 					t.Fatal(err)
 				}
 				if a.Status != test.status {
-					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+					t.Errorf("%s: got HTTP %d %s", name, a.Status, a.Body)
 				}
 			}
 		})
@@ -175,7 +175,7 @@ func TestKeyRotation(t *testing.T) {
 		old := issuer.Token(t, nil)
 		for range 20 {
 			if a := echoed(t, d.with(t, old)); !isIn(a) {
-				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 		}
 		if n := issuer.Fetches(); n != 1 {
@@ -184,14 +184,14 @@ func TestKeyRotation(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		issuer.SetKeys(testkit.NewSigningKey(t, "new", "ES256"))
 		if a := echoed(t, d.with(t, issuer.Token(t, nil))); !isIn(a) {
-			t.Errorf("a new key: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a new key: got HTTP %d %s", a.Status, a.Body)
 		}
 		if n := issuer.Fetches(); n != 2 {
 			t.Errorf("the keys were fetched %d times", n)
 		}
 		time.Sleep(time.Minute)
 		if a := echoed(t, d.with(t, old)); a.Status != http.StatusUnauthorized {
-			t.Errorf("the old key: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("the old key: got HTTP %d %s", a.Status, a.Body)
 		}
 		late := issuer.Token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
 		issuer.SetKeys(testkit.NewSigningKey(t, "newer", "ES256"))
@@ -199,14 +199,14 @@ func TestKeyRotation(t *testing.T) {
 		echoed(t, d.with(t, late)) // which makes the gateway look, although it needs no key
 		time.Sleep(2 * time.Minute)
 		if a := echoed(t, d.with(t, late)); a.Status != http.StatusUnauthorized {
-			t.Errorf("a key that nobody uses any more: HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a key that nobody uses any more: got HTTP %d %s", a.Status, a.Body)
 		}
 		fetched := issuer.Fetches()
 		for i := range 20 {
 			key := testkit.NewSigningKey(t, fmt.Sprint("invented-", i), "ES256")
 			payload, _ := json.Marshal(issuer.Claims(nil))
 			if a := echoed(t, d.with(t, key.Sign(t, map[string]any{"alg": "ES256", "kid": key.ID}, payload))); a.Status != http.StatusUnauthorized {
-				t.Errorf("HTTP %d %s", a.Status, a.Body)
+				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		}
 		if n := issuer.Fetches() - fetched; n > 1 {
@@ -266,13 +266,13 @@ func TestIssuerIsDown(t *testing.T) {
 			d := tokenDoor(t, issuer)
 			good := func() string { return issuer.Token(t, nil) }
 			if a := echoed(t, d.with(t, good())); !isIn(a) {
-				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			issuer.Answer(answer)
 			for range 3 {
 				time.Sleep(time.Hour)
 				if a := echoed(t, d.with(t, good())); !isIn(a) {
-					t.Fatalf("HTTP %d %s", a.Status, a.Body)
+					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}
 			}
 			time.Sleep(2 * time.Hour)
@@ -338,7 +338,7 @@ func down(tb testing.TB, d *door, token string) {
 	e := recordOf(tb, a)
 	if a.Status != http.StatusServiceUnavailable || e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway ||
 		a.Took > 10*time.Second || a.Header.Get("Retry-After") != "5" || e.RetryAfter != 5*time.Second || a.Header.Get("WWW-Authenticate") != "" {
-		tb.Errorf("HTTP %d %s: %s", a.Status, a.Header, a.Body)
+		tb.Errorf("got HTTP %d %s: %s", a.Status, a.Header, a.Body)
 	}
 }
 
@@ -391,7 +391,7 @@ func TestTokenEnds(t *testing.T) {
 		c := d.with(t, issuer.Token(t, map[string]any{"exp": time.Now().Add(10 * time.Second).Unix()}))
 		for range 9 {
 			if a := echoed(t, c); !isIn(a) {
-				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			time.Sleep(time.Second)
 		}

@@ -70,7 +70,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 				}
 				if tt.want == "" {
 					if !succeeded(a) {
-						t.Errorf("%s", a.Body)
+						t.Errorf("got %s", a.Body)
 					}
 					return
 				}

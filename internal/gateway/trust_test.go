@@ -70,7 +70,7 @@ func TestWeakSigns(t *testing.T) {
 			srv.Always(testkit.GetField, faults.Result("weak", result))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`)
 			if err != nil || a.Message == nil {
-				t.Fatalf("%v %+v", err, a)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 			if !reads {
 				if string(a.Message.Result) != result {
@@ -83,7 +83,7 @@ func TestWeakSigns(t *testing.T) {
 			}
 			srv.Behave()
 			if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`); err != nil || !succeeded(a) {
-				t.Errorf("a success: %v %s", err, a.Body)
+				t.Errorf("a success: got %s, %v", a.Body, err)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestEffectOfItems(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := recordOf(t, a); len(e.Failed) != 1 || e.Failed[0].Error.Effect != want {
-			t.Errorf("%s: %s", tool, a.Body)
+			t.Errorf("%s: got %s", tool, a.Body)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestDecideWithin(t *testing.T) {
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
 			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
-				t.Errorf("HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
+				t.Errorf("got HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
 			}
 			f.await(t, func(lines []logLine) bool {
 				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "unknown"
@@ -248,7 +248,7 @@ func testLargeAnswerMemory(t *testing.T) {
 			runtime.GC()
 			peak := peakHeap(func() {
 				if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Size < size {
-					t.Errorf("%v %+v", err, a)
+					t.Errorf("got %+v, %v", a, err)
 				}
 			})
 			if peak > 64<<20 {

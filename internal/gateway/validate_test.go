@@ -67,13 +67,13 @@ func TestViolations(t *testing.T) {
 				}
 				e := recordOf(t, a)
 				if e.Kind != c.kind || e.Origin != recourse.OriginCaller || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
-					t.Errorf("HTTP %d, %s of %s, effect %s; want %s of the caller", a.Status, e.Kind, e.Origin, e.Effect, c.kind)
+					t.Errorf("got HTTP %d, %s of %s, effect %s; want %s of the caller", a.Status, e.Kind, e.Origin, e.Effect, c.kind)
 				}
 				if diff := cmp.Diff(c.pointers, pointers(e)); diff != "" {
 					t.Errorf("pointers (-want +got):\n%s", diff)
 				}
 				if result, err := a.ToolResult(); err != nil || !result.IsError {
-					t.Errorf("no tool result: %s", a.Body)
+					t.Errorf("no tool result: got %s", a.Body)
 				}
 				if got := srv.Attempts(c.tool); got != 0 {
 					t.Errorf("%d calls reached the server", got)
@@ -167,7 +167,7 @@ func TestUncompilableSchema(t *testing.T) {
 				client := testkit.NewClient(t, f.url, testkit.Modern)
 				client.Header = http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}
 				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !succeeded(a) {
-					t.Fatalf("%v %s", err, a.Body)
+					t.Fatalf("got %s, %v", a.Body, err)
 				}
 			}
 			complaints := slices.DeleteFunc(f.log.lines(t), func(l logLine) bool { return !strings.Contains(l.Msg, "inputSchema") })
@@ -265,7 +265,7 @@ const (
 func refused(t *testing.T, a *testkit.Answer, err error) bool {
 	t.Helper()
 	if err != nil || a.Message == nil {
-		t.Fatalf("%v %+v", err, a)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	return a.Message.Error != nil || !succeeded(a)
 }
@@ -326,7 +326,7 @@ func TestListChanged(t *testing.T) {
 		}
 		s.set(one(toolB))
 		if a, err := client.Call(t.Context(), "b", `{}`); refused(t, a, err) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	})
 	t.Run("subscriptions/listen", func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestListChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a, err := client.Call(t.Context(), "b", `{}`); refused(t, a, err) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	})
 	t.Run("GET stream", func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestListChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a, err := client.Call(t.Context(), "new", `{}`); refused(t, a, err) {
-			t.Errorf("%s", a.Body)
+			t.Errorf("got %s", a.Body)
 		}
 	})
 }
@@ -392,7 +392,7 @@ func TestListFails(t *testing.T) {
 			for range 4 {
 				wg.Go(func() {
 					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !succeeded(a) {
-						t.Errorf("%v %+v", err, a)
+						t.Errorf("got %+v, %v", a, err)
 					}
 				})
 			}
@@ -430,7 +430,7 @@ func TestMirroredArguments(t *testing.T) {
 		before := srv.Attempts("query")
 		a, err := client.Call(t.Context(), "query", c.arguments)
 		if err != nil || a.Message == nil {
-			t.Fatalf("%v %+v", err, a)
+			t.Fatalf("got %+v, %v", a, err)
 		}
 		mismatch := a.Status == http.StatusBadRequest && a.Message.Error != nil && a.Message.Error.Code == -32020
 		if mismatch == c.fits || (srv.Attempts("query") > before) != c.fits {

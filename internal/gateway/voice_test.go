@@ -82,7 +82,7 @@ func testForeignAdvice(t *testing.T) {
 					}
 					a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 					if err != nil || a.Message == nil {
-						t.Fatalf("%v %+v", err, a)
+						t.Fatalf("got %+v, %v", a, err)
 					}
 					for _, word := range []string{"delete_all", "wipe"} {
 						inSentence := name == "text of our own" || name == "suggestions" // the sentence is the server's
@@ -183,7 +183,7 @@ func TestForgedRecords(t *testing.T) {
 					client := start(t, srv.URL(), "trusted: "+trusted).client(t, testkit.Modern)
 					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 					if err != nil || a.Message == nil || a.Status != http.StatusOK {
-						t.Fatalf("%v %+v", err, a)
+						t.Fatalf("got %+v, %v", a, err)
 					}
 					want := c.want
 					if want == "" || trusted == "true" {

@@ -72,7 +72,7 @@ func TestWordsDoNotRepeatWrites(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.WithEra(e.server))
 				client := start(t, srv.URL()).client(t, e.client)
 				if a, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"none"}`); err != nil || a.Message == nil {
-					t.Fatalf("%v %+v", err, a) // the era is known
+					t.Fatalf("got %+v, %v", a, err) // the era is known
 				}
 				srv.Always(testkit.OrderCreate, c.fault)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
@@ -83,7 +83,7 @@ func TestWordsDoNotRepeatWrites(t *testing.T) {
 					t.Errorf("the order was created %d times", n)
 				}
 				if a.Message == nil {
-					t.Fatalf("HTTP %d %s", a.Status, a.Body)
+					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}
 				if c.status {
 					return // by HTTP such a status is the word that nothing was done
@@ -92,7 +92,7 @@ func TestWordsDoNotRepeatWrites(t *testing.T) {
 					t.Errorf("effect %s, %s: %s", e.Effect, e.RetryAdvice(), a.Body)
 				}
 				if strings.Contains(string(a.Body), "Safe to repeat") && !strings.Contains(string(a.Body), "The server says: Safe to repeat") {
-					t.Errorf("spoken of as safe: %s", a.Body)
+					t.Errorf("spoken of as safe: got %s", a.Body)
 				}
 			})
 		}
@@ -228,12 +228,12 @@ func checkWrite(t *rapid.T, a *testkit.Answer, times int, attempts []deed) {
 		t.Fatalf("the order was created %d times %s", times, what)
 	}
 	if a.Message == nil {
-		t.Fatalf("HTTP %d %s %s", a.Status, a.Body, what)
+		t.Fatalf("got HTTP %d %s %s", a.Status, a.Body, what)
 	}
 	if a.Message.Error == nil {
 		result, err := a.ToolResult()
 		if err != nil {
-			t.Fatalf("%v %s", err, what)
+			t.Fatalf("got %s, %v", what, err)
 		}
 		if !result.IsError {
 			if times != 1 {
