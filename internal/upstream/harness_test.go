@@ -60,7 +60,7 @@ func serve(tb testing.TB, c upstream.Command) *server {
 	return &server{Stdio: s, tb: tb, log: log}
 }
 
-// pids returns those of the processes that were started.
+// pids returns the ids of all processes that were started.
 func pids(log *testkit.Buffer) []int {
 	var pids []int
 	for line := range strings.Lines(log.String()) {
