@@ -46,7 +46,7 @@ func (c *call) pass() error {
 		var err error
 		switch {
 		case part.Other:
-			c.forward(c.spoken(&part.Event, part.Raw))
+			c.reply.forward(c.spoken(&part.Event, part.Raw))
 		case part.Err != nil:
 			return c.in.bad(part.Err)
 		case part.Complete:
@@ -63,7 +63,7 @@ func (c *call) pass() error {
 	if err := c.in.ended(c.ctx); err != nil {
 		return err
 	}
-	c.startEvents()
+	c.reply.startEvents()
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
 	switch signs := c.in.signs; {
 	case c.in.stream && signs.Message() != wire.Response:
 		c.notice(signs)
-		c.forward(c.spoken(event, event.Raw))
+		c.reply.forward(c.spoken(event, event.Raw))
 		return false, nil
 	case c.in.stream && !signs.ID.Equal(c.in.sentID()):
 		c.in.wrong = errWrongID // nor the client's: it is dropped
@@ -92,16 +92,15 @@ func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
 	}
 	text := c.passed(event.Data)
 	if !c.in.stream {
-		c.openSession()
-		c.reply.copyHeader(c.in.resp.Header)
-		c.reply.send(http.StatusOK, text)
+		c.reply.head(int64(len(text)))
+		_ = c.reply.put(text) // it notes whether the client has gone
 		return true, nil
 	}
 	raw := wire.WithoutComments(event.Raw)
 	if !bytes.Equal(text, event.Data) {
 		raw = event.With(text)
 	}
-	c.forward(raw)
+	c.reply.forward(raw)
 	return true, nil
 }
 
@@ -157,23 +156,4 @@ func (c *call) passed(text []byte) []byte {
 		text = c.masker().As(redact.Secrets).Message(c.bindState(text))
 	}
 	return text
-}
-
-func (c *call) put(piece *wire.Event) {
-	switch {
-	case c.in.stream && c.in.rewrite != nil:
-		c.forward(c.in.rewrite.AppendEvent(nil, piece))
-	case c.in.stream:
-		c.forward(piece.Raw)
-	case c.in.rewrite != nil: // it changes the length
-		if !c.reply.started {
-			c.head()
-		}
-		_ = c.reply.put(c.in.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // the reply knows
-	default:
-		if !c.reply.started {
-			c.begin()
-		}
-		_ = c.reply.put(piece.Data) // the reply knows
-	}
 }

@@ -129,7 +129,7 @@ func (c *call) handedOver() error {
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
-		c.passOn()
+		c.reply.passOn(c.in.resp.Body)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (c *call) passMethods() error {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		c.passOn()
+		c.reply.passOn(c.in.resp.Body)
 		return nil
 	}
 	allow := resp.Header["Allow"]
@@ -184,7 +184,7 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 	release := context.AfterFunc(c.to.Streams, func() { _ = body.Close() }) // ends the reading
 	defer release()
 	c.leave()
-	c.startEvents()
+	c.reply.startEvents()
 	c.reply.flush()
 	var of *session.Session
 	if c.req.http.Method == http.MethodGet {
@@ -199,7 +199,7 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 			c.to.Lists.Changed(asking{c}.Key())
 		}
 		if raw := spoken(part); raw != nil {
-			c.forward(raw)
+			c.reply.forward(raw)
 		}
 		if part.Complete {
 			listener.End()

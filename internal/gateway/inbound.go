@@ -32,9 +32,8 @@ type inbound struct {
 	id       wire.ID       // the request's id at the server; nil: the client's own
 	cut      string        // the limit at which the input was cut; "": it is complete
 
-	wrong     error          // why a message was dropped
-	resumable bool           // the client may resume the stream: events have ids, or the server has said when
-	rewrite   *wire.Rewriter // of a large answer; nil: it is passed on as it is
+	wrong     error // why a message was dropped
+	resumable bool  // the client may resume the stream: events have ids, or the server has said when
 
 	asks    bool   // the server has asked the client a question
 	goesOn  bool   // the stream continues after the answer
@@ -51,7 +50,7 @@ func (in *inbound) awaits(req *request, to *target, limits *config.Config) {
 func (in *inbound) open() {
 	in.stream = wire.IsEvents(in.resp)
 	in.messages.Reset(in.resp.Body, in.stream, in.resp.ContentLength, int(in.config.DecideWithin))
-	in.text, in.wrong, in.resumable, in.rewrite = nil, nil, false, nil
+	in.text, in.wrong, in.resumable = nil, nil, false
 }
 
 // next reads the next message, or piece of one. It reports false at the end of the answer, whose reason is err. Everything

@@ -36,10 +36,10 @@ func (c *call) takeLarge() (done bool, err error) {
 	case !signs.IDAt.IsZero() && !signs.ID.Equal(c.in.sentID()):
 		return true, c.in.bad(errWrongID)
 	case c.in.id != nil || c.in.forged():
-		c.in.rewrite = new(wire.Rewriter)
-		c.in.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
+		c.reply.rewrite = new(wire.Rewriter)
+		c.reply.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
 	}
-	c.put(first)
+	c.reply.relay(first, c.in.stream)
 	return isAnswer, c.flow(int64(len(first.Data)), isAnswer)
 }
 
@@ -57,7 +57,7 @@ func (c *call) flow(total int64, isAnswer bool) error {
 			return c.breakOff(err)
 		}
 		c.deadline.Alive()
-		switch c.put(piece); {
+		switch c.reply.relay(piece, c.in.stream); {
 		case c.reply.gone:
 			return nil
 		case !piece.Complete:

@@ -188,7 +188,7 @@ func (relaying) answer(c *call) error {
 	if c.outer.free.Load() {
 		c.giveBack()
 	}
-	if c.begin(); wire.IsEvents(c.in.resp) {
+	if c.reply.head(c.in.resp.ContentLength); wire.IsEvents(c.in.resp) {
 		c.reply.events = true
 		c.reply.flush()
 	}

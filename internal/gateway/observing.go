@@ -48,12 +48,12 @@ func (observing) answer(c *call) error {
 		return c.watchAnswer()
 	case c.on.passesAuth(status):
 		body, e := c.refusedCredentials()
-		c.passWith(body)
+		c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 		c.out.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
 		return c.watchRefusal()
 	default:
-		c.passOn()
+		c.reply.passOn(c.in.resp.Body)
 	}
 	return nil
 }
@@ -66,14 +66,8 @@ func (c *call) watchRefusal() error {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
 	c.observe(c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
-	c.passWith(body)
+	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 	return nil
-}
-
-// passWith passes on an answer whose beginning has already been read.
-func (c *call) passWith(body []byte) {
-	c.begin()
-	c.reply.pour(io.MultiReader(bytes.NewReader(body), c.in.resp.Body), copied, func() {})
 }
 
 // watchAnswer passes on an answer with status 200.
@@ -81,7 +75,7 @@ func (c *call) watchAnswer() error {
 	answered := false
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
-		if c.put(&part.Event); c.reply.gone {
+		if c.reply.relay(&part.Event, c.in.stream); c.reply.gone {
 			return nil
 		}
 		c.in.noteResumption()
@@ -101,7 +95,7 @@ func (c *call) watchAnswer() error {
 		answered = true
 	}
 	if c.in.part != nil { // what came before the fault
-		c.put(&c.in.part.Event)
+		c.reply.relay(&c.in.part.Event, c.in.stream)
 	}
 	if c.reply.gone {
 		return nil
@@ -112,7 +106,7 @@ func (c *call) watchAnswer() error {
 // watchedAll handles the end of an answer that was passed on.
 func (c *call) watchedAll(answered bool) error {
 	if c.in.stream {
-		c.startEvents()
+		c.reply.startEvents()
 	}
 	if answered {
 		if !errors.Is(c.in.err, io.EOF) {

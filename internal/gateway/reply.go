@@ -18,6 +18,10 @@ type reply struct {
 	w      http.ResponseWriter
 	manner manner
 
+	from    *http.Response // the server's answer
+	opening func()         // opens a session before that is passed on; nil: it does not open one
+	rewrite *wire.Rewriter // of a large message; nil: it is passed on as it is
+
 	limits  bool // its headers report what remains of the limits
 	started bool // part of the answer has been sent
 	events  bool // the answer is an event stream
@@ -149,38 +153,54 @@ var passedBack = map[string]bool{
 	"X-Accel-Buffering": true,
 }
 
-// begin sends the status and headers of a server's answer that is passed on unchanged.
-func (c *call) begin() {
-	if size := c.in.resp.ContentLength; size > 0 {
-		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(size, 10)}
+// head sends the status and headers of the server's answer, which has length bytes; 0: it is not known how many.
+func (r *reply) head(length int64) {
+	if r.opening != nil {
+		r.opening()
 	}
-	c.head()
+	if length > 0 {
+		r.header()["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+	}
+	r.copyHeader(r.from.Header)
+	r.begin(r.from.StatusCode)
 }
 
-// head sends the status and headers of an answer whose length may change on the way.
-func (c *call) head() {
-	c.openSession()
-	c.reply.copyHeader(c.in.resp.Header)
-	c.reply.begin(c.in.resp.StatusCode)
+// passOn sends the server's answer unchanged; body is the whole of it.
+func (r *reply) passOn(body io.Reader) {
+	r.head(r.from.ContentLength)
+	r.pour(body, copied, func() {})
 }
 
-// passOn sends an answer to the client unchanged.
-func (c *call) passOn() {
-	c.begin()
-	c.reply.pour(c.in.resp.Body, copied, func() {})
+// relay sends a piece of a message of the server's, in an event stream or as the answer itself.
+func (r *reply) relay(piece *wire.Event, asEvent bool) {
+	switch {
+	case asEvent && r.rewrite != nil:
+		r.forward(r.rewrite.AppendEvent(nil, piece))
+	case asEvent:
+		r.forward(piece.Raw)
+	case r.rewrite != nil: // it changes the length
+		if !r.started {
+			r.head(0)
+		}
+		_ = r.put(r.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // put notes whether the client has gone
+	default:
+		if !r.started {
+			r.head(r.from.ContentLength)
+		}
+		_ = r.put(piece.Data)
+	}
 }
 
-// forward sends a part of a stream at once.
-func (c *call) forward(raw []byte) {
-	c.startEvents()
-	_ = c.reply.put(raw) // the client has gone: the context says so
-	c.reply.flush()
+// forward sends a part of the server's stream at once.
+func (r *reply) forward(raw []byte) {
+	r.startEvents()
+	_ = r.tell(raw) // the client has gone: the context says so
 }
 
-func (c *call) startEvents() {
-	if !c.reply.started {
-		c.head()
-		c.reply.events = true
+func (r *reply) startEvents() {
+	if !r.started {
+		r.head(0)
+		r.events = true
 	}
 }
 

@@ -56,7 +56,10 @@ func send(c *call, _ next) error {
 		return e
 	}
 	c.out.last.answered, c.out.last.Status = resp.StatusCode == http.StatusOK, resp.StatusCode
-	c.in.resp = resp
+	c.in.resp, c.reply.from = resp, resp
+	if c.req.msg.Method == wire.MethodInitialize {
+		c.reply.opening = c.openSession
+	}
 	err = c.reply.manner.answer(c)
 	if !c.in.goesOn {
 		_ = resp.Body.Close() // its answer is known

@@ -25,9 +25,6 @@ const (
 
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession() {
-	if c.req.msg.Method != wire.MethodInitialize || c.session != nil {
-		return
-	}
 	if id := c.in.resp.Header.Get(wire.HeaderSession); id != "" {
 		scope := c.sessions()
 		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.keptHeader()})

@@ -199,7 +199,7 @@ func (c *call) passRefusal(f *failure) {
 	c.out.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.StatusCode)
 	body := masking.Body(c.masker(), f.text)
-	c.head()
+	c.reply.head(0)
 	_ = c.reply.put(body)
 }
 
