@@ -26,14 +26,15 @@ import (
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
-// Accounts are two gateways with one store, before a fieldmcp that asks its provider with the accounts of their callers.
+// Accounts are two gateways that share a store, in front of a fieldmcp server that uses the callers' accounts at its
+// provider.
 type accounts struct {
 	t         *testing.T
 	authority *authority
 	replicas  []*replica
 }
 
-// startAccounts starts them for callers with keys, so many, whose access tokens live so long.
+// startAccounts starts them for that many callers with API keys. Access tokens of the provider are valid for life.
 func startAccounts(t *testing.T, callers int, life time.Duration, store string) *accounts {
 	t.Helper()
 	keys := make([]string, callers)
@@ -43,8 +44,8 @@ func startAccounts(t *testing.T, callers int, life time.Duration, store string) 
 	return startAccountsOf(t, "keys: ["+strings.Join(keys, ", ")+"]", life, store)
 }
 
-// startAccountsOf starts them for callers by an entry of access control, in which ISSUER stands for the authority. People reach the
-// two gateways in turns, whatever they do.
+// startAccountsOf starts them with an access control entry, in which ISSUER is replaced by the authority's URL. The
+// pages that people open are served by the two gateways in turns.
 func startAccountsOf(t *testing.T, access string, life time.Duration, store string) *accounts {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +53,7 @@ func startAccountsOf(t *testing.T, access string, life time.Duration, store stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "recourse") // TestMain goes by the name
+	program := filepath.Join(dir, "recourse") // TestMain runs the command of this name
 	if os.Symlink(exe, program) != nil {
 		program += ".exe"
 		if err := os.Link(exe, program); err != nil {
@@ -117,7 +118,7 @@ func (a *accounts) client(caller, replica int) *testkit.Client {
 	return c
 }
 
-// An instruction is what an agent is told by a failure of fieldmcp. Its zero value says that there was none.
+// An instruction is what a failure of fieldmcp tells an agent to do. The zero value means that there was no failure.
 type instruction struct {
 	Code            string   `json:"code"`
 	Message         string   `json:"message"`
@@ -125,10 +126,10 @@ type instruction struct {
 	Provider        string   `json:"provider"`
 	MissingScopes   []string `json:"missingScopes"`
 
-	link string // in the message
+	link string // from the message
 }
 
-// ask makes a call, and returns what the agent is told.
+// ask makes a call, and returns the instruction in its failure.
 func ask(ctx context.Context, c *testkit.Client, tool, arguments string) (said instruction, err error) {
 	a, err := c.Call(ctx, tool, arguments)
 	if err != nil {
@@ -146,20 +147,20 @@ func ask(ctx context.Context, c *testkit.Client, tool, arguments string) (said i
 	return said, err
 }
 
-// must makes a call that ends with a code; "": it succeeds.
+// must makes a call and fails the test unless it ends with code; "" means success.
 func (a *accounts) must(c *testkit.Client, tool, arguments, code string) instruction {
 	a.t.Helper()
 	said, err := ask(a.t.Context(), c, tool, arguments)
 	if err != nil || said.Code != code {
-		a.t.Fatalf("%s ends with %q, want %q: %+v, %v", tool, said.Code, code, said, err)
+		a.t.Fatalf("%s: code %q, want %q: %+v, %v", tool, said.Code, code, said, err)
 	}
 	return said
 }
 
 var requestID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// signIn does what a person does with a link: says who they are, agrees, and signs in at the provider. It returns the page on
-// which they agree.
+// signIn follows a link as a person would: identifies, agrees, and signs in at the provider. It returns the page that
+// asks for agreement.
 func (a *accounts) signIn(caller int, link string) string {
 	a.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -203,8 +204,8 @@ const (
 	aMachine       = `{"equipmentId":"EQ-1"}`
 )
 
-// What the contract says that the farmer has to do can be done: the account is connected, with more scopes, and again after it was
-// revoked, and each time the agent's next call goes through, whichever gateway it comes to.
+// Following the instructions of the contract works: the farmer connects the account, extends its scopes, and connects
+// again after a revocation. Each time the agent's next call succeeds at either gateway.
 func TestFarmerReconnects(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/code-provider-not-connected", "fieldmcp/hint-provider-not-connected", "fieldmcp/code-missing-scope",
@@ -226,7 +227,7 @@ func TestFarmerReconnects(t *testing.T) {
 		t.Errorf("%+v", said)
 	}
 	if page := a.signIn(0, said.link); !strings.Contains(page, "<code>ag3</code>") || !strings.Contains(page, "<code>ag1</code>") {
-		t.Errorf("the page does not ask for the scopes: %s", page)
+		t.Errorf("the page does not show the scopes: %s", page)
 	}
 	a.must(first, "deere_get_equipment", aMachine, "")
 
@@ -237,31 +238,31 @@ func TestFarmerReconnects(t *testing.T) {
 	}
 	a.signIn(0, said.link)
 	a.must(first, "deere_get_equipment", aMachine, "")
-	a.must(a.client(1, 1), "deere_get_organization", anOrganization, "PROVIDER_NOT_CONNECTED") // another caller's account is their own
+	a.must(a.client(1, 1), "deere_get_organization", anOrganization, "PROVIDER_NOT_CONNECTED") // accounts belong to one caller
 	if got := a.authority.tally(); got.signIns != 3 || got.replayed != 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Two gateways refresh tokens that count once under the load of many callers: no call fails, no sign-in is revoked, and nobody is
-// asked to sign in again.
+// Two gateways refresh tokens that can be used once while many callers make calls: no call fails, no sign-in is
+// revoked, and nobody has to sign in again.
 func TestExpiries(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/refresh-rotation")
 	expire(t, 8, 16, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
 }
 
-// A thousand times, with PostgreSQL.
+// The same a thousand times, with PostgreSQL.
 func TestLongExpiries(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)
 	expire(t, 30, 1000, service.Postgres(t))
 }
 
-// expire has the tokens of some callers expire, so often altogether.
+// expire lets the tokens of the callers expire, times in total.
 func expire(t *testing.T, callers, times int, store string) {
 	t.Helper()
-	const life = 12 * time.Second // of which 10 s are left when a token is refreshed at the latest
+	const life = 12 * time.Second // a token is refreshed when 10 s are left at the latest
 	a := startAccounts(t, callers, life, store)
 	for i := range callers {
 		a.signIn(i, a.must(a.client(i, 0), "deere_get_organization", anOrganization, "PROVIDER_NOT_CONNECTED").link)
@@ -278,7 +279,7 @@ func expire(t *testing.T, callers, times int, store string) {
 				for ctx.Err() == nil && a.authority.tally().redeemed < times {
 					said, err := ask(ctx, c, "deere_get_organization", anOrganization)
 					if err != nil || said.Code != "" {
-						t.Errorf("caller %d at replica %d: %+v, %v", i, replica, said, err)
+						t.Errorf("caller %d at replica %d: got %+v, %v", i, replica, said, err)
 						cancel()
 					}
 					mu.Lock()

@@ -21,7 +21,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// served runs a gateway with a configuration in a folder of its own until the test ends, and returns the URL of its admin listener.
+// served runs a gateway with a configuration in its own folder until the test ends, and returns the URL of its admin
+// listener.
 func served(t *testing.T, configuration string) (adminURL string, log *output) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "recourse.yaml")
@@ -37,7 +38,7 @@ func served(t *testing.T, configuration string) (adminURL string, log *output) {
 	running.Go(func() {
 		code := cli.Run(ctx, cli.Environment{Args: []string{"serve", "-c", file}, Stdout: log, Stderr: log, LookupEnv: os.LookupEnv})
 		if code != 0 {
-			t.Errorf("serve ends with %d:\n%s", code, log)
+			t.Errorf("serve: exit code %d:\n%s", code, log)
 		}
 	})
 	t.Cleanup(func() { end(); running.Wait() })
@@ -48,7 +49,7 @@ func served(t *testing.T, configuration string) (adminURL string, log *output) {
 	return adminURL, log
 }
 
-// Metrics, the console and the journal's tools share the listener.
+// Metrics, the console and the journal's tools share the admin listener.
 func TestServeToPeopleAndAgents(t *testing.T) {
 	t.Parallel()
 	address, log := served(t, "store: sqlite:recourse.db\nconsole: true\njournal_tools: true\nservers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
@@ -60,7 +61,7 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 	}
 	id := a.Header.Get("X-Request-Id")
 	agent := testkit.NewClient(t, address+"/mcp", testkit.Modern)
-	for told := false; !told; { // it is written a moment later
+	for told := false; !told; { // the journal writes it a moment later
 		a, err := agent.Call(t.Context(), "recourse_explain", `{"request_id":"`+id+`"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +88,7 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 	}
 }
 
-// A Redis that is down is told of. The gateway is out of service only if it refuses calls meanwhile.
+// /readyz reports a Redis that is down. It answers 503 only if the gateway then refuses calls.
 func TestReadyWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for closed, want := range map[string]int{"open": http.StatusOK, "closed": http.StatusServiceUnavailable} {
@@ -110,7 +111,7 @@ func TestReadyWithoutRedis(t *testing.T) {
 	}
 }
 
-// A Redis that answers, but does not count, is told of with its reason until it does.
+// /readyz reports a Redis that answers but cannot count, with the reason, until it can.
 func TestReadyWithRedisThatCannotCount(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -150,7 +151,8 @@ func TestReadyWithRedisThatCannotCount(t *testing.T) {
 	}
 }
 
-// readyWhen returns what /readyz says once it has that status: it asks the parts once a second at most.
+// readyWhen waits until /readyz answers with status, and returns the body: the gateway checks its parts at most once a
+// second.
 func readyWhen(t *testing.T, address string, status int) string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -171,7 +173,8 @@ func readyWhen(t *testing.T, address string, status int) string {
 	}
 }
 
-// Where other machines can reach them, the console and the journal's tools are for those whose API keys have the role.
+// On an address that other machines can reach, the console and the journal's tools require an API key with the operator
+// role.
 func TestServeToOperators(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -185,20 +188,20 @@ func TestServeToOperators(t *testing.T) {
 			Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv,
 		}
 		if code := cli.Run(t.Context(), environment); code != 0 {
-			t.Fatalf("key new ends with %d:\n%s", code, &out)
+			t.Fatalf("key new: exit code %d:\n%s", code, &out)
 		}
 		return out.String()
 	}
 	key := regexp.MustCompile(`rk_\w+`)
 	for name, test := range map[string]struct {
 		key  string
-		path string // where it leads
-		tool int    // the status of a call of a tool
+		path string // after redirects
+		tool int    // status of a tool call
 	}{
 		"an operator":  {key.FindString(newKey("ada", "--role", "operator")), "/failures", http.StatusOK},
 		"another role": {key.FindString(newKey("agent", "--role", "farmer")), "/login", http.StatusForbidden},
-		"no such key":  {"rk_wx73rg2y263g_k2esgjtp4pmtgudoksrjkgsl63lfo3g6etoom7iyu26x3dbieyvq", "/login", http.StatusUnauthorized},
-		"nothing":      {"", "/login", http.StatusUnauthorized},
+		"unknown key":  {"rk_wx73rg2y263g_k2esgjtp4pmtgudoksrjkgsl63lfo3g6etoom7iyu26x3dbieyvq", "/login", http.StatusUnauthorized},
+		"no key":       {"", "/login", http.StatusUnauthorized},
 	} {
 		jar, err := cookiejar.New(nil)
 		if err != nil {
@@ -210,7 +213,7 @@ func TestServeToOperators(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		if resp.Request.URL.Path != test.path {
-			t.Errorf("%s leads to %s, HTTP %d", name, resp.Request.URL, resp.StatusCode)
+			t.Errorf("%s: got %s, HTTP %d", name, resp.Request.URL, resp.StatusCode)
 		}
 		agent := testkit.NewClient(t, address+"/mcp", testkit.Modern)
 		if test.key != "" {
@@ -219,7 +222,7 @@ func TestServeToOperators(t *testing.T) {
 		a, err := agent.Call(t.Context(), "recourse_failures", `{}`)
 		if err != nil || a.Status != test.tool || (a.Header.Get("WWW-Authenticate") != "") != (test.tool == http.StatusUnauthorized) ||
 			(test.tool == http.StatusOK) != strings.Contains(string(a.Body), "structuredContent") {
-			t.Errorf("%s: a tool answers %v, HTTP %d %v\n%s", name, err, a.Status, a.Header, a.Body)
+			t.Errorf("%s: tool call: %v, HTTP %d %v\n%s", name, err, a.Status, a.Header, a.Body)
 		}
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
-// An authority is a provider whose accounts are zitadel's, a certified OAuth server, and whose API is that of fieldmcp's stand-in.
-// A refresh token counts once: one that comes again revokes all tokens of the same sign-in.
+// An authority is a provider with zitadel's certified OAuth server for the accounts, and the API of fieldmcp's
+// stand-in. A refresh token can be used once: using it again revokes all tokens of the same sign-in.
 type authority struct {
 	*storage.Storage
 
@@ -34,22 +34,22 @@ type authority struct {
 	life time.Duration // of access tokens
 
 	mu       sync.Mutex
-	secrets  map[string]string    // all that passed between it and the gateways, to what that was
-	family   map[string]string    // of refresh tokens: the first one of the sign-in
-	spent    map[string]bool      // refresh tokens that were redeemed
-	ends     map[string]time.Time // of access tokens
-	revoked  map[string]bool      // families
+	secrets  map[string]string    // every secret exchanged with the gateways, and its kind
+	family   map[string]string    // of refresh tokens: the first token of the sign-in
+	spent    map[string]bool      // redeemed refresh tokens
+	ends     map[string]time.Time // expiry of access tokens
+	revoked  map[string]bool      // revoked families
 	signIns  int
 	redeemed int
 	replayed int
 }
 
-// An appClient is the gateway as the authority knows it. It may ask for the scopes of fieldmcp.
+// An appClient is the gateway as an OAuth client. It may ask for the scopes of fieldmcp.
 type appClient struct{ op.Client }
 
 func (appClient) IsScopeAllowed(scope string) bool { return strings.HasPrefix(scope, "ag") }
 
-// newAuthority starts an authority for a gateway at that URL.
+// newAuthority starts an authority for the gateway at that URL.
 func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	t.Helper()
 	a := &authority{
@@ -104,7 +104,7 @@ func (a *authority) CreateAccessAndRefreshTokens(
 ) (access, refresh string, ends time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.spent[current] { // two requests at once
+	if a.spent[current] { // two concurrent requests
 		a.replayed++
 		a.revoked[a.family[current]] = true
 		return "", "", time.Time{}, errSpent
@@ -136,7 +136,7 @@ func (a *authority) SetIntrospectionFromToken(ctx context.Context, said *oidc.In
 	return a.Storage.SetIntrospectionFromToken(ctx, said, token, subject, client)
 }
 
-// introspect asks the authorization server what an access token is good for (RFC 7662), as an API does.
+// introspect asks the authorization server for the scopes of an access token (RFC 7662), as an API would.
 func (a *authority) introspect(ctx context.Context, token string) (scopes []string, active bool) {
 	form := url.Values{"token": {token}}
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, a.url+"/oauth/introspect", strings.NewReader(form.Encode()))
@@ -154,9 +154,9 @@ func (a *authority) introspect(ctx context.Context, token string) (scopes []stri
 	return strings.Fields(said.Scope), said.Active
 }
 
-// note answers a request, and notes what is secret in it and in the answer.
+// note passes a request on, and records the secrets in it and in the answer.
 func (a *authority) note(w http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm() // what it cannot read, the server below cannot either
+	_ = r.ParseForm() // a request that fails to parse is refused below
 	said := maps.Clone(r.Form)
 	answer := httptest.NewRecorder()
 	a.op.ServeHTTP(answer, r)
@@ -181,7 +181,7 @@ func (a *authority) note(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// token returns an access token of a caller, as clients get it elsewhere.
+// token returns an access token of a caller, as a client would get it.
 func (a *authority) token(t *testing.T, caller string) string {
 	t.Helper()
 	key, err := a.SigningKey(t.Context())
@@ -202,7 +202,7 @@ func (a *authority) token(t *testing.T, caller string) string {
 	return token
 }
 
-// revokeAll takes back what was granted in all sign-ins so far.
+// revokeAll revokes all sign-ins so far.
 func (a *authority) revokeAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,7 +212,7 @@ func (a *authority) revokeAll() {
 	clear(a.ends)
 }
 
-// A tally is what an authority has counted.
+// A tally is what an authority counts.
 type tally struct{ signIns, redeemed, replayed, revoked int }
 
 func (a *authority) tally() tally {

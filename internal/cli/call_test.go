@@ -21,13 +21,13 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// A called is what recourse call comes to.
+// A called is the result of recourse call.
 type called struct {
 	code           int
 	stdout, stderr string
 }
 
-// quiet is for systems whose log is of no interest.
+// quiet is for systems whose log does not matter.
 var quiet = slog.New(slog.DiscardHandler)
 
 // serveSystem serves a reference system until the test ends, and returns its endpoint.
@@ -46,7 +46,7 @@ func serveSystem(t *testing.T, s systems.System, err error) string {
 	return srv.URL + s.Entrance().Path
 }
 
-// callTool runs recourse call with the server at url.
+// callTool runs recourse call against the server at url.
 func callTool(t *testing.T, url string, header http.Header, args ...string) called {
 	t.Helper()
 	args = append([]string{"call", "--server", url}, args...)
@@ -60,7 +60,7 @@ func callTool(t *testing.T, url string, header http.Header, args ...string) call
 	return called{code, stdout.String(), stderr.String()}
 }
 
-// The exit code of a call says which sort of failure it was.
+// The exit code of a call tells the kind of failure.
 func TestCallExitCodes(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/cli-exit-codes")
@@ -101,8 +101,8 @@ func TestCallExitCodes(t *testing.T) {
 	}
 }
 
-// Whether a failure may pass by itself is for its contract to say; a server that is not
-// there may be there again, and a failure that a tool returns is one. The code is shown.
+// The contract decides whether a failure is transient. A server that cannot be reached may come back, and a failure in
+// a tool's result counts as one. The code is shown.
 func TestCallExitCodesOfContracts(t *testing.T) {
 	t.Parallel()
 	p, err := patterns.New(patterns.Options{Logger: quiet})
@@ -117,14 +117,14 @@ func TestCallExitCodesOfContracts(t *testing.T) {
 		code      int
 		stderr    string
 	}{
-		{"a server that is not there", testkit.RefusedURL(), []string{"get_pattern", "id=observer"}, cli.ExitTransient, "error: "},
+		{"an unreachable server", testkit.RefusedURL(), []string{"get_pattern", "id=observer"}, cli.ExitTransient, "error: "},
 		{"a web page, of patterns", library, []string{"get_pattern", "id=fault-html", "format=json"}, cli.ExitTransient, "(SERVER_ERROR)"},
 		{"a limit, of patterns", library, []string{"get_pattern", "id=fault-429", "format=json"}, cli.ExitTransient, "(CLIENT_ERROR)"},
-		{"a guide that is not there", library, []string{"get_skill", "slug=x"}, cli.ExitNotFound, "(NOT_FOUND)"},
+		{"an unknown guide", library, []string{"get_skill", "slug=x"}, cli.ExitNotFound, "(NOT_FOUND)"},
 		{"an adapter's failure", shop, []string{"get-orders", `ids=["fault-adapter"]`}, cli.ExitFailure, "(4001)"},
 		{"one that may pass", shop, []string{"get-orders", `ids=["fault-locked"]`}, cli.ExitTransient, "(4001)"},
 		{"a backend that is down", shop, []string{"get-orders", `ids=["fault-down"]`}, cli.ExitTransient, "(4002)"},
-		{"an order that is not there", shop, []string{"cancel-order", "orderId=SO-404"}, cli.ExitNotFound, "(4001)"},
+		{"an unknown order", shop, []string{"cancel-order", "orderId=SO-404"}, cli.ExitNotFound, "(4001)"},
 		{"a tool that returns its failures", service, []string{"chatbot_setup", "url=http://127.0.0.1:1/chat"}, 0, "recourse: error: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestCallExitCodesOfContracts(t *testing.T) {
 	}
 }
 
-// A failure that is the HTTP answer is read like any other.
+// A failure in the HTTP answer is read like any other.
 func TestCallReadsHTTPAnswers(t *testing.T) {
 	t.Parallel()
 	s, err := fieldmcp.New(fieldmcp.Options{Logger: quiet, Quotas: []mcptool.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}})
@@ -147,7 +147,7 @@ func TestCallReadsHTTPAnswers(t *testing.T) {
 		t.Errorf("without credentials: %+v", got)
 	}
 	var got called
-	for range 3 { // the minute may end meanwhile
+	for range 3 { // a new minute may begin meanwhile
 		got = callTool(t, url, s.Entrance().Header, args...)
 	}
 	if got.code != cli.ExitTransient || !strings.Contains(got.stderr, "recourse: error: ") {
@@ -155,8 +155,8 @@ func TestCallReadsHTTPAnswers(t *testing.T) {
 	}
 }
 
-// A question in place of an answer is printed, and is a matter of input.
-func TestCallThatIsAskedBack(t *testing.T) {
+// A question from the server is printed, and exits as missing input.
+func TestCallThatNeedsInput(t *testing.T) {
 	t.Parallel()
 	s, err := patterns.New(patterns.Options{Logger: quiet})
 	url := serveSystem(t, s, err)
@@ -166,8 +166,7 @@ func TestCallThatIsAskedBack(t *testing.T) {
 	}
 }
 
-// The items of a batch that succeeded are there, although the call failed; of each
-// other is said why.
+// If a batch fails in part, the output has the items that succeeded, and the reason for each that did not.
 func TestCallOfPartialBatch(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-uses-succeeded", "fieldmcp/client-reports-failed")
@@ -183,7 +182,7 @@ func TestCallOfPartialBatch(t *testing.T) {
 	}
 }
 
-// With a server, a contract's page is one for each of its tools.
+// With --server, contract show prints one page for each tool.
 func TestShowTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/errors-of-tools")

@@ -35,7 +35,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(c, "%v\n%s", r.Header, text)
 }
 
-// issued returns a token of eve's, one that has expired, and the URL of the keys by which they are verified.
+// issued returns a valid token of eve, an expired one, and the URL of the keys that verify them.
 func issued(t *testing.T) (token, expired, keys string) {
 	t.Helper()
 	key := testkit.NewSigningKey(t, "k1", "ES256")
@@ -53,8 +53,8 @@ func issued(t *testing.T) (token, expired, keys string) {
 	return sign(time.Now().Add(time.Hour)), sign(time.Now().Add(-time.Hour)), srv.URL
 }
 
-// What a caller proves its identity by gets into nothing that a gateway sends, writes or shows: not to its server, nor into answers,
-// the log, the store, traces, metrics or the pages of the console.
+// Callers' credentials do not appear in anything that a gateway sends, writes or shows: requests to its server,
+// answers, the log, the store, traces, metrics, the console.
 func TestCredentialsStayInTheProgram(t *testing.T) {
 	t.Parallel()
 	key, _ := auth.NewKey()
@@ -64,17 +64,17 @@ func TestCredentialsStayInTheProgram(t *testing.T) {
 	t.Cleanup(collector.Close)
 	var log *output
 	var answers strings.Builder
-	t.Cleanup(func() { // when the gateway has ended, and written what was left
+	t.Cleanup(func() { // when the gateway has ended and has flushed everything
 		for what, text := range map[string]string{
 			"the answers": answers.String(), "the log": log.String(), "the traces": traces.String(), "the store": filesIn(t, dir),
 		} {
 			if !strings.Contains(text, testkit.OrderCreate) {
-				t.Errorf("the calls are not in %s: %.1000s", what, text)
+				t.Errorf("%s: no calls in %.1000s", what, text)
 			}
 			mustNotHold(t, what, text, key, token, expired)
 		}
 		if !strings.Contains(log.String(), `"caller":"ann"`) || !strings.Contains(log.String(), `"caller":"eve"`) {
-			t.Errorf("not both of the callers were let in: %s", log)
+			t.Errorf("a caller was not let in: %s", log)
 		}
 	})
 	var address string
@@ -140,7 +140,7 @@ servers:
 	}
 }
 
-// callWith makes calls that go well and calls that fail, and notes all answers.
+// callWith makes calls that succeed and calls that fail, and writes all answers to answers.
 func callWith(t *testing.T, answers io.Writer, srv *testkit.Server, url string, era testkit.Era, header http.Header) {
 	t.Helper()
 	client := testkit.NewClient(t, url, era)
@@ -165,7 +165,7 @@ func callWith(t *testing.T, answers io.Writer, srv *testkit.Server, url string, 
 	note(client.Request(t.Context(), "resources/read", `{"uri":"x:y"}`))
 }
 
-// filesIn returns what the files of a folder hold.
+// filesIn returns the content of all files in a folder.
 func filesIn(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -183,14 +183,14 @@ func filesIn(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// mustNotHold checks that no part of a secret is in a text.
+// mustNotHold checks that no part of a secret is in text.
 func mustNotHold(t *testing.T, what, text string, secrets ...string) {
 	t.Helper()
 	const part = 24
 	for _, secret := range secrets {
 		for _, at := range []int{len(secret) / 2, len(secret) - part} {
 			if i := strings.Index(text, secret[at:at+part]); i >= 0 {
-				t.Errorf("a secret is in %s: %q", what, text[max(i-200, 0):min(i+100, len(text))])
+				t.Errorf("%s has a secret: %q", what, text[max(i-200, 0):min(i+100, len(text))])
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the stories' expected output")
 
-// leaks runs the tests and looks for goroutines that are left.
+// leaks runs the tests, then looks for leaked goroutines.
 type leaks struct{ m *testing.M }
 
 func (l leaks) Run() int {
@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// The stories are what users do, from the command line to what they see.
+// Stories are what users do, from the command line to the output.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	testscript.Run(t, testscript.Params{
@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// Every command's help shows an example, and a story runs just that.
+// Every command's help has an example, and a story runs it.
 func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 	t.Parallel()
 	stories := readStories(t)

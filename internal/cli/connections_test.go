@@ -15,7 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A call without an account fails with a link; the account is connected under it; the commands show it, seal it anew and remove it.
+// A call without an account fails with a link. The account is connected with that link; the commands list, reseal and
+// delete it.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -66,7 +67,7 @@ func TestConnections(t *testing.T) {
 	text := call()
 	_, link, found := strings.Cut(text, "Connect it at ")
 	if !found {
-		t.Fatalf("there is no link in %s", text)
+		t.Fatalf("no link in %s", text)
 	}
 	if got := run(cli.ExitOK, "ls"); !strings.Contains(got, "no connections") {
 		t.Errorf("before: %s", got)
@@ -77,7 +78,7 @@ func TestConnections(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if got := call(); got != "hello" || srv.Calls(testkit.Echo)[0].Header.Get("Authorization") != "Bearer deere-key-1" {
-		t.Errorf("after: %s, HTTP %d of the page", got, resp.StatusCode)
+		t.Errorf("after deletion: %s, HTTP %d for the page", got, resp.StatusCode)
 	}
 	if got := run(cli.ExitOK, "ls"); !strings.Contains(got, "deere") || !strings.Contains(got, "connected") {
 		t.Errorf("ls: %s", got)
@@ -87,7 +88,7 @@ func TestConnections(t *testing.T) {
 	}
 	write("'another key, of more than 32 characters'")
 	if got := run(cli.ExitFailure, "rekey"); !strings.Contains(got, "is not among connection_keys") {
-		t.Errorf("rekey with a key that is missing: %s", got)
+		t.Errorf("rekey with a missing key: %s", got)
 	}
 	write("'another key, of more than 32 characters', 'the first key, of more than 32 characters'")
 	for _, want := range []string{"1 of 1", "0 of 1"} {
@@ -103,6 +104,6 @@ func TestConnections(t *testing.T) {
 	}
 	stop()
 	if code := <-ended; code != cli.ExitOK {
-		t.Errorf("serve ends with %d:\n%s", code, &out)
+		t.Errorf("serve: exit code %d:\n%s", code, &out)
 	}
 }

@@ -23,13 +23,13 @@ import (
 
 var asCurl = regexp.MustCompile(`(?s)<pre[^>]*>(curl .*?)</pre>`)
 
-// The command that the console shows makes the call again, however callers are let in: at a free port, with the caller's headers, the
-// headers that repeat arguments, and what a shell would take for its own.
+// The curl command in the console repeats the call for every form of access control: on a free port, with the caller's
+// headers, the headers that repeat arguments, and characters that a shell would interpret.
 func TestCallsAgainWithCurl(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("curl")
 	if err != nil {
-		t.Skip("there is no curl")
+		t.Skip("curl is not installed")
 	}
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"},"text":{"type":"string"}}}}`}
@@ -90,15 +90,15 @@ servers:
 			continue
 		}
 		if was, is := argumentsOf(t, calls[before-1].Body), argumentsOf(t, calls[before].Body); was != is {
-			t.Errorf("%s: the arguments were %s, and are %s", path, was, is)
+			t.Errorf("%s: got arguments %s, want %s", path, is, was)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 || strings.Contains(command, "key of ada") || strings.Contains(command, token) {
-			t.Errorf("%s: the command has done something else, or shows a key:\n%s", path, command)
+			t.Errorf("%s: the command makes another call, or shows a key:\n%s", path, command)
 		}
 	}
 }
 
-// commandIn returns the command on the page of a call, which is written a moment after the call.
+// commandIn returns the command on a call's page, which appears a moment after the call.
 func commandIn(t *testing.T, page string) string {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -115,12 +115,12 @@ func commandIn(t *testing.T, page string) string {
 			return html.UnescapeString(found[1])
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("there is no command on the page: HTTP %d %s", resp.StatusCode, text)
+			t.Fatalf("no command on the page: HTTP %d %s", resp.StatusCode, text)
 		}
 	}
 }
 
-// argumentsOf returns the arguments in a message of a call.
+// argumentsOf returns the arguments in a tools/call message.
 func argumentsOf(t *testing.T, message []byte) string {
 	t.Helper()
 	var call struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// composition is what compose.yaml says.
+// composition is the content of compose.yaml.
 type composition struct {
 	Name     string               `yaml:"name"`
 	Services map[string]container `yaml:"services"`
@@ -47,7 +47,7 @@ type container struct {
 	Restart  string   `yaml:"restart"`
 }
 
-// inDeploy returns the path of a file that compose.yaml names.
+// inDeploy returns the path of a file in deploy.
 func inDeploy(name string) string {
 	return filepath.Join("..", "..", "deploy", filepath.FromSlash(name))
 }
@@ -63,14 +63,14 @@ func readDeployed(t *testing.T, name string, v any) {
 	}
 }
 
-// The files that compose.yaml names are there, the variables of the configuration are set, only this machine can reach the ports, and
-// the configuration has no mistakes.
+// The files that compose.yaml names exist, the variables of the configuration are set, ports are published to this
+// machine only, and the configuration is valid.
 func TestCompose(t *testing.T) {
 	var c composition
 	readDeployed(t, "compose.yaml", &c)
 	for name, s := range c.Services {
 		if (s.Image == "") == (s.Build.Dockerfile == "") || s.Image != "" && !regexp.MustCompile(`^[a-z/]+:v?\d[\w.-]*$`).MatchString(s.Image) {
-			t.Errorf("%s has the image %q", name, s.Image)
+			t.Errorf("%s: image %q", name, s.Image)
 		}
 		for _, port := range s.Ports {
 			if !strings.HasPrefix(port, "127.0.0.1:") {
@@ -89,7 +89,7 @@ func TestCompose(t *testing.T) {
 				continue
 			}
 			if _, err := os.Stat(inDeploy(from)); err != nil {
-				t.Errorf("%s mounts what is not there: %v", name, err)
+				t.Errorf("%s mounts a missing file: %v", name, err)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// Prometheus finds the gateway and the rules, and Grafana finds Prometheus and the dashboard.
+// Prometheus scrapes the gateway and loads the rules; Grafana has Prometheus and the dashboard.
 func TestComposeIsWired(t *testing.T) {
 	t.Parallel()
 	var c composition
@@ -144,7 +144,7 @@ func TestComposeIsWired(t *testing.T) {
 	job := prometheus.Scraped[0]
 	_, known := c.Services[job.DNS[0].Names[0]]
 	if admin, _ := gateway["admin"].(string); job.Job != "recourse" || job.DNS[0].Port != 9464 || !strings.HasSuffix(admin, ":9464") || !known {
-		t.Errorf("%+v scrapes something else than %v", job, admin)
+		t.Errorf("%+v does not scrape %v", job, admin)
 	}
 	for _, rules := range prometheus.Rules {
 		if _, err := os.Stat(inDeploy("prometheus/" + rules)); err != nil {
@@ -152,7 +152,7 @@ func TestComposeIsWired(t *testing.T) {
 		}
 	}
 	if !slices.Contains(c.Services["prometheus"].Command, "--config.file=/etc/prometheus/prometheus.yaml") {
-		t.Errorf("Prometheus is started as %q", c.Services["prometheus"].Command)
+		t.Errorf("got command %q for Prometheus", c.Services["prometheus"].Command)
 	}
 	var sources struct {
 		Version int              `yaml:"apiVersion"`
@@ -173,7 +173,7 @@ func TestComposeIsWired(t *testing.T) {
 	readDeployed(t, "grafana/provisioning/dashboards/recourse.yaml", &boards)
 	mounted := "./grafana/recourse.json:" + boards.Providers[0].Options["path"] + "/recourse.json:ro"
 	if !slices.Contains(c.Services["grafana"].Volumes, mounted) {
-		t.Errorf("the dashboard is not where Grafana looks for it: %q", c.Services["grafana"].Volumes)
+		t.Errorf("no volume for the dashboard: %q", c.Services["grafana"].Volumes)
 	}
 	text, err := os.ReadFile(inDeploy("grafana/recourse.json"))
 	if err != nil || !json.Valid(text) {

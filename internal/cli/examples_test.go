@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// An example is a block of a page.
+// An example is a code block of a page.
 type example struct {
 	page     string
 	line     int
@@ -26,7 +26,7 @@ type example struct {
 	text     string
 }
 
-// An exampleKind is what an example in YAML is, by a key at its top level.
+// An exampleKind is what a YAML example is by its first top-level key, and how such a file is loaded.
 type exampleKind struct {
 	key  string
 	load func(text string) error
@@ -54,7 +54,7 @@ var exampleKinds = []exampleKind{
 	}},
 }
 
-// withAccount completes a configuration with ways to find out who calls: one of them may lead to an account.
+// withAccount completes a configuration with access control, one way of which can lead to an account.
 const withAccount = `
 public_url: https://tools.example.com
 store: sqlite:recourse.db
@@ -72,7 +72,7 @@ func loadServer(entry string) error {
 	return loadConfig("servers:\n  page:\n    " + strings.ReplaceAll(strings.TrimSpace(entry), "\n", "\n    ") + "\n")
 }
 
-// elsewhere matches a mistake about a file that is not here.
+// elsewhere matches a mistake about a file that does not exist here.
 var elsewhere = regexp.MustCompile(`(?m)^page\.yaml:\S+ (the file cannot be read|contract files cannot be used here)[^\n]*\n( [^\n]*\n?)*`)
 
 func loadConfig(text string) error {
@@ -89,10 +89,10 @@ func loadConfig(text string) error {
 	return err
 }
 
-// isYAML matches an indented block with a part of a configuration or contract.
+// isYAML matches an indented block that is a part of a configuration or contract.
 var isYAML = regexp.MustCompile(`^(#[^\n]*\n)*(listen|servers|operations|headers|verify|form):( |\n)`)
 
-// Every example in YAML, on every page, is without mistakes.
+// Every YAML example on every page is valid.
 func TestExamplesInYAML(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -107,15 +107,15 @@ func TestExamplesInYAML(t *testing.T) {
 		}
 	}
 	if count < 30 {
-		t.Errorf("only %d examples were found", count)
+		t.Errorf("found only %d examples", count)
 	}
 }
 
-// runnable are the commands that need nothing but files.
+// runnable matches commands that only need files.
 var runnable = regexp.MustCompile(`^recourse (contract (show|schema|diff|gen) |contract lint shop\.yaml$|explain .*answer\.json$)`)
 
-// Every command in an indented block runs if it needs nothing but files. Any other has arguments and flags that the program
-// knows. Blocks of a console are run by TestPages.
+// Every command in an indented block runs if it only needs files; of others the arguments and flags are checked.
+// TestPages runs the blocks marked as console.
 func TestExamplesOfCommands(t *testing.T) {
 	all := examples(t)
 	t.Chdir(t.TempDir())
@@ -158,13 +158,13 @@ func TestExamplesOfCommands(t *testing.T) {
 		}
 	}
 	if ran < 8 || parsed < 15 {
-		t.Errorf("only %d commands were run, and %d parsed", ran, parsed)
+		t.Errorf("ran only %d commands, and parsed %d", ran, parsed)
 	}
 }
 
 var word = regexp.MustCompile(`'([^']*)'|"([^"]*)"|([^\s'"]+)`)
 
-// wordsOf splits a command as a shell does.
+// wordsOf splits a command like a shell.
 func wordsOf(command string) []string {
 	var words []string
 	for _, m := range word.FindAllStringSubmatch(command, -1) {
@@ -173,7 +173,7 @@ func wordsOf(command string) []string {
 	return words
 }
 
-// indented is the language of an example that is indented, and not in a fence.
+// indented is the language of an indented example, which has no fence.
 const indented = "indented"
 
 // examples returns the blocks of all pages.

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// faultyServer answers at each path in the way that the path says, and lists no tools.
+// faultyServer answers as the path says, and lists no tools.
 func faultyServer(t *testing.T) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,8 +58,8 @@ func idIn(request []byte) string {
 	return string(after[:bytes.IndexAny(after, ",}")])
 }
 
-// Every command that reaches out to a server fails with the code and the words of a call.
-func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
+// Every command that calls a server fails with the exit code and words of recourse call.
+func TestExitCodesOfCommandsThatCallServers(t *testing.T) {
 	t.Parallel()
 	faulty := faultyServer(t)
 	dead := testkit.RefusedURL()
@@ -67,7 +67,7 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 	gateway, _ := gatewayLog.await(t, 0, `"url":"`)
 	gateway, _, _ = strings.Cut(gateway, "/farm/mcp")
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
-	tls.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) // of the handshakes that fail
+	tls.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) // failed handshakes are logged
 	tls.StartTLS()
 	t.Cleanup(tls.Close)
 	secure := tls.URL + "/mcp"
@@ -93,7 +93,7 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 			"no certificate":    {secure, cli.ExitTransient, "hint: its certificate is not trusted here ("},
 			"TLS without TLS":   {"https" + strings.TrimPrefix(faulty, "http"), cli.ExitTransient, "hint: the server speaks HTTP without TLS: write http:// in the URL"},
 			"no TLS":            {"http" + strings.TrimPrefix(secure, "https"), cli.ExitFailure, "hint: the server speaks TLS: write https:// in the URL"},
-			"no URL":            {"ftp://example.com/mcp", cli.ExitUsage, "--server is not the URL of an MCP server"},
+			"invalid URL":       {"ftp://example.com/mcp", cli.ExitUsage, "--server is not the URL of an MCP server"},
 		} {
 			t.Run(strings.Join(command, " ")+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -101,15 +101,15 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 				args := slices.Concat(command, []string{"--server", tt.url})
 				code := cli.Run(t.Context(), cli.Environment{Args: args, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
 				if code != tt.code || !strings.Contains(stderr.String(), tt.stderr) || strings.Contains(stderr.String(), "calling") {
-					t.Errorf("exit code %d, not %d: %s", code, tt.code, &stderr)
+					t.Errorf("exit code %d, want %d: %s", code, tt.code, &stderr)
 				}
 			})
 		}
 	}
 }
 
-// A gateway marks the advice that it quotes. Its own is not made the server's.
-func TestCallQuotesNobody(t *testing.T) {
+// The advice of a server is marked as quoted, and the gateway's own advice is not.
+func TestCallMarksQuotedAdvice(t *testing.T) {
 	t.Parallel()
 	got := callTool(t, faultyServer(t)+"/list/quotes", nil, "get_field")
 	if got.code != cli.ExitNotFound || got.stderr != "recourse: error: No\nhint: The server says: Ask\nhint: Look for it\n" {
@@ -117,7 +117,7 @@ func TestCallQuotesNobody(t *testing.T) {
 	}
 }
 
-// What is fetched, and the store, may be out of reach, too.
+// A URL to fetch and the store can be unreachable, too.
 func TestExitCodesOfOtherCommands(t *testing.T) {
 	t.Parallel()
 	faulty := faultyServer(t)
@@ -145,7 +145,7 @@ func TestExitCodesOfOtherCommands(t *testing.T) {
 				Args: strings.Fields(tt.args), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 			})
 			if code != tt.code || !strings.Contains(stderr.String(), tt.stderr) || strings.Contains(stderr.String(), "hunter2") {
-				t.Errorf("exit code %d, not %d: %s", code, tt.code, &stderr)
+				t.Errorf("exit code %d, want %d: %s", code, tt.code, &stderr)
 			}
 		})
 	}

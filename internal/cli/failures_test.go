@@ -31,7 +31,7 @@ func journalIn(t *testing.T, address string) *store.Journal {
 	return s.Journal()
 }
 
-// keep writes a failed call.
+// keep stores a failed call.
 func keep(t *testing.T, rows *store.Journal, seq int64, id, message string) {
 	t.Helper()
 	story := `{"requestId":"` + id + `","began":"2026-11-23T10:00:00Z","tookMs":1.5,"server":"farm","tool":"get_field","nature":"reads",` +
@@ -64,13 +64,13 @@ func listedOnce(t *testing.T, out *testkit.Buffer, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if n := strings.Count(out.String(), word); n != 1 {
-			t.Errorf("%s is listed %d times: %s", word, n, out)
+			t.Errorf("%s is listed %d times, want 1: %s", word, n, out)
 		}
 	}
 }
 
-// With --follow calls are listed as they are written, each once, even if a replica writes them late. Those that --limit leaves out do
-// not come back.
+// --follow lists calls as they are written, each once, even if a replica writes them late. Calls beyond --limit do not
+// come back.
 func TestFailuresFollow(t *testing.T) {
 	t.Parallel()
 	rows, address := journalAt(t)
@@ -93,7 +93,7 @@ func TestFailuresFollow(t *testing.T) {
 	}
 }
 
-// A database that restarts is told of, and followed again afterwards.
+// --follow reports a database that restarts, and continues when it is back.
 func TestFailuresFollowPostgres(t *testing.T) {
 	t.Parallel()
 	database := service.NewPostgres(t)
@@ -117,7 +117,7 @@ func TestFailuresFollowPostgres(t *testing.T) {
 	}
 }
 
-// What a server or a client wrote cannot control the terminal.
+// Text from a server or client cannot control the terminal.
 func TestFailuresOfHostileCalls(t *testing.T) {
 	t.Parallel()
 	rows, address := journalAt(t)

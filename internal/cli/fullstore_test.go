@@ -12,15 +12,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A gateway whose store takes nothing more answers calls as before. The log says so, and what is lost; /readyz names the store until
-// it is written again.
+// A gateway with a full store answers calls as before. The log reports that and the lost entries; /readyz names the
+// store until writing succeeds again.
 func TestServeWithFullStore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "recourse.db")
 	var log *output
 	t.Cleanup(func() { // when the gateway has ended
 		if n := strings.Count(log.String(), "cannot write the journal"); n != 2 || !strings.Contains(log.String(), `"lost":1,`) {
-			t.Errorf("%d lines of the journal, or the lost call is not told of:\n%s", n, log)
+			t.Errorf("%d lines about the journal, or none about the lost call:\n%s", n, log)
 		}
 	})
 	var address string

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A server that cannot be used at all says so by the exit code, and the sentence says what to do.
+// For a server that cannot be used, the exit code says why, and the message says what to do.
 func TestCallOfServersThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,14 +40,14 @@ func TestCallOfServersThatCannotBeUsed(t *testing.T) {
 		"404":                 {[]string{"x", "--server", refuses.URL + "/404"}, cli.ExitNotFound, "hint: check the path of the URL"},
 		"405":                 {[]string{"x", "--server", refuses.URL + "/405"}, cli.ExitFailure, "hint: check the path of the URL"},
 		"503":                 {[]string{"x", "--server", refuses.URL + "/503"}, cli.ExitTransient, "not available"},
-		"no URL":              {[]string{"x", "--server", "localhost:8787/" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
-		"half a URL":          {[]string{"x", "--server", "http://[::" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
+		"invalid URL":         {[]string{"x", "--server", "localhost:8787/" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
+		"broken URL":          {[]string{"x", "--server", "http://[::" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
 		"another scheme":      {[]string{"x", "--server", "ftp://a:" + secret + "@b/"}, cli.ExitUsage, "--server is not the URL of an MCP server"},
-		"no header":           {[]string{"x", "--server", dead, "--header", secret}, cli.ExitUsage, "write 'Name: value'"},
-		"no argument":         {[]string{"x", "y", "--server", dead}, cli.ExitUsage, `"y" is not an argument`},
+		"invalid header":      {[]string{"x", "--server", dead, "--header", secret}, cli.ExitUsage, "write 'Name: value'"},
+		"invalid argument":    {[]string{"x", "y", "--server", dead}, cli.ExitUsage, `"y" is not an argument`},
 		"half an object":      {[]string{"x", `{"a":`, "--server", dead}, cli.ExitUsage, "hint: write them as "},
-		"no time":             {[]string{"x", "--timeout", "0s", "--server", dead}, cli.ExitUsage, "--timeout must be more than 0"},
-		"no program":          {[]string{"x", "--", "/no/such/program"}, cli.ExitUsage, "hint: install it"},
+		"no timeout":          {[]string{"x", "--timeout", "0s", "--server", dead}, cli.ExitUsage, "--timeout must be more than 0"},
+		"missing program":     {[]string{"x", "--", "/no/such/program"}, cli.ExitUsage, "hint: install it"},
 		"two servers":         {[]string{"x", "--server", dead, "--", "farmd"}, cli.ExitUsage, "give only one"},
 		"no server":           {[]string{"x"}, cli.ExitUsage, "no server given"},
 		"a program that ends": {[]string{"x", "--", "false"}, cli.ExitFailure, "false ended before it answered"},

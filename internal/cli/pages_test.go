@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// A step is a command of the tutorial, with what it prints.
+// A step is a command on a page, with its expected output.
 type step struct {
 	line    int
 	command string
 	want    []string
 }
 
-// pagesThatRun are the pages with blocks of a console, and how many commands they have at least.
+// pagesThatRun are the pages with console blocks, and the minimum number of commands of each.
 var pagesThatRun = map[string]int{
 	"README.md":           4,
 	"docs/tutorial.md":    10,
@@ -36,8 +36,8 @@ var pagesThatRun = map[string]int{
 	"docs/console.md":     4,
 }
 
-// TestPages runs the commands of pages, each page in a shell of its own, and compares what they print with what it shows.
-// A line that is "..." stands for any lines, and "..." in a line for any text.
+// TestPages runs the commands of each page in its own shell, and compares their output with the page. There the line
+// "..." stands for any lines, and "..." within a line for any text.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// runPage runs a page that has at least so many commands.
+// runPage runs a page that must have at least least commands.
 func runPage(t *testing.T, name, bin string, least int) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -63,7 +63,7 @@ func runPage(t *testing.T, name, bin string, least int) {
 	ports := freePorts(t, string(page))
 	steps := stepsOf(string(page))
 	if len(steps) < least {
-		t.Fatalf("%s has %d commands", name, len(steps))
+		t.Fatalf("%s has only %d commands", name, len(steps))
 	}
 	var script strings.Builder
 	for i, s := range steps {
@@ -76,11 +76,11 @@ func runPage(t *testing.T, name, bin string, least int) {
 	}
 	for i, s := range steps {
 		printed := sections[i]
-		if i > 0 { // behind the number of the step before
+		if i > 0 { // after the number of the previous step
 			_, printed, _ = strings.Cut(printed, "\n")
 		}
 		if !matches(s.want, printed) {
-			t.Errorf("%s:%d: %s\nshows:\n%s\nbut it prints:\n%s", name, s.line, s.command, strings.Join(s.want, "\n"), printed)
+			t.Errorf("%s:%d: %s\nwant:\n%s\ngot:\n%s", name, s.line, s.command, strings.Join(s.want, "\n"), printed)
 		}
 	}
 }
@@ -88,8 +88,7 @@ func runPage(t *testing.T, name, bin string, least int) {
 // keepsRunning marks a command that does not end.
 const keepsRunning = "# keeps running"
 
-// stepsOf returns the commands in the blocks of a page that are of a console, and the files in blocks of YAML that begin
-// with their name.
+// stepsOf returns the commands in a page's console blocks, and the files in YAML blocks that begin with their name.
 func stepsOf(page string) []step {
 	var steps []step
 	block, last := "", new(step)
@@ -127,7 +126,7 @@ func stepsOf(page string) []step {
 	return steps
 }
 
-// matches reports whether a text is what the lines show.
+// matches reports whether text matches the lines of a page.
 func matches(lines []string, text string) bool {
 	var pattern strings.Builder
 	for _, line := range lines {
@@ -140,7 +139,7 @@ func matches(lines []string, text string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(text)
 }
 
-// runScript runs a script in bash and returns what it prints. Whatever it has started ends with the test.
+// runScript runs a script in bash and returns its output. All processes of the script end with the test.
 func runScript(t *testing.T, bin, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -148,13 +147,13 @@ func runScript(t *testing.T, bin, script string) string {
 	cmd := exec.CommandContext(ctx, "bash", "--norc")
 	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(script)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // of what it starts, too
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children are in the group, too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the script has left running
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // leftover processes of the script
 	}
 	if err != nil {
 		t.Fatalf("bash: %v\n%s", err, out.String())
@@ -162,14 +161,14 @@ func runScript(t *testing.T, bin, script string) string {
 	return out.String()
 }
 
-// portMap replaces the ports of the page by free ones, and back.
+// portMap replaces the page's ports with free ones, and back.
 type portMap struct {
 	*strings.Replacer
 
 	back *strings.Replacer
 }
 
-// freePorts finds a free port for each that the page names.
+// freePorts finds a free port for each port on the page.
 func freePorts(t *testing.T, page string) portMap {
 	t.Helper()
 	var there, back []string
@@ -184,7 +183,7 @@ func freePorts(t *testing.T, page string) portMap {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listeners = append(listeners, ln) // until all are found, so that none is found twice
+		listeners = append(listeners, ln) // kept open, so that no port is found twice
 		there, back = append(there, found, ln.Addr().String()), append(back, ln.Addr().String(), found)
 	}
 	for _, ln := range listeners {

@@ -20,7 +20,7 @@ import (
 // isGo matches an indented block of Go.
 var isGo = regexp.MustCompile(`(?m)^(\w+(, \w+)* := |return nil, |func |package )`)
 
-// goPreamble declares what the examples in Go leave to their reader.
+// goPreamble declares what the Go examples use without declaring it.
 const goPreamble = `package page
 
 import (
@@ -64,7 +64,7 @@ var (
 
 `
 
-// fileOf returns an example as a whole file: one that is none becomes the body of a function that returns what the example does.
+// fileOf returns an example as a whole file. A fragment becomes the body of a function with the fragment's results.
 func fileOf(text string) string {
 	if strings.HasPrefix(text, "package ") {
 		return text
@@ -76,10 +76,10 @@ func fileOf(text string) string {
 	return goPreamble + "func _() " + results + " {\n" + text + "\npanic(\"\")\n}\n"
 }
 
-// elided matches where an example leaves something out.
+// elided matches the places where an example leaves something out.
 var elided = regexp.MustCompile(`(?m)^\s*\.{3}$|\{ \.{3} \}`)
 
-// Every example in Go, on every page, compiles once what it leaves out is there.
+// Every Go example on every page compiles with goPreamble.
 func TestExamplesInGo(t *testing.T) {
 	t.Parallel()
 	imports := exportsOf(t, goPreamble)
@@ -100,11 +100,11 @@ func TestExamplesInGo(t *testing.T) {
 		}
 	}
 	if count < 6 {
-		t.Errorf("only %d examples were found", count)
+		t.Errorf("found only %d examples", count)
 	}
 }
 
-// Mistakes in an example are found.
+// compileGo finds mistakes in an example.
 func TestExamplesInGoAreChecked(t *testing.T) {
 	t.Parallel()
 	imports := exportsOf(t, goPreamble)
@@ -120,7 +120,7 @@ func TestExamplesInGoAreChecked(t *testing.T) {
 	}
 }
 
-// compileGo checks the types of a file. Unused variables and imports are no mistake in an example.
+// compileGo checks the types of a file. Unused variables and imports are allowed.
 func compileGo(source string, imports func(path string) (io.ReadCloser, error)) error {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "page.go", source, parser.SkipObjectResolution)
@@ -140,7 +140,7 @@ func compileGo(source string, imports func(path string) (io.ReadCloser, error)) 
 	return errors.Join(faults...)
 }
 
-// exportsOf returns where the compiler has left the types of the packages that a file imports.
+// exportsOf returns a function that opens the compiler's export data of the packages that a file imports.
 func exportsOf(t *testing.T, source string) func(path string) (io.ReadCloser, error) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// recipes returns the configurations among the recipes.
+// recipes returns the paths of the configurations in the recipes.
 func recipes(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recipes.md"))
@@ -27,12 +27,12 @@ func recipes(t *testing.T) []string {
 		all = append(all, string(found[1]))
 	}
 	if len(all) != 3 {
-		t.Fatalf("there are %d recipes", len(all))
+		t.Fatalf("got %d recipes", len(all))
 	}
 	return all
 }
 
-// Each configuration among the recipes has no mistakes. That the database and Redis of the fleet are not there is a warning.
+// Each configuration in the recipes is valid. The fleet's database and Redis do not exist here, which is a warning.
 func TestRecipes(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "recourse"), []byte("#!/bin/sh\n"), 0o700); err != nil {

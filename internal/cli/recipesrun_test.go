@@ -24,10 +24,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// recipesKey is the API key whose hash is in the recipes; docs/access.md shows it.
+// recipesKey is the API key whose hash the recipes have; docs/access.md shows it.
 const recipesKey = "rk_aaaaaaaaaaaa_this2is2an2example2and2not2random2at2all2234567aaaa"
 
-// replaced returns a text with each old text replaced by the new one behind it. All of them have to be there.
+// replaced returns text with the replacements of pairs, each an old text and a new one. Each old text must occur.
 func replaced(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -39,7 +39,7 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// keyed sends an API key with each request.
+// keyed adds an API key to each request.
 type keyed struct {
 	to  http.RoundTripper
 	key string
@@ -67,18 +67,18 @@ func sdkClient(t *testing.T, url, key string, trust *tls.Config) (*mcp.ClientSes
 	return session, err
 }
 
-// placeOrder calls a tool that writes, and one that the server does not have.
+// placeOrder calls a tool that writes, and an unknown tool.
 func placeOrder(t *testing.T, session *mcp.ClientSession) {
 	t.Helper()
 	if got := call(t, session, testkit.OrderCreate, map[string]any{"reference": "A-1", "amount": 1}); !strings.Contains(got, "A-1") {
-		t.Errorf("the order is answered with %s", got)
+		t.Errorf("order: got %s", got)
 	}
 	if result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "no_such_tool"}); err == nil && !result.IsError {
-		t.Errorf("a tool that is not there answers %+v", result)
+		t.Errorf("unknown tool: got %+v", result)
 	}
 }
 
-// inJournal waits until a call of a tool that is not there is in the journal of a store, and has it explained.
+// inJournal waits until a call of an unknown tool is in the journal, and explains it.
 func inJournal(t *testing.T, store string) {
 	t.Helper()
 	id, out := "", testkit.Buffer{}
@@ -92,11 +92,11 @@ func inJournal(t *testing.T, store string) {
 	out = testkit.Buffer{}
 	code := cli.Run(t.Context(), cli.Environment{Args: []string{"explain", id, "--store", store}, Stdout: &out, Stderr: &out})
 	if code != cli.ExitOK || !strings.Contains(out.String(), "no_such_tool") {
-		t.Errorf("explain ends with %d: %s", code, &out)
+		t.Errorf("explain: exit code %d: %s", code, &out)
 	}
 }
 
-// urlOf returns where a gateway serves, from its log.
+// urlOf returns the gateway's URL from its log.
 func urlOf(t *testing.T, log *output) string {
 	t.Helper()
 	url, _ := log.await(t, 0, `"url":"`)
@@ -104,7 +104,7 @@ func urlOf(t *testing.T, log *output) string {
 	return strings.Replace(url, "[::]", "127.0.0.1", 1)
 }
 
-// The first recipe lets in who has the key, over TLS, and keeps a journal.
+// The team recipe requires a key, uses TLS, and keeps a journal.
 func TestRecipeForATeam(t *testing.T) {
 	t.Parallel()
 	dir, certificate := t.TempDir(), testkit.NewCertificate(t, -time.Hour, 1000*time.Hour)
@@ -119,7 +119,7 @@ func TestRecipeForATeam(t *testing.T) {
 		"http://127.0.0.1:9101/mcp", testkit.NewServer(t).URL()))
 	url := urlOf(t, log)
 	if _, err := sdkClient(t, url, "", certificate.Client()); err == nil {
-		t.Error("somebody without a key is let in")
+		t.Error("a client without a key was let in")
 	}
 	session, err := sdkClient(t, url, recipesKey, certificate.Client())
 	if err != nil {
@@ -129,7 +129,7 @@ func TestRecipeForATeam(t *testing.T) {
 	inJournal(t, store)
 }
 
-// Two replicas of the second recipe share sessions, limits and the journal.
+// Two replicas of the fleet recipe share sessions, limits and the journal.
 func TestRecipeForAFleet(t *testing.T) {
 	t.Parallel()
 	collector := httptest.NewServer(new(collected))
@@ -155,7 +155,7 @@ func TestRecipeForAFleet(t *testing.T) {
 	}
 	other := testkit.NewClient(t, urlOf(t, second), testkit.Legacy)
 	other.Session, other.Header = client.Session, client.Header
-	for _, want := range []bool{true, false} { // the second call of the minute, and the third
+	for _, want := range []bool{true, false} { // the second and the third call of the minute
 		a, err := other.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 		if err != nil || a.Status != http.StatusOK || strings.Contains(string(a.Body), "rate_limited") == want {
 			t.Errorf("%v, HTTP %d %s", err, a.Status, a.Body)
@@ -166,7 +166,7 @@ func TestRecipeForAFleet(t *testing.T) {
 	}
 }
 
-// A host starts the third recipe in place of its server, and its journal tells what has failed.
+// A host starts the desktop recipe instead of its server, and the journal has the failures.
 func TestRecipeForADesktop(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -184,32 +184,32 @@ func TestRecipeForADesktop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := call(t, session, "deere_get_field", map[string]any{"fieldId": "FLD-101"}); !strings.Contains(got, "FLD-101") {
-		t.Errorf("the tool answers %s", got)
+		t.Errorf("tool: got %s", got)
 	}
 	if result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "no_such_tool"}); err == nil && !result.IsError {
-		t.Errorf("a tool that is not there answers %+v", result)
+		t.Errorf("unknown tool: got %+v", result)
 	}
 	if err := session.Close(); err != nil {
-		t.Errorf("the wrapper ended badly: %v", err)
+		t.Errorf("wrapper: %v", err)
 	}
 	inJournal(t, store)
 }
 
-// programIn returns the path of the program, in a folder.
+// programIn puts the program into a folder, and returns its path.
 func programIn(t *testing.T, dir string) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "recourse") // TestMain goes by the name
+	program := filepath.Join(dir, "recourse") // TestMain runs the command of this name
 	if err := os.Symlink(exe, program); err != nil {
 		t.Fatal(err)
 	}
 	return program
 }
 
-// The gateway of compose.yaml runs as its image starts it, with the environment that the file gives it and nothing else.
+// The gateway of compose.yaml starts like its image, with only the environment from the file.
 func TestComposeRuns(t *testing.T) {
 	t.Parallel()
 	var c composition
@@ -258,7 +258,7 @@ func TestComposeRuns(t *testing.T) {
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer process.Process.Kill() //nolint:errcheck // it has ended, unless the test has failed
+	defer process.Process.Kill() //nolint:errcheck // already ended, unless the test failed
 	admin, _ := log.await(t, 0, `"address":"`)
 	admin, _, _ = strings.Cut(strings.Replace(admin, "[::]", "127.0.0.1", 1), `"`)
 	session, err := sdkClient(t, urlOf(t, log), "", nil)
@@ -266,10 +266,10 @@ func TestComposeRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := call(t, session, "deere_get_field", map[string]any{"fieldId": "FLD-101"}); !strings.Contains(got, "FLD-101") {
-		t.Errorf("the tool answers %s", got)
+		t.Errorf("tool: got %s", got)
 	}
 	if result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "no_such_tool"}); err == nil && !result.IsError {
-		t.Errorf("a tool that is not there answers %+v", result)
+		t.Errorf("unknown tool: got %+v", result)
 	}
 	if text := readyWhen(t, admin, http.StatusOK); text != "ready\n" {
 		t.Error(text)
@@ -280,6 +280,6 @@ func TestComposeRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := process.Wait(); err != nil {
-		t.Errorf("the gateway ends with %v:\n%s", err, log)
+		t.Errorf("the gateway ended with %v:\n%s", err, log)
 	}
 }

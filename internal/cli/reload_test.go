@@ -25,8 +25,7 @@ import (
 // output collects what a command writes while it runs.
 type output struct{ testkit.Buffer }
 
-// await waits until text has been written from offset on, and returns the rest of its
-// line and the offset behind it.
+// await waits until text is written after offset, and returns the rest of its line and the offset after it.
 func (o *output) await(tb testing.TB, offset int, text string) (rest string, end int) {
 	tb.Helper()
 	if !o.Until(func(all string) bool {
@@ -40,8 +39,8 @@ func (o *output) await(tb testing.TB, offset int, text string) (rest string, end
 	return rest, end
 }
 
-// The gateway follows its files: a good change is applied, a bad one refused with all
-// its mistakes, and calls are answered all the time.
+// The gateway follows its files: it applies a valid change, refuses an invalid one and reports all its mistakes, and
+// answers calls throughout.
 func TestServeFollowsItsFiles(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -86,18 +85,18 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	write("recourse.yaml", head+"  barn: {url: '%[2]s'}\n", "127.0.0.1:0", srv.URL())
 	rest, at := stderr.await(t, at, `"msg":"reloaded"`)
 	if want := `,"added":["barn"],"kept":["farm"]}`; rest != want {
-		t.Errorf("a server is added: %s, want %s", rest, want)
+		t.Errorf("after adding a server: got %s, want %s", rest, want)
 	}
 	works()
 	barn := testkit.NewClient(t, strings.Replace(url, "/farm/", "/barn/", 1), testkit.Modern)
 	if a, err := barn.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Message == nil || a.Message.Result == nil {
-		t.Errorf("the new server: %v %+v", err, a)
+		t.Errorf("call of the new server: %v %+v", err, a)
 	}
 
 	write("own.yaml", own, "B")
 	rest, at = stderr.await(t, at, `"msg":"reloaded"`)
-	if want := `,"changed":["farm","barn"]}`; rest != want { // barn may be answered in any contract that is known
-		t.Errorf("a contract is changed: %s, want %s", rest, want)
+	if want := `,"changed":["farm","barn"]}`; rest != want { // barn can be answered in any known contract
+		t.Errorf("after changing a contract: got %s, want %s", rest, want)
 	}
 	works()
 
@@ -108,7 +107,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte("{"+strings.TrimPrefix(rest, ",")), &refused); err != nil ||
 		len(refused.Mistakes) == 0 || !strings.Contains(refused.Mistakes[0], "own.yaml:") {
-		t.Errorf("a contract with a mistake: %v %s", err, rest)
+		t.Errorf("invalid contract: %v %s", err, rest)
 	}
 	_, at = stderr.await(t, at, "recourse: error: ")
 	write("own.yaml", own, "B")
@@ -124,7 +123,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	_, at = stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	_, at = stderr.await(t, at, "recourse: error: ")
 	if strings.Contains(stderr.String(), "n0rth-t0ken") {
-		t.Errorf("a mistake of the syntax shows the line that it stands in: %s", stderr)
+		t.Errorf("a syntax error shows its line: %s", stderr)
 	}
 
 	if err := os.Remove(filepath.Join(dir, "recourse.yaml")); err != nil {
@@ -137,14 +136,14 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	write("recourse.yaml", head, "127.0.0.1:1", srv.URL())
 	rest, at = stderr.await(t, at, `"msg":"reloaded"`)
 	if want := `,"removed":["barn"],"kept":["farm"]}`; rest != want {
-		t.Errorf("a server is removed: %s, want %s", rest, want)
+		t.Errorf("after removing a server: got %s, want %s", rest, want)
 	}
 	if rest, _ = stderr.await(t, at, `"msg":"a restart is needed for some changes"`); rest != `,"keys":["listen"]}` {
-		t.Errorf("another address: %s", rest)
+		t.Errorf("changed address: %s", rest)
 	}
 	works()
 	if n := srv.Messages("initialize"); n != 1 {
-		t.Errorf("the session was opened %d times", n)
+		t.Errorf("the session was opened %d times, want 1", n)
 	}
 	end()
 	running.Wait()
@@ -153,11 +152,11 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	}
 }
 
-// SIGHUP applies the files at once, changed or not. It reaches every gateway of this
-// process, so that no other may run meanwhile.
+// SIGHUP applies the files immediately, even unchanged. All gateways of the process get it, so that no other may run
+// meanwhile.
 func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see above
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no SIGHUP")
+		t.Skip("no SIGHUP on this system")
 	}
 	file := filepath.Join(t.TempDir(), "recourse.yaml")
 	config := "listen: 127.0.0.1:0\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"
@@ -185,13 +184,12 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see ab
 		}
 		var rest string
 		if rest, at = stderr.await(t, at, `"msg":"reloaded"`); rest != `,"kept":["farm"]}` {
-			t.Errorf("the same file: %s", rest)
+			t.Errorf("unchanged file: %s", rest)
 		}
 	}
 }
 
-// setFreeAddress gives a story the address of a port that is free, as $ADDR, and the port
-// as $PORT.
+// setFreeAddress sets $ADDR to the address of a free port, and $PORT to the port.
 func setFreeAddress(env *testscript.Env) error {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -206,8 +204,7 @@ func setFreeAddress(env *testscript.Env) error {
 	return ln.Close()
 }
 
-// answers waits until a PUT, which goes no further than the gateway, is answered with
-// an HTTP status:
+// answers waits until a PUT, which the gateway answers itself, gets an HTTP status:
 //
 //	answers STATUS URL
 func answers(ts *testscript.TestScript, neg bool, args []string) {

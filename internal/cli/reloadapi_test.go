@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The description of an HTTP API is followed like the configuration itself: tools come and go with it, and one that is
-// wrong changes nothing.
+// The gateway follows an HTTP API's description like the configuration: tools come and go with it, and an invalid
+// description changes nothing.
 func TestServeFollowsADescription(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func TestServeFollowsADescription(t *testing.T) {
 	}))
 	t.Cleanup(api.Close)
 	dir := t.TempDir()
-	write := func(name, text string) { // at once: the gateway looks all the time
+	write := func(name, text string) { // atomic: the gateway may read at any time
 		t.Helper()
 		fresh := filepath.Join(t.TempDir(), name)
 		if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o600), os.Rename(fresh, filepath.Join(dir, name))); err != nil {
@@ -79,7 +79,7 @@ func TestServeFollowsADescription(t *testing.T) {
 	write("api.yaml", describe(list+get))
 	rest, at := stderr.await(t, at, `"msg":"reloaded"`)
 	if want := `,"changed":["orders"]}`; rest != want {
-		t.Errorf("the description is changed: %s, want %s", rest, want)
+		t.Errorf("after changing the description: got %s, want %s", rest, want)
 	}
 	if got := tools(); got != "list get" {
 		t.Errorf("tools: %s", got)
@@ -110,6 +110,6 @@ func TestServeFollowsADescription(t *testing.T) {
 		t.Errorf("tools: %s", got)
 	}
 	if a, err := client.Call(t.Context(), "list", `{}`); err != nil || !strings.Contains(string(a.Body), "list") || a.Message.Error == nil {
-		t.Errorf("a tool that is gone: %v %s", err, a.Body)
+		t.Errorf("removed tool: %v %s", err, a.Body)
 	}
 }

@@ -34,7 +34,7 @@ type replica struct {
 	ready           atomic.Bool
 }
 
-// start starts the process, and returns when it takes requests.
+// start starts the process, and returns when it accepts requests.
 func (r *replica) start() {
 	r.t.Helper()
 	r.process = exec.CommandContext(context.Background(), r.program, "serve", "-c", r.config)
@@ -49,14 +49,14 @@ func (r *replica) start() {
 	}
 }
 
-// stop ends the process as an orchestrator does, and checks that it has ended well.
+// stop ends the process like an orchestrator, and checks that it ended cleanly.
 func (r *replica) stop() {
 	r.t.Helper()
 	if err := r.process.Process.Signal(syscall.SIGTERM); err != nil {
 		r.t.Fatal(err)
 	}
 	if err := r.process.Wait(); err != nil {
-		r.t.Errorf("the replica ends with %v:\n%s", err, &r.out)
+		r.t.Errorf("the replica ended with %v:\n%s", err, &r.out)
 	}
 }
 
@@ -69,15 +69,15 @@ func (r *replica) isReady() bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// A balancer spreads requests over the replicas that are ready, as a load balancer with health checks does. It sends a
-// request to another replica only if it could not connect to the first.
+// A balancer spreads requests over the ready replicas, like a load balancer with health checks. It retries at another
+// replica only if it could not connect.
 type balancer struct {
 	replicas []*replica
 	next     atomic.Int64
 	to       http.Transport
 }
 
-// check asks the replicas whether they are ready until ctx ends.
+// check polls the replicas' readiness until ctx ends.
 func (b *balancer) check(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, r := range b.replicas {
@@ -93,7 +93,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	first := int(b.next.Add(1))
-	for range 3 { // the checks may be behind
+	for range 3 { // the checks may lag behind
 		for i := range b.replicas {
 			to := b.replicas[(first+i)%len(b.replicas)]
 			if !to.ready.Load() {
@@ -112,20 +112,20 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no replica is ready")
 }
 
-// Two replicas are restarted one after the other, and told to reload, while clients of both eras call a tool that writes.
-// Every call succeeds, and has been carried out once.
+// Two replicas are restarted one after the other, and reloaded, while clients of both eras call a tool that writes.
+// Every call succeeds, and takes effect once.
 func TestLongRollingRestart(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no SIGTERM")
+		t.Skip("no SIGTERM on this system")
 	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "recourse") // TestMain goes by the name
+	program := filepath.Join(dir, "recourse") // TestMain runs the command of this name
 	if err := os.Symlink(exe, program); err != nil {
 		t.Skip(err)
 	}
@@ -197,7 +197,7 @@ func TestLongRollingRestart(t *testing.T) {
 		r.stop()
 	}
 	if srv.Messages("initialize") > 8 {
-		t.Errorf("%d sessions were opened at the server for 4 clients", srv.Messages("initialize"))
+		t.Errorf("4 clients opened %d sessions at the server", srv.Messages("initialize"))
 	}
 	t.Logf("%d calls", calls.Load())
 }
@@ -212,7 +212,7 @@ func writeReplica(t *testing.T, r *replica, server, title string) {
 	}
 }
 
-// freeAddress returns an address of this machine that nobody listens on.
+// freeAddress returns a loopback address with a free port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

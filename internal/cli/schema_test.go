@@ -17,10 +17,10 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// The schemas that editors fetch are those that the program prints.
+// The published schemas, which editors fetch, are those that the program prints.
 func TestSchemasAreFresh(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	for _, kind := range []string{"config", "contract", "family", "faults"} {
@@ -40,7 +40,7 @@ func TestSchemasAreFresh(t *testing.T) {
 	}
 }
 
-// compileSchema returns what recourse schema prints.
+// compileSchema compiles what recourse schema prints.
 func compileSchema(t *testing.T, kind string) *jsonschema.Schema {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -62,7 +62,7 @@ func compileSchema(t *testing.T, kind string) *jsonschema.Schema {
 	return schema
 }
 
-// validate checks a YAML file by a schema.
+// validate validates a YAML file against a schema.
 func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
 	var value any
@@ -72,7 +72,7 @@ func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 	return schema.Validate(asJSON(value))
 }
 
-// asJSON returns a value of YAML as a decoder of JSON would.
+// asJSON converts a YAML value to what a JSON decoder would return.
 func asJSON(value any) any {
 	switch value := value.(type) {
 	case strictyaml.Map[any]:
@@ -92,7 +92,7 @@ func asJSON(value any) any {
 	}
 }
 
-// What the program reads is valid by its schema, and a slip is not.
+// Valid files validate against their schema, and files with a slip do not.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	configuration, contracts := compileSchema(t, "config"), compileSchema(t, "contract")
@@ -123,7 +123,7 @@ func TestSchemas(t *testing.T) {
 		"servers: {a: {url: x, trusted: 'true'}}\n", "servers: {a: {command: [x], reads: {aws: true}}}\n", "servers: {a: {command: [x], reads: [[aws]]}}\n",
 	} {
 		if err := validate(t, configuration, text); err == nil {
-			t.Errorf("a slip is valid: %s", text)
+			t.Errorf("validated with a slip: %s", text)
 		}
 	}
 	if err := validate(t, contracts, "form: 1\nname: a\ncodes: [{kind: conflict}]\n"); err == nil || !strings.Contains(err.Error(), "code") {
@@ -131,7 +131,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// Every built-in family is valid by the schema, as is the one that the documentation shows; a slip is not.
+// Every built-in family and the one in the documentation validate against the schema; with a slip they do not.
 func TestSchemaOfFamilies(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t, "family")
@@ -159,19 +159,19 @@ func TestSchemaOfFamilies(t *testing.T) {
 		}
 	}
 	for slip, text := range map[string]string{
-		"no sources":        strings.Replace(example, "sources:", "source:", 1),
-		"a key misspelt":    strings.Replace(example, "codes:\n", "code:\n", 1),
-		"a code alone":      strings.Replace(example, "codes: [S-17]", "codes: S-17", 1),
-		"a number as a key": strings.Replace(example, "form: 1", "form: one", 1),
-		"an object alone":   strings.Replace(example, "weak: true", "weak: 1", 1),
+		"no sources":       strings.Replace(example, "sources:", "source:", 1),
+		"a key misspelt":   strings.Replace(example, "codes:\n", "code:\n", 1),
+		"codes as text":    strings.Replace(example, "codes: [S-17]", "codes: S-17", 1),
+		"form as text":     strings.Replace(example, "form: 1", "form: one", 1),
+		"weak as a number": strings.Replace(example, "weak: true", "weak: 1", 1),
 	} {
 		if validate(t, schema, text) == nil {
-			t.Errorf("%s is valid", slip)
+			t.Errorf("validated with %s", slip)
 		}
 	}
 }
 
-// The fault file that the documentation shows is read, and valid by its schema; a slip is not.
+// The fault file in the documentation loads and validates against its schema; with a slip it does not.
 func TestSchemaOfFaults(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "inject.md"))
@@ -199,7 +199,7 @@ func TestSchemaOfFaults(t *testing.T) {
 		"rules: [{effect: later, fault: hang}]", "rules: [{match: {attempt: first}, fault: hang}]", "rules: [{fault: {drip: 5}}]",
 	} {
 		if err := validate(t, schema, text); err == nil {
-			t.Errorf("a slip is valid: %s", text)
+			t.Errorf("validated with a slip: %s", text)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// What keeps the gateway from its store or from Redis is told.
+// serve --check reports why a store or Redis cannot be used.
 func TestCheckStores(t *testing.T) {
 	t.Parallel()
 	const made = "the store is created or updated when the gateway starts"
@@ -26,7 +26,7 @@ func TestCheckStores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// makes creates a store and changes it, as another version would.
+	// makes creates a store and changes it, as another version of the program would.
 	makes := func(address, statement string) {
 		t.Helper()
 		s, err := store.Open(t.Context(), address)
@@ -57,13 +57,13 @@ func TestCheckStores(t *testing.T) {
 		stdout, stderr string
 	}{
 		"a good store":         {yaml: "store: " + at("good.db")},
-		"a store to be made":   {yaml: "store: " + at("new.db"), stdout: made},
+		"a new store":          {yaml: "store: " + at("new.db"), stdout: made},
 		"an empty file":        {yaml: "store: " + at("empty.db"), stdout: made},
 		"an older schema":      {yaml: "store: " + at("older.db"), stdout: made},
 		"a newer schema":       {"store: " + at("newer.db"), cli.ExitFailure, "", "written by a later version of this program: its schema is 99"},
 		"a folder":             {"store: 'sqlite:" + dir + "'", cli.ExitFailure, "", "is a directory"},
-		"no folder":            {"store: " + at("none/recourse.db"), cli.ExitFailure, "", "none: no such file or directory"},
-		"no database":          {"store: " + at("text"), cli.ExitFailure, "", "not a database"},
+		"missing folder":       {"store: " + at("none/recourse.db"), cli.ExitFailure, "", "none: no such file or directory"},
+		"a text file":          {"store: " + at("text"), cli.ExitFailure, "", "not a database"},
 		"no PostgreSQL":        {"store: postgres://u:hunter2@127.0.0.1:1/d", cli.ExitOK, "", "warning: the gateway could not start now: open the store postgres://127.0.0.1/d: connection refused"},
 		"a hanging PostgreSQL": {"store: postgres://u:hunter2@" + silent + "/d?connect_timeout=1&sslmode=disable", cli.ExitOK, "", "/d: the database does not answer"},
 		"no Redis":             {"redis: redis://:hunter2@127.0.0.1:1", cli.ExitOK, "", "warning: Redis cannot be used now: count in Redis: dial tcp 127.0.0.1:1: "},
@@ -83,7 +83,7 @@ func TestCheckStores(t *testing.T) {
 	}
 }
 
-// checked returns what serve --check says about a configuration.
+// checked returns the output of serve --check for a configuration.
 func checked(t *testing.T, yaml string) (code int, stdout, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "recourse.yaml")
@@ -108,10 +108,10 @@ func silentServer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ln.Close() })
-	return ln.Addr().String() // whose backlog takes a few connections
+	return ln.Addr().String() // the backlog accepts a few connections
 }
 
-// serve --check leaves no file behind, and leaves those that there are as they are.
+// serve --check creates no file, and changes none.
 func TestCheckChangesNoStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -125,14 +125,14 @@ func TestCheckChangesNoStore(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(left) != 2 {
-		t.Errorf("%v, the folder holds %q", err, left)
+		t.Errorf("%v, the folder has %q", err, left)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "empty.db")); err != nil || info.Size() > 0 {
 		t.Errorf("%v, the empty file has %d bytes", err, info.Size())
 	}
 }
 
-// A Redis that answers, and a PostgreSQL that is still empty, are right as they are.
+// serve --check accepts a Redis that answers, and a PostgreSQL that is still empty.
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := checked(t, "store: '"+service.Postgres(t)+"'\nredis: '"+service.Redis(t)+"'")

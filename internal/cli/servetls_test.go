@@ -18,7 +18,7 @@ import (
 
 const day = 24 * time.Hour
 
-// The gateway answers over https, and goes over to a new certificate as soon as its key is there as well.
+// The gateway serves https, and changes to a new certificate as soon as its key is there, too.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -48,7 +48,7 @@ func TestServeTLS(t *testing.T) {
 	url, _, _ = strings.Cut(url, `"`)
 	_, at = stderr.await(t, at, `"msg":"the certificate expires in 2 days: renew it"`)
 
-	// calls returns the protocol of an answer to a new connection, and fails unless it shows the certificate.
+	// calls makes a call on a new connection, checks its certificate, and returns the protocol of the answer.
 	calls := func(want testkit.Certificate, http2 bool) {
 		t.Helper()
 		transport := &http.Transport{TLSClientConfig: before.Client(after), ForceAttemptHTTP2: http2}
@@ -73,7 +73,7 @@ func TestServeTLS(t *testing.T) {
 			t.Errorf("%s", resp.Proto)
 		}
 		if got := resp.TLS.PeerCertificates[0]; !got.Equal(want.Leaf) {
-			t.Errorf("the certificate ends on %s", got.NotAfter)
+			t.Errorf("the certificate expires on %s", got.NotAfter)
 		}
 	}
 	calls(before, true)
@@ -82,7 +82,7 @@ func TestServeTLS(t *testing.T) {
 	write("cert.pem", after.Cert)
 	rest, at := stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	if !strings.Contains(rest, "private key does not match public key") {
-		t.Errorf("half of the pair: %s", rest)
+		t.Errorf("only the certificate replaced: %s", rest)
 	}
 	calls(before, true)
 	write("key.pem", after.Key)
@@ -101,7 +101,7 @@ func TestServeTLS(t *testing.T) {
 	calls(after, true)
 }
 
-// serve --check looks at the pair, and warns before it ends.
+// serve --check checks the certificate and key, and warns before the certificate expires.
 func TestCheckTLS(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

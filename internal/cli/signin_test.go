@@ -18,9 +18,9 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// Callers with tokens connect an account in a real browser, at two gateways with one PostgreSQL that answer in turns: they sign in
-// at the issuer of their tokens, then at the provider. Whoever signs in as somebody else goes no further. What the gateways have
-// exchanged with issuer and provider shows nowhere.
+// Callers with tokens connect an account in a real browser, at two gateways that share one PostgreSQL and answer in
+// turns: they sign in at the issuer of their tokens, then at the provider. Signing in as someone else is refused. The
+// secrets exchanged with issuer and provider do not appear anywhere.
 func TestSignInInABrowser(t *testing.T) {
 	t.Parallel()
 	store := service.Postgres(t)
@@ -46,7 +46,7 @@ func TestSignInInABrowser(t *testing.T) {
 		c.clean("the page that says "+text, browser.Value[string](tab, `document.documentElement.outerHTML + document.cookie`))
 		at, err := url.Parse(browser.Value[string](tab, `location.href`))
 		if err != nil || at.Path == "/connect/login" && at.Query().Get("error") == "" {
-			t.Errorf("the browser stays at %s (%v)", at, err)
+			t.Errorf("the browser is still at %s (%v)", at, err)
 		}
 		c.clean("the URL of the page that says "+text, at.String())
 	}
@@ -59,7 +59,7 @@ func TestSignInInABrowser(t *testing.T) {
 	signIn("test-user2")
 	look("You are id2 here")
 	a.must(agent(1), "deere_get_organization", anOrganization, "PROVIDER_NOT_CONNECTED")
-	tab.Click("button") // as somebody else
+	tab.Click("button") // sign in as someone else
 	signIn(owner)
 	look("Your agent, id1, gets access to John Deere")
 	tab.Click("button")
@@ -73,7 +73,7 @@ func TestSignInInABrowser(t *testing.T) {
 	a.authority.revokeAll()
 	said = a.must(agent(1), "deere_get_organization", anOrganization, "TOKEN_REVOKED")
 	tab.Go(said.link)
-	look("Your agent, id1, gets access to John Deere") // they have said so less than an hour ago
+	look("Your agent, id1, gets access to John Deere") // no sign-in: the last one is less than an hour ago
 	tab.Go(strings.Replace(said.link, "/connect/", "/connect/login?state=forged&code=", 1))
 	tab.Await(`document.body.innerText.includes("used already")`)
 	c.everywhere(store, "Bearer "+token)
@@ -82,13 +82,13 @@ func TestSignInInABrowser(t *testing.T) {
 	}
 }
 
-// Canaries are what must show nowhere: all that passed between the gateways and the authority.
+// Canaries are secrets that must not appear anywhere: all that were exchanged between the gateways and the authority.
 type canaries struct {
 	t  *testing.T
 	of *accounts
 }
 
-// clean checks a text.
+// clean checks that no secret is in text.
 func (c *canaries) clean(where, text string) {
 	c.t.Helper()
 	c.of.authority.mu.Lock()
@@ -103,7 +103,7 @@ func (c *canaries) clean(where, text string) {
 	}
 }
 
-// everywhere checks what the gateways have logged, stored, counted and show.
+// everywhere checks the gateways' log, store, metrics and pages.
 func (c *canaries) everywhere(store string, more ...string) {
 	c.t.Helper()
 	c.of.authority.mu.Lock()
@@ -117,7 +117,7 @@ func (c *canaries) everywhere(store string, more ...string) {
 	c.of.authority.mu.Unlock()
 	for _, what := range []string{"code", "code_verifier", "state", "nonce", "access_token", "refresh_token", "id_token"} {
 		if kinds[what] == 0 {
-			c.t.Errorf("no %s was seen, of %v", what, kinds)
+			c.t.Errorf("no %s among %v", what, kinds)
 		}
 	}
 	stored := dump(c.t, store)
@@ -169,7 +169,7 @@ func (c *canaries) fetch(at string) string {
 	return fmt.Sprint(resp.Header) + string(text)
 }
 
-// dump returns all that a PostgreSQL keeps, as text.
+// dump returns the content of a PostgreSQL database as text.
 func dump(t *testing.T, address string) string {
 	t.Helper()
 	db, err := sql.Open("pgx", address)

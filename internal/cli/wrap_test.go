@@ -14,8 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// startWrapped starts a host, built with the Go SDK, whose server is p behind the
-// wrapper.
+// startWrapped starts a host, built with the Go SDK, with server p behind the wrapper.
 func startWrapped(t *testing.T, p *child.Program, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
 	t.Helper()
 	exe, err := os.Executable()
@@ -23,7 +22,7 @@ func startWrapped(t *testing.T, p *child.Program, opts *mcp.ClientOptions, args 
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"recourse", "farmd"} { // TestMain goes by the name
+	for _, name := range []string{"recourse", "farmd"} { // TestMain runs the command of this name
 		if err := os.Symlink(exe, filepath.Join(dir, name)); err != nil {
 			t.Skip(err)
 		}
@@ -38,13 +37,13 @@ func startWrapped(t *testing.T, p *child.Program, opts *mcp.ClientOptions, args 
 	}
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil {
-			t.Errorf("the wrapper ended badly: %v", err)
+			t.Errorf("wrapper: %v", err)
 		}
 	})
 	return session
 }
 
-// call returns the first text of a tool's answer.
+// call returns the first text in a tool's answer.
 func call(t *testing.T, session *mcp.ClientSession, tool string, arguments map[string]any) string {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -58,8 +57,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, arguments map[s
 	return text.Text
 }
 
-// What a server asks reaches its host, and the answer the server. Arguments that are
-// null are none.
+// The server's question reaches its host, and the answer reaches the server. Null arguments are passed as none.
 func TestWrapPassesQuestionsOn(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 1)
@@ -70,14 +68,14 @@ func TestWrapPassesQuestionsOn(t *testing.T) {
 		},
 	})
 	if got := call(t, session, testkit.Ask, nil); got != `{"action":"decline"}` {
-		t.Fatalf("the tool says %s", got)
+		t.Fatalf("got %s", got)
 	}
 	if message := <-asked; message == "" {
 		t.Error("the question is empty")
 	}
 }
 
-// The session of a host outlives its server's processes, whatever ends them.
+// A host's session survives the end of its server's processes.
 func TestWrapSurvivesItsServer(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]string{
