@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// collected is all that a collector of traces has been sent.
+// collected is everything sent to a collector of traces.
 type collected struct{ testkit.Buffer }
 
 func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body = unpacked
 	}
-	text, _ := io.ReadAll(body) // what is missing is noticed
+	text, _ := io.ReadAll(body) // the test would miss the text
 	_, _ = fmt.Fprintf(c, "%v\n%s", r.Header, text)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// journalAt returns an empty journal in a file, and the address of its store.
+// journalAt returns an empty journal in a file, and its store's address.
 func journalAt(t *testing.T) (*store.Journal, string) {
 	t.Helper()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "recourse.db")
@@ -41,7 +41,7 @@ func keep(t *testing.T, rows *store.Journal, seq int64, id, message string) {
 	}
 }
 
-// following runs `recourse failures --follow` until stop is called, which checks that it ends well.
+// following runs `recourse failures --follow` until stop is called; stop checks the exit code.
 func following(t *testing.T, args ...string) (out *testkit.Buffer, stop func()) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func following(t *testing.T, args ...string) (out *testkit.Buffer, stop func()) 
 	}
 }
 
-// listedOnce checks that the words are in the output, each once.
+// listedOnce checks that each word is in the output once.
 func listedOnce(t *testing.T, out *testkit.Buffer, words ...string) {
 	t.Helper()
 	for _, word := range words {

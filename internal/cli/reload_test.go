@@ -225,6 +225,6 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 		got = strconv.Itoa(resp.StatusCode)
 		return got == args[0]
 	}) {
-		ts.Fatalf("%s answers %s, not %s", args[1], got, args[0])
+		ts.Fatalf("%s: got %s, want %s", args[1], got, args[0])
 	}
 }

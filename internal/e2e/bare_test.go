@@ -15,31 +15,32 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A told failure is what a model is told of a call, by the server itself and through us.
+// A toldCall is a failing call. The test compares what a model reads about it from the server itself and through the
+// gateway.
 type toldCall struct {
 	name            string
 	tool, arguments string
-	reads           bool // the tool changes nothing, as it says itself
+	reads           bool // as the server declares
 
-	// facts are what the client has to learn where the gateway answers in the server's place; where the server answers, that is
-	// all that it says.
+	// facts are what the client has to learn if the gateway answers instead of the server; nil means the server's own
+	// text.
 	facts []string
 }
 
-// A talkative server is a real one, or one that says what a real one says, and its failures.
+// A talkative server is a real server, or one that repeats the texts of a real server, with its failures.
 type talkative struct {
 	name  string
 	ask   func(ctx context.Context, t *testing.T, dir string, through bool, calls []step) []testkit.Message
 	calls func(dir string) []toldCall
 }
 
-// mayHave is all that is added to the failure of a tool that writes and did answer.
+// mayHave is the only addition to a failure that a writing tool answers with.
 const mayHave = "The call may have taken effect. Check before calling again."
 
-// alarms are words that are true of no call of a tool that only reads.
+// alarms are phrases that never apply to a tool that only reads.
 var alarms = []string{"effect", "Check before", "not known", "Do not repeat", "settle"}
 
-// A model is told at least what it would be told without us, and nothing more that alarms it and is not true.
+// A model reads at least what the server itself says, and no alarm that is not true.
 func TestBare(t *testing.T) {
 	t.Parallel()
 	for _, server := range append(realServers(), quotedServers()...) {
@@ -68,10 +69,10 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// compare holds what is told through us against what the server itself tells.
+// compare compares the text from the server itself, was, with the text through the gateway, is.
 func (c toldCall) compare(t *testing.T, was, is string) {
 	t.Helper()
-	is = strings.ReplaceAll(is, "\n  ", "\n") // lines after the first are moved in, so that none passes for advice of ours
+	is = strings.ReplaceAll(is, "\n  ", "\n") // the gateway indents further lines, so that they do not look like its own advice
 	facts := c.facts
 	if facts == nil {
 		_, said, _ := strings.Cut(was, ": ")
@@ -79,13 +80,13 @@ func (c toldCall) compare(t *testing.T, was, is string) {
 	}
 	for _, fact := range facts {
 		if !strings.Contains(is, fact) {
-			t.Errorf("%s: %q is not told:\n%s", c.name, fact, is)
+			t.Errorf("%s: no %q in:\n%s", c.name, fact, is)
 		}
 	}
 	if c.reads {
 		for _, alarm := range alarms {
 			if strings.Contains(is, alarm) && !strings.Contains(was, alarm) {
-				t.Errorf("%s: the tool reads, and a model is told %q:\n%s", c.name, alarm, is)
+				t.Errorf("%s: the tool only reads, but the text has %q:\n%s", c.name, alarm, is)
 			}
 		}
 	}
@@ -95,12 +96,12 @@ func (c toldCall) compare(t *testing.T, was, is string) {
 			want = "\n" + mayHave
 		}
 		if added != want {
-			t.Errorf("%s: a model is told %q as well, want %q", c.name, added, want)
+			t.Errorf("%s: added %q, want %q", c.name, added, want)
 		}
 	}
 }
 
-// modelSees returns what a host shows its model of an answer: the texts, and whether they are of a failure.
+// modelSees returns what a host shows its model of an answer: the texts, and whether they report a failure.
 func modelSees(t *testing.T, m testkit.Message) string {
 	t.Helper()
 	if m.Error != nil {
@@ -120,13 +121,13 @@ func modelSees(t *testing.T, m testkit.Message) string {
 	return "error: " + strings.Join(texts, "\n")
 }
 
-// placed writes the test's folder as DIR.
+// placed replaces the test's folder with DIR.
 func placed(text, dir string) string { return strings.ReplaceAll(text, dir, "DIR") }
 
-// compareGolden compares with the golden file, or rewrites it.
+// compareGolden compares got with the golden file, or rewrites the file.
 func compareGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	if *update {
@@ -146,7 +147,7 @@ func compareGolden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// realServers are the reference servers of npm.
+// realServers are the reference servers from npm.
 func realServers() []talkative {
 	return []talkative{
 		{"filesystem", onStdio(filesystem), filesystemFailures},
@@ -161,7 +162,7 @@ func realServers() []talkative {
 	}
 }
 
-// onStdio asks a program, or the program wrapped.
+// onStdio asks a server on stdio, directly or through recourse wrap.
 func onStdio(open func(testing.TB, string) local) func(context.Context, *testing.T, string, bool, []step) []testkit.Message {
 	return func(ctx context.Context, t *testing.T, dir string, through bool, calls []step) []testkit.Message {
 		t.Helper()
@@ -177,46 +178,46 @@ func onStdio(open func(testing.TB, string) local) func(context.Context, *testing
 func filesystemFailures(dir string) []toldCall {
 	in := func(name string) string { return quoted(filepath.Join(dir, name)) }
 	return []toldCall{
-		{name: "read a file that is missing", tool: "read_text_file", arguments: `{"path":` + in("none.txt") + `}`, reads: true},
+		{name: "read a missing file", tool: "read_text_file", arguments: `{"path":` + in("none.txt") + `}`, reads: true},
 		{name: "read outside", tool: "read_text_file", arguments: `{"path":"/etc/passwd"}`, reads: true},
 		{name: "read a folder", tool: "read_text_file", arguments: `{"path":` + in(".") + `}`, reads: true},
 		{name: "head and tail", tool: "read_text_file", arguments: `{"path":` + in("notes.txt") + `,"head":1,"tail":1}`, reads: true},
 		{name: "one of two files is missing", tool: "read_multiple_files", arguments: `{"paths":[` + in("notes.txt") + `,` + in("none.txt") + `]}`, reads: true},
-		{name: "list what is no folder", tool: "list_directory", arguments: `{"path":` + in("notes.txt") + `}`, reads: true},
+		{name: "list a file", tool: "list_directory", arguments: `{"path":` + in("notes.txt") + `}`, reads: true},
 		{name: "search outside", tool: "search_files", arguments: `{"path":"/etc","pattern":"*"}`, reads: true},
 		{name: "write outside", tool: "write_file", arguments: `{"path":"/etc/passwd","content":"x"}`},
-		{name: "write into a folder that is missing", tool: "write_file", arguments: `{"path":` + in("none/x.txt") + `,"content":"x"}`},
-		{name: "edit what is not there", tool: "edit_file", arguments: `{"path":` + in("notes.txt") + `,"edits":[{"oldText":"nowhere","newText":"x"}]}`},
-		{name: "move to where something is", tool: "move_file", arguments: `{"source":` + in("notes.txt") + `,"destination":` + in("held.txt") + `}`},
+		{name: "write into a missing folder", tool: "write_file", arguments: `{"path":` + in("none/x.txt") + `,"content":"x"}`},
+		{name: "edit with a missing oldText", tool: "edit_file", arguments: `{"path":` + in("notes.txt") + `,"edits":[{"oldText":"nowhere","newText":"x"}]}`},
+		{name: "move onto an existing file", tool: "move_file", arguments: `{"source":` + in("notes.txt") + `,"destination":` + in("held.txt") + `}`},
 		{name: "no path", tool: "read_text_file", arguments: `{}`, reads: true, facts: []string{"path"}},
 		{name: "path is a number", tool: "write_file", arguments: `{"path":5}`, facts: []string{"path", "string", "content"}},
-		{name: "a tool that is not there", tool: "read_fil", arguments: `{}`, facts: []string{"read_fil"}},
+		{name: "an unknown tool", tool: "read_fil", arguments: `{}`, facts: []string{"read_fil"}},
 	}
 }
 
 func memoryFailures(string) []toldCall {
 	return []toldCall{
-		{name: "observe nobody", tool: "add_observations", arguments: `{"observations":[{"entityName":"Bob","contents":["x"]}]}`},
+		{name: "observe an unknown entity", tool: "add_observations", arguments: `{"observations":[{"entityName":"Bob","contents":["x"]}]}`},
 		{name: "a wrong type", tool: "create_entities", arguments: `{"entities":[{"name":7}]}`, facts: []string{"entities", "name", "string", "entityType", "observations"}},
 		{name: "no query", tool: "search_nodes", arguments: `{}`, reads: true, facts: []string{"query"}},
-		{name: "a tool that is not there", tool: "create_entity", arguments: `{}`, facts: []string{"create_entity"}},
+		{name: "an unknown tool", tool: "create_entity", arguments: `{}`, facts: []string{"create_entity"}},
 	}
 }
 
 func thinkingFailures(string) []toldCall {
 	return []toldCall{
 		{name: "a number too small", tool: "sequentialthinking", arguments: `{"thought":"x","thoughtNumber":0,"totalThoughts":1,"nextThoughtNeeded":true}`, reads: true, facts: []string{"thoughtNumber", "1"}},
-		{name: "what the schema does not say", tool: "sequentialthinking", arguments: `{"thought":"x","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":"maybe"}`, reads: true, facts: []string{"nextThoughtNeeded", `"true"/"false"`, "maybe"}},
+		{name: "beyond the schema", tool: "sequentialthinking", arguments: `{"thought":"x","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":"maybe"}`, reads: true, facts: []string{"nextThoughtNeeded", `"true"/"false"`, "maybe"}},
 		{name: "no thought", tool: "sequentialthinking", arguments: `{"thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":true}`, reads: true, facts: []string{"thought"}},
 	}
 }
 
 func everythingFailures(string) []toldCall {
 	return []toldCall{
-		{name: "an id that is not there", tool: "get-resource-reference", arguments: `{"resourceType":"Text","resourceId":-1}`, reads: true},
-		{name: "not one of the enum", tool: "get-annotated-message", arguments: `{"messageType":"loud"}`, reads: true, facts: []string{"messageType", "error", "success", "debug"}},
-		{name: "no number", tool: "get-sum", arguments: `{"a":"x"}`, reads: true, facts: []string{"a", "number", "b"}},
-		{name: "a protocol that is not supported", tool: "gzip-file-as-resource", arguments: `{"name":"x","data":"ftp://example.com/x"}`},
-		{name: "a tool that is not there", tool: "ecko", arguments: `{}`, facts: []string{"ecko"}},
+		{name: "an unknown id", tool: "get-resource-reference", arguments: `{"resourceType":"Text","resourceId":-1}`, reads: true},
+		{name: "outside the enum", tool: "get-annotated-message", arguments: `{"messageType":"loud"}`, reads: true, facts: []string{"messageType", "error", "success", "debug"}},
+		{name: "text instead of a number", tool: "get-sum", arguments: `{"a":"x"}`, reads: true, facts: []string{"a", "number", "b"}},
+		{name: "an unsupported protocol", tool: "gzip-file-as-resource", arguments: `{"name":"x","data":"ftp://example.com/x"}`},
+		{name: "an unknown tool", tool: "ecko", arguments: `{}`, facts: []string{"ecko"}},
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// The reference server as a program of the gateway's: what it asks and logs reaches the client where each has its own, which
-// in the modern era is by its credentials; where all share one, it asks and logs nothing, and everything else works as well.
+// The reference server as a child of the gateway. With a process for each client (in the modern era: for each client's
+// credentials), its questions and log messages reach the client. A process shared by all clients neither asks nor logs,
+// and everything else works.
 func TestEverythingOnStdio(t *testing.T) {
 	t.Parallel()
 	testEverythingOnStdio(t)
 }
 
-// The other clients of each share.
+// The remaining clients.
 func TestLongEverythingOnStdio(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -73,5 +74,5 @@ func testEverythingOnStdio(t *testing.T) {
 	}
 }
 
-// asks are the tools that ask the client something. The server has them for clients that can be asked.
+// asks are the tools that ask the client something. The server only lists them for clients that can be asked.
 var asks = map[string]bool{"trigger-elicitation-request": true, "trigger-sampling-request": true}

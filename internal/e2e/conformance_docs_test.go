@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// conformanceIntro begins the last section of docs/eras.md, which is written from the lists of [conformanceWays].
+// conformanceIntro begins the last section of docs/eras.md. The section is generated from [conformanceWays].
 const conformanceIntro = `
 ## What the conformance suite finds
 
@@ -24,7 +24,7 @@ conformance server directly, except in these scenarios:
 |---|---|---|---|
 `
 
-// What the suite finds otherwise through the gateway is no secret.
+// docs/eras.md lists every check whose outcome the gateway changes.
 func TestConformanceDocs(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/eras.md"
@@ -35,7 +35,7 @@ func TestConformanceDocs(t *testing.T) {
 	heading, _, _ := strings.Cut(strings.TrimPrefix(conformanceIntro, "\n"), "\n")
 	page, _, _ := strings.Cut(string(text), "\n"+heading)
 	want := page + conformancePage()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	if *update {
@@ -45,7 +45,7 @@ func TestConformanceDocs(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is not what it should be; -update rewrites it (-want +got):\n%s", path, diff)
+		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -72,7 +72,7 @@ func conformancePage() string {
 	return page.String()
 }
 
-// withNew appends a text to a list that does not have it.
+// withNew appends text to list unless it is already there.
 func withNew(list []string, text string) []string {
 	if slices.Contains(list, text) {
 		return list

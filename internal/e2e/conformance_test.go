@@ -14,17 +14,17 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// A way is a gateway that the conformance suite takes to the Go SDK's server for it.
+// A way is a set-up of the gateway between the conformance suite and the Go SDK's conformance server.
 type way struct {
 	name  string
 	front func(*testing.T, *sdk.Conformance) *front
-	// differs are the checks, each a scenario and an id, whose outcome this way changes, and why.
+	// differs maps the checks (scenario and id) whose outcome this way changes to the reason.
 	differs map[string]string
-	// varies are those whose outcome is a matter of chance, and why: they are not compared.
+	// varies maps the checks whose outcome is random to the reason: they are not compared.
 	varies map[string]string
 }
 
-// conformanceWays are the ways of clients of an era.
+// conformanceWays are the ways for clients of an era.
 func conformanceWays(era testkit.Era) []way {
 	if era == testkit.Modern {
 		return modernWays()
@@ -32,7 +32,7 @@ func conformanceWays(era testkit.Era) []way {
 	return legacyWays()
 }
 
-// Reasons for a check to differ in several ways.
+// Reasons that several ways share.
 const (
 	plainAnswer    = "nothing precedes the answer, so it is sent as JSON"
 	noResuming     = "messages have no event id from which to resume"
@@ -84,7 +84,7 @@ func modernWays() []way {
 			"input-required-result-tampered-state: sep-2322-reject-tampered-state"),
 		because("in the legacy era a tool of the Go SDK can ask only once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
 	)
-	// The suite leaves a stream, and opens the next at once. All that share a program have one session with it.
+	// The suite closes a stream and opens the next at once. Clients that share a process share its session.
 	news := because("in the Go SDK the end of one stream can end the other subscriptions of the session",
 		"server-stateless: sep-2575-server-sends-prompts-list-changed-on-subscription sep-2575-server-sends-tools-list-changed-on-subscription")
 	return []way{
@@ -104,13 +104,13 @@ func served(era testkit.Era) func(*testing.T, *sdk.Conformance) *front {
 	}
 }
 
-// servedInModernEra starts a gateway in front of the server over HTTP, which speaks the modern era alone.
+// servedInModernEra starts a gateway in front of the server over HTTP, limited to the modern era.
 func servedInModernEra(t *testing.T, suite *sdk.Conformance) *front {
 	t.Helper()
 	return start(t, testkit.Serve(t, sdk.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
 }
 
-// asProgram starts a gateway in front of the server as a program, which is asked for a session.
+// asProgram starts a gateway with the server as a child, in a session of the legacy era.
 func asProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
@@ -118,7 +118,8 @@ func asProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 	}
 }
 
-// withCredentials has the suite send some: in the modern era nobody else is asked what a program asks.
+// withCredentials lets the suite send credentials: in the modern era, only a client with its own credentials is asked a
+// program's questions.
 func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*testing.T, *sdk.Conformance) *front {
 	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
@@ -131,7 +132,7 @@ func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*test
 	}
 }
 
-// asModernProgram does the same with a program that speaks the modern era alone.
+// asModernProgram is asProgram with a child that only speaks the modern era.
 func asModernProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 	return func(t *testing.T, suite *sdk.Conformance) *front {
 		t.Helper()
@@ -144,7 +145,7 @@ func asModernProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 	}
 }
 
-// because gives checks one reason to differ. Those of a scenario stand behind its name.
+// because maps checks to one reason. In scenarios, a scenario's name is followed by the ids of its checks.
 func because(reason string, scenarios ...string) map[string]string {
 	all := make(map[string]string)
 	for _, scenario := range scenarios {
@@ -164,14 +165,14 @@ func together(some ...map[string]string) map[string]string {
 	return all
 }
 
-// The official conformance suite finds the same through the gateway as at the server itself: what conforms, conforms still,
-// and the gateway hides no fault. This is a sample: a third of the ways.
+// The official conformance suite finds the same through the gateway as at the server itself, both successes and
+// failures. This is a sample: a third of the ways.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	testConformance(t)
 }
 
-// The others.
+// The remaining ways.
 func TestLongConformance(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -183,7 +184,7 @@ func testConformance(t *testing.T) {
 	suite := sdk.NewConformance(t)
 	for row, test := range []struct {
 		era    testkit.Era
-		passed int // checks at the server itself, at least: whether the suite has run as a whole
+		passed int // the minimum at the server itself: fewer mean that the suite broke off
 	}{
 		{testkit.Legacy, 82},
 		{testkit.Modern, 165},
@@ -214,20 +215,20 @@ func testConformance(t *testing.T) {
 	}
 }
 
-// compareOutcomes compares what the suite finds, but for what may differ on that way: that has to, or it varies.
+// compareOutcomes compares two runs of the suite. The checks in w.differs must differ; those in w.varies may.
 func compareOutcomes(t *testing.T, direct, through []sdk.Check, w way) {
 	t.Helper()
 	want, got := outcomes(direct), outcomes(through)
 	for check := range w.varies {
 		if len(want[check]) == 0 || len(got[check]) == 0 {
-			t.Errorf("%s is not among the checks", check)
+			t.Errorf("the suite has no check %s", check)
 		}
 		delete(want, check)
 		delete(got, check)
 	}
 	for _, check := range slices.Sorted(maps.Keys(w.differs)) {
 		if slices.Equal(want[check], got[check]) {
-			t.Errorf("%s is the same as directly: take it off the list", check)
+			t.Errorf("%s has the same outcome directly: remove it from differs", check)
 		}
 		delete(want, check)
 		delete(got, check)
@@ -244,8 +245,7 @@ func compareOutcomes(t *testing.T, direct, through []sdk.Check, w way) {
 	}
 }
 
-// outcomes returns the statuses of each check, which stands there once for each time it was made. What the suite only
-// remarks, or leaves out, is no outcome.
+// outcomes returns the statuses of each check, one for each time it was made. Remarks and skipped checks do not count.
 func outcomes(checks []sdk.Check) map[string][]string {
 	all := make(map[string][]string)
 	for _, check := range checks {

@@ -13,12 +13,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// The table that the tests hold every client to is also what its authors can read.
+// The page for clients' authors is generated from the table that TestFailures uses.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/clients.md"
 	got := page(failures())
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	if *update {
@@ -31,7 +31,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not what it should be; -update rewrites it (-want +got):\n%s", path, diff)
+		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -86,7 +86,7 @@ The gateway mends it, and the program gets what it asked for:
 `
 )
 
-// page returns the documentation of the table.
+// page returns the page that documents the table.
 func page(rows []failure) string {
 	var results, errs, fine strings.Builder
 	columns := clients()
@@ -138,7 +138,7 @@ func (f *failure) cell(client string) string {
 	return text
 }
 
-// cell makes a cell of lines.
+// cell turns text with line breaks into a table cell.
 func cell(text string) string {
 	return strings.NewReplacer("\n", "<br>", "|", `\|`).Replace(text)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// patience bounds a whole scene.
+// patience is the time limit of a whole scene.
 const patience = 50 * time.Second
 
 // A scene is a client's program, the gateway, and a server that fails on request.
@@ -29,17 +29,17 @@ type scene struct {
 	headers  map[string]string // with which the program connects
 }
 
-// requestID finds the ids of requests in texts.
+// requestID matches the gateway's request ids.
 var requestID = regexp.MustCompile(`req-[0-9a-f]+`)
 
-// Every failure for every client, one after the other in the same session: so that each finds the client usable that
-// those before it have left. This is a sample: each client with one of the two contracts.
+// Every failure for every client, all in one session, so that each failure shows that the client has survived the one
+// before. This is a sample: each client with one of the two contracts.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	testFailures(t)
 }
 
-// The others.
+// The remaining combinations.
 func TestLongFailures(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -72,7 +72,7 @@ func testFailures(t *testing.T) {
 	}
 }
 
-// open connects the program to a gateway of its own.
+// open connects the program to its own gateway.
 func (s *scene) open(ctx context.Context, t *testing.T, forward bool) {
 	t.Helper()
 	keys := append(gatewayKeys(), "contract: "+s.contract)
@@ -85,12 +85,12 @@ func (s *scene) open(ctx context.Context, t *testing.T, forward bool) {
 	if err := s.program.connect(ctx, s.front.url, s.headers); err != nil {
 		t.Fatalf("connect: %v", err)
 	}
-	if _, err := s.program.request(ctx, "tools/list", ""); err != nil { // the SDKs know output schemas from there
+	if _, err := s.program.request(ctx, "tools/list", ""); err != nil { // the SDKs learn output schemas from the list
 		t.Fatalf("tools/list: %v", err)
 	}
 }
 
-// play lets a failure happen, looks at what the program gets, and makes sure that it can go on.
+// play provokes a failure, checks what the program gets, and checks that the program can continue.
 func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	t.Helper()
 	if f.tool == "" {
@@ -120,7 +120,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	switch {
 	case throws:
 		if err == nil {
-			t.Errorf("returned %s, want %s to be thrown", result, want)
+			t.Errorf("got result %s, want error %s", result, want)
 		} else if diff := cmp.Diff(want, thrownBy(err)); diff != "" {
 			t.Errorf("thrown (-want +got):\n%s%v", diff, err)
 		}
@@ -135,7 +135,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	if f.patience > 0 {
 		gone := func() bool { return s.server.Cancellations(f.tool) > cancellations }
 		if err := s.server.Await(ctx, gone); err != nil {
-			t.Errorf("the server does not hear that the client gave up: %v", err)
+			t.Errorf("no cancellation at the server: %v", err)
 		}
 	}
 	if slices.Contains(f.lost, s.client.name) {
@@ -146,7 +146,7 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	s.goOn(ctx, t)
 }
 
-// checkTold compares a tool result with what it has to say.
+// checkTold checks a tool result that reports a failure.
 func (s *scene) checkTold(t *testing.T, want told, raw json.RawMessage) {
 	t.Helper()
 	var result testkit.ToolResult
@@ -178,7 +178,7 @@ func (s *scene) checkTold(t *testing.T, want told, raw json.RawMessage) {
 			t.Errorf("structuredContent (-want +got):\n%s", diff)
 		}
 		if result.Meta["com.example/trace"] == nil {
-			t.Errorf("the server's own _meta is lost: %s", raw)
+			t.Errorf("no _meta of the server: %s", raw)
 		}
 	}
 	if s.contract == "recourse" {
@@ -188,7 +188,7 @@ func (s *scene) checkTold(t *testing.T, want told, raw json.RawMessage) {
 	}
 }
 
-// checkRecourse compares the text of our own contract, and its structure, which is the record.
+// checkRecourse checks the text and the structure in the form of contract recourse; the structure is the record.
 func (s *scene) checkRecourse(t *testing.T, want told, record *recourse.Error, result testkit.ToolResult) {
 	t.Helper()
 	if diff := cmp.Diff(want.text, requestID.ReplaceAllString(result.Text(), "REQUEST")); diff != "" {
@@ -204,7 +204,7 @@ func (s *scene) checkRecourse(t *testing.T, want told, record *recourse.Error, r
 	}
 }
 
-// checkFieldMCP compares the object of the contract fieldmcp, which stands in the text and in the structure.
+// checkFieldMCP checks the object in the form of contract fieldmcp, which is both the text and the structure.
 func checkFieldMCP(t *testing.T, want told, record *recourse.Error, result testkit.ToolResult) {
 	t.Helper()
 	type object struct {
@@ -241,7 +241,7 @@ func decoded(t *testing.T, raw []byte) any {
 	return v
 }
 
-// checkSecrets looks for what a client's program must never get.
+// checkSecrets looks for secrets in what the program gets.
 func (s *scene) checkSecrets(t *testing.T, result json.RawMessage, err error) {
 	t.Helper()
 	text := string(result)
@@ -255,7 +255,7 @@ func (s *scene) checkSecrets(t *testing.T, result json.RawMessage, err error) {
 	}
 }
 
-// goOn makes sure that the client is usable.
+// goOn checks that the client can make another call.
 func (s *scene) goOn(ctx context.Context, t *testing.T) {
 	t.Helper()
 	result, err := s.program.call(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)

@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// recourseVariable is the environment variable that makes the test binary the program.
+// recourseVariable is the environment variable that makes the test binary run as recourse.
 const recourseVariable = "E2E_RECOURSE"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	testkit.Goroutines(m)
 }
 
-// callTimeout is how long the gateway waits for a server to answer a call in these tests, unless they say otherwise.
+// callTimeout is the default timeout of calls in these tests.
 const callTimeout = 10 * time.Second
 
 // A front is a gateway in front of one server with the title "The farm".
@@ -44,11 +44,11 @@ type front struct {
 	set     *contract.Set
 	log     *slog.Logger
 	current atomic.Pointer[gateway.Gateway]
-	opened  chan struct{} // a token for each GET request that has come
+	opened  chan struct{} // receives a token for each GET request
 }
 
-// start starts a gateway that ends with the test. The entry's further keys are given one by one, with its command among
-// them where there is no URL; keys with a leading slash, such as "/max_request: 1KiB", are the gateway's own.
+// start starts a gateway that ends with the test. keys are further keys of the server's entry, one each, such as its
+// command if there is no URL; those with a leading slash, such as "/max_request: 1KiB", are top-level keys.
 func start(tb testing.TB, serverURL string, keys ...string) *front {
 	tb.Helper()
 	set := contract.Builtin()
@@ -63,7 +63,7 @@ func start(tb testing.TB, serverURL string, keys ...string) *front {
 	if err := f.Restart(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { f.current.Load().Close() }) // after the listener is gone: it is registered later
+	tb.Cleanup(func() { f.current.Load().Close() }) // registered earlier, it runs after the listener is closed
 	f.url = testkit.Serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			f.opened <- struct{}{}
@@ -94,8 +94,8 @@ func configuration(serverURL string, keys []string) []byte {
 	return []byte(strings.Join(append(top, "servers:", "  farm:", "    "+strings.Join(entry, "\n    ")), "\n") + "\n")
 }
 
-// wrapped returns the command line of `recourse wrap` in front of a server on stdio, and what it needs of an environment.
-// The entry's keys are as [start] takes them.
+// wrapped returns the command line and the environment of `recourse wrap` in front of a server on stdio. keys are as in
+// [start].
 func wrapped(tb testing.TB, keys ...string) (command []string, environ map[string]string) {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "recourse.yaml")
@@ -106,11 +106,11 @@ func wrapped(tb testing.TB, keys ...string) (command []string, environ map[strin
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// What was built with the race detector would take a second at its end.
+	// By default the race detector waits a second before exit.
 	return []string{exe, "wrap", "-c", file}, map[string]string{recourseVariable: "1", "GORACE": "atexit_sleep_ms=0"}
 }
 
-// Restart replaces the gateway, as a deployment does: what it knew of its clients is forgotten.
+// Restart replaces the gateway, like a deployment: the new one knows nothing about its clients.
 func (f *front) Restart() error {
 	g, err := gateway.New(f.config, f.set, f.log)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // A goProgram uses the Go SDK's client.
 type goProgram struct {
 	tb      testing.TB
-	version string // of the protocol; empty lets the SDK find out
+	version string // of the protocol; if empty, the SDK negotiates
 	http    *http.Transport
 	headers atomic.Pointer[map[string]string] // that are sent with every request
 	session *mcp.ClientSession
@@ -41,7 +41,7 @@ func newGoProgram(tb testing.TB, version string) *goProgram {
 	return p
 }
 
-// close ends the session, if there is one. That it was lost before is no reason to fail.
+// close ends the session, if any. A session that is already lost is fine.
 func (p *goProgram) close() {
 	if p.session != nil {
 		_ = p.session.Close()
@@ -110,7 +110,7 @@ func (p *goProgram) open(ctx context.Context, transport mcp.Transport) error {
 // negotiated returns the version of the protocol that is spoken.
 func (p *goProgram) negotiated() string { return p.session.InitializeResult().ProtocolVersion }
 
-// withHeaders is how a Go program sends headers of its own.
+// withHeaders adds headers to each request.
 type withHeaders struct {
 	http.RoundTripper
 
@@ -153,7 +153,7 @@ func (p *goProgram) call(ctx context.Context, tool, arguments string, patience t
 	return returned(p.session.CallTool(ctx, params))
 }
 
-// request sends what the SDK has a method for.
+// request sends a request with the SDK's method for it.
 func (p *goProgram) request(ctx context.Context, method, params string) (json.RawMessage, error) {
 	send, ok := map[string]func() (json.RawMessage, error){
 		"tools/list":               func() (json.RawMessage, error) { return send(ctx, params, p.session.ListTools) },
@@ -186,7 +186,7 @@ func send[P, R any](ctx context.Context, params string, method func(context.Cont
 	return returned(method(ctx, p))
 }
 
-// returned is what a method of the SDK has returned, as JSON.
+// returned returns the result of an SDK method as JSON.
 func returned[R any](result R, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
@@ -194,7 +194,8 @@ func returned[R any](result R, err error) (json.RawMessage, error) {
 	return json.Marshal(result)
 }
 
-// subscribe relies on the SDK for changes of the list: it listens for what it has handlers for.
+// subscribe subscribes to a resource. Changes of the tool list arrive anyway: the SDK listens for everything that has a
+// handler.
 func (p *goProgram) subscribe(ctx context.Context, uri string) error {
 	if uri == "" {
 		return nil
@@ -202,7 +203,7 @@ func (p *goProgram) subscribe(ctx context.Context, uri string) error {
 	return p.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
 }
 
-// thrownByGo tells what a program can make of an error of the Go SDK.
+// thrownByGo returns what a program can tell from an error of the Go SDK.
 func thrownByGo(err error) thrown {
 	t := thrown{Class: "error"}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {

@@ -19,7 +19,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// A deployment is what answers at one address: one handler, then another that knows nothing of the first one's sessions.
+// A deployment is one address with a replaceable handler; each handler knows nothing about the sessions of the one
+// before.
 type deployment struct {
 	mu      sync.Mutex
 	handler http.Handler
@@ -33,7 +34,7 @@ func deploy(handler http.Handler) *deployment {
 	return d
 }
 
-// replace ends every request that is under way, as a restart does.
+// replace replaces the handler and ends all current requests, like a restart.
 func (d *deployment) replace(handler http.Handler) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +54,7 @@ func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// proxyTo returns a handler that passes everything on to a server.
+// proxyTo returns a handler that forwards everything to a server.
 func proxyTo(t *testing.T, target string) http.Handler {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -65,14 +66,15 @@ func proxyTo(t *testing.T, target string) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo), // streams that are closed are no errors
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo), // closing a stream is not an error
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
-	} // It is read first: an answer that begins before a ReverseProxy has seen the end of the request breaks off now and then.
+	}
+	// The body is read first: with a ReverseProxy, an answer that begins before the end of the request sometimes breaks off.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -98,8 +100,8 @@ func mcpGoHandler(t *testing.T) http.Handler {
 	return handler
 }
 
-// restart replaces a server that the program has a session with. It has lost that session, and
-// says so in its own way: the program does not notice.
+// restart replaces the server behind a program's session. The new server does not know that session and says so; the
+// program does not notice.
 func restart(ctx context.Context, t *testing.T, p program, before, after http.Handler) {
 	t.Helper()
 	d := deploy(before)
@@ -120,8 +122,8 @@ func echo(ctx context.Context, t *testing.T, p program) {
 	}
 }
 
-// serverAway stops the server for longer than the program takes to open its stream again: that it finds nobody there is
-// no reason to give up the session.
+// serverAway stops the server until the program has tried to reopen its stream. The program must keep the session
+// although nobody answers.
 func serverAway(ctx context.Context, t *testing.T, p program) {
 	t.Helper()
 	srv := testkit.NewServer(t)
@@ -137,11 +139,11 @@ func serverAway(ctx context.Context, t *testing.T, p program) {
 		t.Fatal(err)
 	}
 	srv.ForgetSessions()
-	for range 2 { // the first GET, and that with which the client comes back
+	for range 2 { // the first GET, and the one that tries to reopen the stream
 		select {
 		case <-f.opened:
 		case <-ctx.Done():
-			t.Fatal("the client does not open its stream again")
+			t.Fatal("the client did not reopen its stream")
 		}
 	}
 	if err := srv.Start(); err != nil {
@@ -149,13 +151,13 @@ func serverAway(ctx context.Context, t *testing.T, p program) {
 	}
 	echo(ctx, t, p)
 	if err := srv.Await(ctx, streamed); err != nil {
-		t.Fatalf("the stream has not come back: %v", err)
+		t.Fatalf("the stream did not come back: %v", err)
 	}
 	srv.SetTools(testkit.Tool{Name: "fresh"})
 	await(ctx, t, p, "notifications/tools/list_changed ")
 }
 
-// toolsChange lets the server speak of its own accord. The gateway knows the new tool at once.
+// toolsChange changes the server's tools. The client is notified, and the gateway knows the new tool immediately.
 func toolsChange(ctx context.Context, t *testing.T, p program) {
 	t.Helper()
 	srv := testkit.NewServer(t)
@@ -176,7 +178,7 @@ func toolsChange(ctx context.Context, t *testing.T, p program) {
 	}
 }
 
-// A server that refuses a notification has refused that, and nothing else.
+// If a server refuses a notification, the session continues.
 func TestRefusedNotification(t *testing.T) {
 	t.Parallel()
 	const cancelled = "notifications/cancelled"
@@ -187,19 +189,19 @@ func TestRefusedNotification(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				srv := testkit.NewServer(t)
-				p := newGoProgram(t, era.Version()) // the one SDK that ends its session over a 4xx
+				p := newGoProgram(t, era.Version()) // this SDK alone ends its session after a 4xx
 				if err := p.connect(ctx, start(t, srv.URL()).url, nil); err != nil {
 					t.Fatal(err)
 				}
 				srv.Always(cancelled, faults.Status(status, faults.RPC))
 				srv.Next(testkit.Echo, faults.Hang())
 				if result, err := p.call(ctx, testkit.Echo, `{"message":"m"}`, brief); err == nil {
-					t.Fatalf("the client does not give up: %s", result)
+					t.Fatalf("the client did not give up: %s", result)
 				}
 				if err := srv.Await(ctx, func() bool { return srv.Messages(cancelled) > 0 }); err != nil {
 					t.Fatal(err)
 				}
-				for range 3 { // the notification's fate may show late
+				for range 3 { // a failed notification may show only later
 					echo(ctx, t, p)
 				}
 			})
@@ -212,7 +214,7 @@ func TestNegotiation(t *testing.T) {
 	negotiate(t, servers()...)
 }
 
-// negotiate lets clients find out the version of the protocol, which is the newest, whatever the server speaks.
+// negotiate checks that clients negotiate the newest version of the protocol, whatever the server speaks.
 func negotiate(t *testing.T, servers ...server) {
 	t.Helper()
 	type negotiator interface {

@@ -21,19 +21,20 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// A local is one of the reference servers that people run on stdio, and what is done with it.
+// A local is a reference server that people run on stdio, with the steps to take with it.
 type local struct {
 	*sdk.NPMServer
 
-	keys  []string // of its entry, beside its command
-	works []step   // what it answers here is what it answers by itself
+	keys  []string // of its entry, besides the command
+	works []step   // the gateway does not change the answers
 	fails []step
 
-	// held is a call whose answer is held back, until the server is ended. It has taken effect, and proof shows that.
+	// held is a call that takes effect, but whose answer is held back until the server is ended. proof shows the
+	// effect.
 	held, proof step
 }
 
-// locals are the servers. Each is made anew, with this folder for its files where it has some.
+// locals are the servers. Each call makes new ones; those that need files use dir.
 func locals() []struct {
 	name string
 	open func(tb testing.TB, dir string) local
@@ -87,7 +88,7 @@ func filesystem(tb testing.TB, dir string) local {
 			},
 			{tool: "read_text_fil", arguments: `{}`, code: "-32602", want: []string{"Did you mean read_text_file?"}},
 		},
-		// Read again by the next process, which answers.
+		// A read, so it is repeated with the next process, which answers.
 		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{sdk.HoldText}},
 	}
 }
@@ -144,19 +145,20 @@ func sequentialThinking(tb testing.TB, _ string) local {
 				want: []string{"totalThoughts is required", "thoughtNumber must be at least 1", "nextThoughtNeeded must be"},
 				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 			},
-			{ // the schema allows it, and the server does not
+			{ // allowed by the schema, refused by the server
 				tool: "sequentialthinking", arguments: `{"thought":"second","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":"maybe"}`,
 				want: []string{`Expected boolean or \"true\"/\"false\" string, received \"maybe\" at nextThoughtNeeded`},
 				kind: recourse.KindInvalidType, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 			},
-			{ // the server would allow it, and its schema does not
+			{ // refused by the schema, although the server would accept it
 				tool: "sequentialthinking", arguments: `{"thought":"second","thoughtNumber":"2","totalThoughts":2,"nextThoughtNeeded":true}`,
 				want: []string{"thoughtNumber must be an integer"},
 				kind: recourse.KindInvalidType, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 			},
 			{tool: "sequential_thinking", arguments: `{}`, code: "-32602", want: []string{"Did you mean sequentialthinking?"}},
 		},
-		// It says that it only reads, and is believed: the next process has not heard the first thought.
+		// The tool declares that it only reads, so the call is repeated with the next process, which has not heard the
+		// first thought.
 		held: step{
 			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(sdk.HoldText) + `}`,
 			want: []string{`"thoughtHistoryLength":1`},
@@ -164,7 +166,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 	}
 }
 
-// everythingOnStdio is asked for little here: it has tests of its own. It is not believed what it says of its tools.
+// everythingOnStdio is tried only briefly, since it has its own tests. Its annotations are not trusted.
 func everythingOnStdio(tb testing.TB, _ string) local {
 	tb.Helper()
 	return local{
@@ -188,7 +190,7 @@ func (l local) entry(tb testing.TB) []string {
 	return append([]string{"command: " + flow(tb, l.Command), "env: " + flow(tb, l.Environ)}, l.keys...)
 }
 
-// flow returns a value as JSON, which is YAML as well.
+// flow returns a value as JSON, which is also YAML.
 func flow(tb testing.TB, v any) string {
 	tb.Helper()
 	text, err := json.Marshal(v)
@@ -200,15 +202,15 @@ func flow(tb testing.TB, v any) string {
 
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
-// The reference servers, served over HTTP and wrapped on stdio, do what they do by themselves; their failures are told; and
-// the client's session goes on when they end in the middle of a call. This is a sample: each client meets a server, and each
-// server is served to one client and wrapped for another.
+// The reference servers work through the gateway, over HTTP and wrapped on stdio, as they do alone; their failures are
+// reported, and the client's session survives if they end during a call. This is a sample: each client meets one
+// server, and each server is served to one client and wrapped for another.
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	testLocalServers(t)
 }
 
-// The others.
+// The remaining combinations.
 func TestLongLocalServers(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -225,7 +227,7 @@ func testLocalServers(t *testing.T) {
 	}
 }
 
-// runLocals takes a program from server to server; number is the client's.
+// runLocals takes a program to its servers; number is the client's.
 func runLocals(t *testing.T, number int, p program) {
 	t.Helper()
 	for i, l := range locals() {
@@ -247,7 +249,7 @@ func runLocals(t *testing.T, number int, p program) {
 	}
 }
 
-// folder returns a folder of the test's, under the name that programs find it by.
+// folder returns a new folder by its path without symbolic links, which the servers use, too.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -257,7 +259,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// use connects a program to a server, takes all steps with it, and ends it.
+// use connects a program to a server, takes all steps, and ends the server.
 func use(t *testing.T, p program, l local, connect func(context.Context, local) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -280,16 +282,16 @@ func use(t *testing.T, p program, l local, connect func(context.Context, local) 
 	take(ctx, t, p, l.works[0])
 }
 
-// ofModernEra is what the modern era adds to a result.
+// ofModernEra matches the members that the modern era adds to a result.
 var ofModernEra = regexp.MustCompile(`(,"(resultType|ttlMs|cacheScope)":("complete"|"private"|0))+}$`)
 
-// What such a server answers comes through byte for byte. This is a sample: each server in one of the ways.
+// Answers of these servers pass through byte for byte. This is a sample: each server in one way.
 func TestLocalServersByteForByte(t *testing.T) {
 	t.Parallel()
 	testByteForByte(t)
 }
 
-// The others.
+// The remaining ways.
 func TestLongLocalServersByteForByte(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -314,7 +316,7 @@ func testByteForByte(t *testing.T) {
 		{"served in the modern era", func(ctx context.Context, t *testing.T, server local) []string {
 			t.Helper()
 			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Modern, server.works)
-			for i := range got { // what the modern era wants stands at the end
+			for i := range got { // the modern era's members are at the end
 				got[i] = ofModernEra.ReplaceAllString(got[i], "}")
 			}
 			return got
@@ -340,7 +342,7 @@ func testByteForByte(t *testing.T) {
 	}
 }
 
-// overHTTP returns the result of each step, as it is spelled.
+// overHTTP returns the results of the steps byte for byte.
 func overHTTP(ctx context.Context, t *testing.T, url string, era testkit.Era, steps []step) []string {
 	t.Helper()
 	c := testkit.NewClient(t, url, era)
@@ -369,7 +371,7 @@ func overStdio(ctx context.Context, t *testing.T, command []string, environ map[
 	return results
 }
 
-// messagesOnStdio returns the answer to each step of a server that it starts.
+// messagesOnStdio starts a server, and returns its answers to the steps.
 func messagesOnStdio(ctx context.Context, t *testing.T, command []string, environ map[string]string, steps []step) []testkit.Message {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -389,7 +391,7 @@ func messagesOnStdio(ctx context.Context, t *testing.T, command []string, enviro
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = stdin.Close() // which ends it
+		_ = stdin.Close() // this ends the server
 		_ = cmd.Wait()
 	}()
 	out := bufio.NewReader(stdout)

@@ -10,13 +10,13 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// What works at a server's own endpoint works at one that offers it beside others, for every client.
+// For every client, what works at a server's own endpoint also works at an endpoint with several servers.
 func TestClientsOfMany(t *testing.T) {
 	t.Parallel()
 	testClientsOfMany(t)
 }
 
-// The other clients and servers.
+// The remaining clients and servers.
 func TestLongClientsOfMany(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -45,8 +45,9 @@ func testClientsOfMany(t *testing.T) {
 	}
 }
 
-// stepsAmongMany returns the steps that are the same at an endpoint with several servers. Its servers are asked in the modern era, in
-// which log messages belong to a request; and whether a resource that nobody lists is that of a server which is away, nobody can tell.
+// stepsAmongMany returns the steps that work the same at an endpoint with several servers. The gateway speaks to these
+// servers in the modern era, in which log messages belong to a request; and an unlisted resource could belong to the
+// server that is away.
 func stepsAmongMany(steps []step) []step {
 	among := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.method == "resources/read" && s.code != "" })
 	for i := range among {
@@ -57,10 +58,10 @@ func stepsAmongMany(steps []step) []step {
 	return among
 }
 
-// awayEntry is the entry of a server that is away, behind the keys of the first.
+// awayEntry is appended to the first server's entry: a server that is away.
 const awayEntry = "\n  away: {url: 'http://127.0.0.1:1/mcp', path: none}"
 
-// amongMany is the front of a server that an endpoint offers beside another one, which is away.
+// amongMany returns the front of a server that shares its endpoint with a server that is away.
 func amongMany(serve func(testing.TB) string) func(testing.TB) *front {
 	return func(tb testing.TB) *front {
 		tb.Helper()

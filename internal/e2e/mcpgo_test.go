@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// ada answers what a server asks.
+// ada answers a server's questions.
 type ada struct{}
 
 // Elicit implements [mcpgo.ElicitationHandler].
@@ -33,8 +33,8 @@ func (ada) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.Create
 	}, nil
 }
 
-// A client that is built with mcp-go and speaks the legacy era reaches a server of the modern one, and is asked what that
-// wants to know.
+// A client built with mcp-go, in the legacy era, reaches a server of the modern era, and is asked the server's
+// questions.
 func TestMCPGoClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

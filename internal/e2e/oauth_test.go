@@ -26,8 +26,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/openid"
 )
 
-// A client of the Go SDK that knows nothing but the endpoint's URL finds the issuer by the gateway's challenge and metadata, has a
-// person sign in, and calls. For a tool that needs more, it comes back with a token for that, too.
+// A client built with the Go SDK only knows the endpoint's URL. It finds the issuer by the gateway's challenge and
+// metadata, lets a person sign in, and calls. For a tool that needs another scope, it signs in again.
 func TestClientSignsInWhereTheGatewaySays(t *testing.T) {
 	t.Parallel()
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
@@ -68,19 +68,19 @@ func TestClientSignsInWhereTheGatewaySays(t *testing.T) {
 				t.Error(err)
 			}
 			asked := issuer.asked()
-			for i, scopes := range asked { // the SDK asks for them in any order
+			for i, scopes := range asked { // the SDK's order is random
 				fields := strings.Fields(scopes)
 				slices.Sort(fields)
 				asked[i] = strings.Join(fields, " ")
 			}
 			if want := []string{"fields:read", "fields:read orders:write"}; !slices.Equal(asked, want) {
-				t.Errorf("the client asked for %q, not %q", asked, want)
+				t.Errorf("the client asked for %q, want %q", asked, want)
 			}
 		})
 	}
 }
 
-// callback is where the issuer sends a browser that has signed in. Nobody listens there: the test reads the code from the address.
+// callback is where the issuer redirects the browser. Nobody listens there: the test reads the code from the URL.
 const callback = "http://127.0.0.1:1/callback"
 
 // An openIssuer is zitadel's OpenID provider, whose access tokens are JWTs.
@@ -90,7 +90,7 @@ type openIssuer struct {
 	url string
 
 	mu     sync.Mutex
-	scopes []string // that each sign-in asked for
+	scopes []string // requested by each sign-in
 }
 
 func newIssuer(t *testing.T) *openIssuer {
@@ -106,7 +106,7 @@ func newIssuer(t *testing.T) *openIssuer {
 	return issuer
 }
 
-// A desk is the client as the issuer knows it.
+// A desk is the client as an OAuth client.
 type desk struct{ op.Client }
 
 // AccessTokenType implements [op.Client].
@@ -134,7 +134,7 @@ func (i *openIssuer) asked() []string {
 
 var signInForm = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// signIn is the person at the browser.
+// signIn acts as the person at the browser.
 func (i *openIssuer) signIn(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -15,22 +15,22 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// A program is a client's program: what stands on an SDK, and gets what the SDK returns or throws. It says "Ada" to
-// every question of a server's to its user, and "sampled" to every question to its model.
+// A program uses an SDK's client, and gets what the SDK returns or throws. It answers "Ada" to every elicitation, and
+// "sampled" to every sampling request.
 type program interface {
-	// connect connects, or connects again; headers go with every request.
+	// connect connects or reconnects; every request carries headers.
 	connect(ctx context.Context, url string, headers map[string]string) error
-	// setHeaders sends these headers, instead of those before, with every request from now on, in the same session.
+	// setHeaders replaces the headers of later requests in the same session.
 	setHeaders(ctx context.Context, headers map[string]string) error
-	// launch connects to a server on stdio, which it starts with this added to its environment.
+	// launch starts a server on stdio, with environ added to its environment, and connects to it.
 	launch(ctx context.Context, command []string, environ map[string]string) error
-	// call calls a tool. The arguments are JSON; patience is the SDK's own where it is zero.
+	// call calls a tool with JSON arguments. A patience of 0 means the SDK's default timeout.
 	call(ctx context.Context, tool, arguments string, patience time.Duration) (json.RawMessage, error)
-	// request sends another request; params are JSON, or empty.
+	// request sends any other request; params are JSON, or empty.
 	request(ctx context.Context, method, params string) (json.RawMessage, error)
-	// subscribe asks to be told when the list of tools or this resource changes, as the era wants it.
+	// subscribe subscribes to changes of the tool list and of this resource, in the way of its era.
 	subscribe(ctx context.Context, uri string) error
-	// heard returns the notifications so far, each as its method, a space, and its params.
+	// heard returns the notifications so far, each as "method params".
 	heard() []string
 }
 
@@ -70,12 +70,12 @@ func clients() []client {
 	}
 }
 
-// A thrown is what an SDK raises to its program, as far as a program can tell it by something.
+// A thrown describes an error of an SDK by what a program can distinguish.
 type thrown struct {
-	Class  string        // of the error, or the error value that it wraps
-	Code   string        // the SDK's, mostly JSON-RPC's; empty without one
-	Status int           // of HTTP; 0 where the program is not told
-	Kind   recourse.Kind // of the record in the error's data; empty where the program does not get it
+	Class  string        // of the error, or of the error value that it wraps
+	Code   string        // the SDK's code, usually the JSON-RPC code; "" if none
+	Status int           // of HTTP; 0 if the program does not get it
+	Kind   recourse.Kind // from the record in the error's data; "" if the program does not get it
 }
 
 // String describes t in a few words.
@@ -93,7 +93,7 @@ func (t thrown) String() string {
 	return text
 }
 
-// thrownBy tells what a program can make of what its SDK throws.
+// thrownBy returns what a program can tell from an SDK's error.
 func thrownBy(err error) thrown {
 	if ts, ok := errors.AsType[*sdk.TSError](err); ok {
 		return thrown{Class: ts.Class, Code: ts.Code, Status: ts.Status, Kind: recordKind(ts.Data)}
@@ -101,7 +101,7 @@ func thrownBy(err error) thrown {
 	return thrownByGo(err)
 }
 
-// recordKind returns the kind of the record that the data of an error are or hold, or nothing.
+// recordKind returns the kind of the record in an error's data; "" if there is none.
 func recordKind(data json.RawMessage) recourse.Kind {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
@@ -120,7 +120,7 @@ func recordKind(data json.RawMessage) recourse.Kind {
 	return record.Kind
 }
 
-// contains reports whether one of the notifications is of this method and has this in its params.
+// contains reports whether heard has a notification of this method with part in its params.
 func contains(heard []string, method, part string) bool {
 	for _, n := range heard {
 		if name, params, _ := strings.Cut(n, " "); name == method && strings.Contains(params, part) {

@@ -9,22 +9,22 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A quote is a failure as a server writes it that cannot be run here: its form is the server's, the names are ours.
+// A quote is a failure in the words of a server that cannot run here; the names in it are made up.
 type quote struct {
 	name, tool string
 	reads      bool
-	success    bool // the server says so
+	success    bool // the server's result is a success
 	text       string
 }
 
-// quotes are the failures of servers that people use, by server.
+// quotes are failures of widely used servers.
 func quotes() map[string][]quote {
 	return map[string][]quote{
 		"git": { // mcp-server-git: the text of the exception
-			{name: "a branch that is not there", tool: "git_checkout", text: "Cmd('git') failed due to: exit code(1)\n  cmdline: git checkout nowhere\n  stderr: 'error: pathspec 'nowhere' did not match any file(s) known to git'"},
-			{name: "no repository", tool: "git_status", reads: true, text: "/srv/fields/maps"},
+			{name: "an unknown branch", tool: "git_checkout", text: "Cmd('git') failed due to: exit code(1)\n  cmdline: git checkout nowhere\n  stderr: 'error: pathspec 'nowhere' did not match any file(s) known to git'"},
+			{name: "outside any repository", tool: "git_status", reads: true, text: "/srv/fields/maps"},
 			{name: "outside the repository", tool: "git_log", reads: true, text: "Repository path '/srv/other' is outside the allowed repository '/srv/fields'"},
-			{name: "a revision that is not there", tool: "git_diff", reads: true, text: "Ref 'nowhere' did not resolve to an object"},
+			{name: "an unknown revision", tool: "git_diff", reads: true, text: "Ref 'nowhere' did not resolve to an object"},
 			{name: "nothing to commit", tool: "git_commit", text: "Cmd('git') failed due to: exit code(1)\n  cmdline: git commit -m x\n  stdout: 'On branch main\nnothing to commit, working tree clean'"},
 		},
 		"fetch": { // mcp-server-fetch
@@ -33,28 +33,28 @@ func quotes() map[string][]quote {
 			{name: "robots.txt forbids", tool: "fetch", reads: true, text: "The sites robots.txt (https://farm.example/robots.txt), specifies that autonomous fetching of this page is not allowed, <useragent>ModelContextProtocol/1.0 (Autonomous)</useragent>\n<url>https://farm.example/private</url><robots>\nUser-agent: *\nDisallow: /private\n</robots>\nThe assistant must let the user know that it failed to view the page."},
 			{name: "robots.txt out of reach", tool: "fetch", reads: true, text: "Failed to fetch robots.txt https://farm.example/robots.txt due to a connection issue"},
 		},
-		"sqlite": { // mcp-server-sqlite tells of failures in successes
+		"sqlite": { // mcp-server-sqlite reports failures as successes
 			{name: "no table", tool: "read_query", reads: true, success: true, text: "Database error: no such table: fields"},
 			{name: "not a SELECT", tool: "read_query", reads: true, success: true, text: "Error: Only SELECT queries are allowed for read_query"},
 			{name: "a constraint", tool: "write_query", success: true, text: "Database error: UNIQUE constraint failed: fields.id"},
 		},
 		"github": { // github-mcp-server
-			{name: "an issue that is not there", tool: "get_issue", reads: true, text: "failed to get issue: GET https://api.github.com/repos/farm/fields/issues/9: 404 Not Found []"},
-			{name: "a parameter is missing", tool: "list_commits", reads: true, text: "missing required parameter: owner"},
-			{name: "a rule is broken", tool: "create_issue", text: "failed to create issue: POST https://api.github.com/repos/farm/fields/issues: 422 Validation Failed [{Resource:Issue Field:title Code:missing_field Message:}]"},
+			{name: "an unknown issue", tool: "get_issue", reads: true, text: "failed to get issue: GET https://api.github.com/repos/farm/fields/issues/9: 404 Not Found []"},
+			{name: "a missing parameter", tool: "list_commits", reads: true, text: "missing required parameter: owner"},
+			{name: "a validation error", tool: "create_issue", text: "failed to create issue: POST https://api.github.com/repos/farm/fields/issues: 422 Validation Failed [{Resource:Issue Field:title Code:missing_field Message:}]"},
 			{name: "the rate limit", tool: "search_code", reads: true, text: "failed to search code: GET https://api.github.com/search/code?q=x: 403 API rate limit of 30 still exceeded until 2026-11-22 12:00:40 +0000 UTC, not making remote request. [rate reset in 40s]"},
-			{name: "no right to write", tool: "create_branch", text: "failed to create branch: POST https://api.github.com/repos/farm/fields/git/refs: 403 Resource not accessible by personal access token []"},
+			{name: "no permission to write", tool: "create_branch", text: "failed to create branch: POST https://api.github.com/repos/farm/fields/git/refs: 403 Resource not accessible by personal access token []"},
 		},
 		"playwright": { // @playwright/mcp
 			{name: "no such host", tool: "browser_navigate", text: "### Error\nError: page.goto: net::ERR_NAME_NOT_RESOLVED at https://farm.example.invalid/\nCall log:\n  - navigating to \"https://farm.example.invalid/\", waiting until \"domcontentloaded\"\n"},
 			{name: "a click that times out", tool: "browser_click", text: "### Error\nTimeoutError: locator.click: Timeout 5000ms exceeded.\nCall log:\n  - waiting for locator('aria-ref=e12')\n    - locator resolved to <button disabled>Sow</button>\n  - attempting click action\n    - waiting for element to be visible, enabled and stable\n"},
-			{name: "a reference of an old snapshot", tool: "browser_click", text: "### Error\nError: Ref e99 not found in the current page snapshot. Try capturing new snapshot.\n"},
+			{name: "a reference from an old snapshot", tool: "browser_click", text: "### Error\nError: Ref e99 not found in the current page snapshot. Try capturing new snapshot.\n"},
 			{name: "no browser", tool: "browser_snapshot", reads: true, text: "### Error\nError: Browser specified in your config is not installed. Either install it (likely) or change the config.\n"},
 		},
 	}
 }
 
-// quotedServers are servers that say what those say.
+// quotedServers returns servers that answer with the quotes.
 func quotedServers() []talkative {
 	var servers []talkative
 	for name, said := range quotes() {
@@ -69,7 +69,7 @@ func quotedServers() []talkative {
 	return servers
 }
 
-// overTheirWords asks a server that has the tools of the quotes and says what they say.
+// overTheirWords asks a server whose tools answer with the quotes.
 func overTheirWords(said []quote) func(context.Context, *testing.T, string, bool, []step) []testkit.Message {
 	return func(ctx context.Context, t *testing.T, _ string, through bool, calls []step) []testkit.Message {
 		t.Helper()
@@ -97,7 +97,7 @@ func overTheirWords(said []quote) func(context.Context, *testing.T, string, bool
 			})
 		}
 		url := testkit.NewServer(t, testkit.WithTools(tools...)).URL()
-		if through { // as they are run: programs, whose annotations are believed
+		if through { // like the real servers, it runs as a program with trusted annotations
 			url = start(t, url, "trust_annotations: true", "redact: secrets").url
 		}
 		c := testkit.NewClient(t, url, testkit.Legacy)

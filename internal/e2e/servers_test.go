@@ -13,38 +13,38 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// A step is something that a program does with a server, and what it gets.
+// A step is one request of a program to a server, and the expected answer.
 type step struct {
 	tool, arguments string
-	method, params  string // of a request other than tools/call
-	era             string // the version of the protocol that has this; empty: all have
+	method, params  string // of any request other than tools/call
+	era             string // the only version of the protocol with this request; "" means all
 
 	want  []string // parts of the result
-	heard string   // a notification that the program gets: its method, a space, and a part of its params
+	heard string   // an expected notification: its method, a space, and a part of its params
 
-	kind   recourse.Kind   // of the failure that the result tells of
-	origin recourse.Origin // of the same; empty: not looked at
-	effect recourse.Effect // of the same, where its origin is looked at
-	code   string          // of the JSON-RPC error that is thrown; with a kind, that may come in its place
+	kind   recourse.Kind   // of the failure that the result reports
+	origin recourse.Origin // of that failure; "" means any
+	effect recourse.Effect // of that failure, if origin is set
+	code   string          // of the JSON-RPC error that is thrown; with a kind, either may come
 }
 
-// name is what the step is called where it fails.
+// name identifies the step in failure messages.
 func (s step) name() string { return s.tool + s.method }
 
-// A server is a real one and what is done with it.
+// A server is a real server and the steps to take with it.
 type server struct {
 	name  string
 	era   testkit.Era             // of its clients
-	front func(testing.TB) *front // starts it, behind a gateway of its own
+	front func(testing.TB) *front // starts the server behind its own gateway
 	steps []step
 }
 
 const legacyVersion = "2025-11-25"
 
-// servers are those that are made of Go.
+// servers are the servers in Go.
 func servers() []server { return serversAt(at) }
 
-// serversAt are the servers, each where at puts it.
+// serversAt returns the servers, with at deciding what stands in front of each.
 func serversAt(at func(serve func(testing.TB) string) func(testing.TB) *front) []server {
 	const legacy, modern = testkit.Legacy, testkit.Modern
 	return []server{
@@ -62,7 +62,7 @@ func serversAt(at func(serve func(testing.TB) string) func(testing.TB) *front) [
 	}
 }
 
-// at is the front of a server at the URL that serve returns.
+// at returns the front of a server at the URL that serve returns.
 func at(serve func(testing.TB) string) func(testing.TB) *front {
 	return func(tb testing.TB) *front {
 		tb.Helper()
@@ -92,8 +92,8 @@ func goSDK(era testkit.Era) func(testing.TB) string {
 	}
 }
 
-// realSteps are what the testkit's real servers can do. raised is the kind of a tool's error: some SDKs make a result of
-// it, others a JSON-RPC error.
+// realSteps are the steps for the testkit's real servers. raised is the kind of a tool's error, which some SDKs turn
+// into a result, and others into a JSON-RPC error.
 func realSteps(raised recourse.Kind) []step {
 	return []step{
 		{method: "tools/list", want: []string{`"name":"order"`, `"outputSchema"`}},
@@ -110,12 +110,12 @@ func realSteps(raised recourse.Kind) []step {
 	}
 }
 
-// legacySteps are what clients of the modern era have to get across the bridge.
+// legacySteps are the steps for clients of the modern era across the bridge.
 func legacySteps() []step {
 	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: sdk.Consult, arguments: `{}`, want: []string{"Ada sampled"}})
 }
 
-// modernSteps are what clients of the legacy era have to get across the bridge.
+// modernSteps are the steps for clients of the legacy era across the bridge.
 func modernSteps() []step {
 	return append(realSteps(recourse.KindUnknown), []step{
 		{tool: sdk.Ask, arguments: `{}`, want: []string{"Ada sampled"}},
@@ -129,7 +129,7 @@ func modernSteps() []step {
 	}...)
 }
 
-// everythingSteps are what the reference server can do that shows all of the protocol.
+// everythingSteps are the steps for the reference server that covers the whole protocol.
 func everythingSteps() []step {
 	const resource = "demo://resource/dynamic/text/1"
 	return []step{
@@ -164,8 +164,8 @@ func everythingSteps() []step {
 	}
 }
 
-// acrossTheBridge are the steps that a client of the modern era can take with a server of the legacy one: neither does it ask
-// for logs but with a call, nor is there a ping.
+// acrossTheBridge leaves the steps that a modern client can take with a legacy server: a modern client has no ping, and
+// asks for log messages only with a call.
 func acrossTheBridge(steps []step) []step {
 	var bridged []step
 	for _, step := range steps {
@@ -180,10 +180,10 @@ func acrossTheBridge(steps []step) []step {
 	return bridged
 }
 
-// subscribe is the method of a step that subscribes to a resource, in the way of its era.
+// subscribe marks a step that subscribes to a resource, in the way of its era.
 const subscribe = "resources/subscribe"
 
-// testkitSteps are what the testkit's own server adds: questions to the user in both eras.
+// testkitSteps are the additional steps for the testkit's own server: questions to the user in both eras.
 func testkitSteps() []step {
 	return []step{
 		{method: "tools/list", want: []string{`"order_create"`}},
@@ -192,7 +192,7 @@ func testkitSteps() []step {
 	}
 }
 
-// forClient returns the server with what the client can do there.
+// forClient returns the server with the steps that the client can take.
 func (s server) forClient(c client) server {
 	if c.era == testkit.Modern && s.era == testkit.Legacy {
 		s.steps = acrossTheBridge(s.steps)
@@ -200,7 +200,7 @@ func (s server) forClient(c client) server {
 	return s
 }
 
-// Everything that works without the gateway works through it, and goes on working.
+// Everything that works without the gateway works through it, in one session.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for _, client := range clients() {
@@ -211,7 +211,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// tour takes a program from server to server.
+// tour takes a program to all servers in turn.
 func tour(t *testing.T, c client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -223,7 +223,7 @@ func tour(t *testing.T, c client) {
 		}
 	}
 	t.Run("the tools change", func(t *testing.T) { toolsChange(ctx, t, p) })
-	if c.era == testkit.Modern { // it has no sessions, and no stream unless it asks for one
+	if c.era == testkit.Modern { // without sessions, and without a stream unless it asks for one
 		return
 	}
 	t.Run("Go SDK restarted", func(t *testing.T) { restart(ctx, t, p, goSDKHandler(t), goSDKHandler(t)) })
@@ -231,14 +231,14 @@ func tour(t *testing.T, c client) {
 	t.Run("the server is away", func(t *testing.T) { serverAway(ctx, t, p) })
 }
 
-// The reference server, which is a program of its own: one for all clients, and one that takes its place.
-// This is a sample: every other client.
+// The reference server runs as one process for all clients, which another one then replaces. This is a sample: every
+// other client.
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	testEverything(t)
 }
 
-// The others.
+// The remaining clients.
 func TestLongEverything(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -270,7 +270,7 @@ func testEverything(t *testing.T) {
 	})
 }
 
-// visit takes all steps with a server through a gateway of its own.
+// visit takes all steps with a server behind its own gateway.
 func visit(ctx context.Context, t *testing.T, c client, p program, s server) {
 	t.Helper()
 	f := s.front(t)
@@ -313,7 +313,7 @@ func take(ctx context.Context, t *testing.T, p program, s step) json.RawMessage 
 	}
 	for _, part := range s.want {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s: %q is not in %s", s.name(), part, text)
+			t.Errorf("%s: no %q in %s", s.name(), part, text)
 		}
 	}
 	for _, secret := range faults.Secrets() {
@@ -327,25 +327,25 @@ func take(ctx context.Context, t *testing.T, p program, s step) json.RawMessage 
 	return result
 }
 
-// checkTold compares the failure that a result tells of with what it has to say.
+// checkTold checks the failure that a result reports.
 func (s step) checkTold(t *testing.T, raw json.RawMessage) {
 	t.Helper()
 	told := toldRecord(t, raw)
 	if told.Kind != s.kind {
-		t.Errorf("%s: tells of %q, want %q: %s", s.name(), told.Kind, s.kind, raw)
+		t.Errorf("%s: got kind %q, want %q: %s", s.name(), told.Kind, s.kind, raw)
 	}
 	if s.origin != "" && (told.Origin != s.origin || told.Effect != s.effect) {
 		t.Errorf("%s: origin %s, effect %s, want %s, %s: %s", s.name(), told.Origin, told.Effect, s.origin, s.effect, raw)
 	}
 }
 
-// toldRecord returns the record of the failure that a result tells of; empty of a success.
+// toldRecord returns the record of the failure that a result reports; it is empty for a success.
 func toldRecord(t *testing.T, raw json.RawMessage) *recourse.Error {
 	t.Helper()
 	record := new(recourse.Error)
 	var result testkit.ToolResult
 	if raw == nil || json.Unmarshal(raw, &result) != nil || !result.IsError {
-		return record // results of other methods may have members of the same names
+		return record // results of other methods may have members with these names
 	}
 	if err := json.Unmarshal(result.Meta[recourse.MetaKey], record); err != nil {
 		t.Errorf("no record in _meta: %v: %s", err, raw)
@@ -353,7 +353,7 @@ func toldRecord(t *testing.T, raw json.RawMessage) *recourse.Error {
 	return record
 }
 
-// await waits until the program has heard a notification. What a TypeScript program has heard it tells with its next
+// await waits until the program has received a notification. A TypeScript program passes notifications on with its next
 // answer.
 func await(ctx context.Context, t *testing.T, p program, notification string) {
 	t.Helper()

@@ -13,60 +13,60 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A failure is a row of the table: what happens, and what every client's program gets then.
+// A failure is a row of the table: what happens, and what each client's program then gets.
 type failure struct {
 	name    string // what happens, for the documentation
-	forward bool   // the gateway passes the client's Authorization on
+	forward bool   // the gateway forwards the client's Authorization
 	begin   func(context.Context, *scene) error
 
-	// What the program does: it calls a tool with arguments, sends a request of another method, or connects. Without any
-	// it calls get_field.
+	// What the program does: it calls a tool with arguments, sends another request, or connects. By default it calls
+	// get_field.
 	tool, arguments string
 	method          string
 	connects        bool
 	patience        time.Duration
 
-	// What the program gets: a result that tells of the failure, an error that is thrown, or, with neither, what it asked
-	// for. Where an error is thrown, a client that is missing gets what it asked for.
+	// What the program gets: a result that reports the failure, an error, or, if both are nil, the result that it asked
+	// for. A client missing from thrown gets that result, too.
 	told   *told
 	thrown map[string]thrown
 
-	lost []string // the clients whose session is lost: their program has to connect again
+	lost []string // clients that lose their session and have to reconnect
 }
 
-// A told is a tool result that tells of a failure. It is the same for every client.
+// A told is a tool result that reports a failure. It is the same for every client.
 type told struct {
 	kind   recourse.Kind
 	origin recourse.Origin
 	effect recourse.Effect
-	after  time.Duration // the wait, where a contract has none of its own
+	after  time.Duration // the wait, in contracts without a member for it
 
-	text string // of the contract recourse, whole; {id} is the request's id
+	text string // the whole text in contract recourse; {id} is the request's id
 
-	code       string // of the contract fieldmcp
+	code       string // in contract fieldmcp
 	retryable  bool
-	retryAfter int // seconds
+	retryAfter int // in seconds
 
-	noStructure bool   // the tool declares an outputSchema, which a failure would break
-	structure   string // structuredContent of the server's own, which is kept as it is, as is its _meta
+	noStructure bool   // the tool declares an outputSchema, which a failure's structure would violate
+	structure   string // the server's own structuredContent, which is kept, as is its _meta
 }
 
-// Tools that only this table calls.
+// Tools that only this table uses.
 const (
 	measure = "measure" // reads, and declares an outputSchema
 	hurried = "order_get"
 )
 
-// brief is the timeout of the tool that is expected to run into it.
+// brief is the timeout of the tool that is meant to exceed it.
 const brief = 300 * time.Millisecond
 
-// serverTools are what the testkit's server has beside its own tools.
+// serverTools are added to the tools of the testkit's server.
 func serverTools() []testkit.Tool {
 	return []testkit.Tool{{Name: measure, Definition: `{"name":"measure","inputSchema":{"type":"object"},` +
 		`"outputSchema":{"type":"object","properties":{"value":{"type":"number"}},"required":["value"]}}`}}
 }
 
-// gatewayKeys are the configuration of the gateway in front of it.
+// gatewayKeys configure the gateway in front of that server.
 func gatewayKeys() []string {
 	return []string{
 		"/max_request: 64KiB",
@@ -97,7 +97,7 @@ func failures() []failure {
 		},
 		{
 			name: "a method that does not exist", method: "prompts/list",
-			// Its own word, as every server says it: there is no record in it.
+			// The gateway passes the server's error on unchanged: there is no record in it.
 			thrown: with(byRPC(-32601, ""), tsModern, byHTTP(http.StatusNotFound)[tsModern]),
 		},
 		{
@@ -145,7 +145,7 @@ func failures() []failure {
 			told: &told{
 				kind: recourse.KindInternal, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 1500 * time.Millisecond,
 				text: "[internal] The provider is busy.\nSafe to repeat: wait 1.5 s, then make the same call again.",
-				code: "INTERNAL_ERROR", retryAfter: 2, // which the page never lets be repeated, whatever a server says
+				code: "INTERNAL_ERROR", retryAfter: 2, // fieldmcp's document forbids a retry, whatever a server says
 			},
 		},
 		{
@@ -219,7 +219,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, faults.HTMLWith200()), told: nonsense(),
 		},
 		{
-			// It is broken off, so that no program takes it for an answer. The Go SDK ends its session over that.
+			// The gateway breaks the answer off, so that no program accepts it. The Go SDK then ends its session.
 			name:  "an answer over decide_within that turns out to be broken",
 			begin: once(testkit.GetField, faults.Large(testkit.JSON, 1<<20, faults.Broken)),
 			thrown: map[string]thrown{
@@ -319,20 +319,20 @@ func nonsense() *told {
 	}
 }
 
-// everybody is every client.
+// everybody lists all clients.
 func everybody() []string { return []string{goLegacy, goModern, tsOne, tsLegacy, tsModern} }
 
-// legacyClients are those that have sessions.
+// legacyClients are the clients with sessions.
 func legacyClients() []string { return []string{goLegacy, tsOne, tsLegacy} }
 
-// unknownSession is what the SDKs make of the 404 for a session that is not known. None starts another by itself, as the
-// protocol requires (MCP 2025-11-25, basic/transports, "Session Management"); the Go SDK says at least which error it is.
+// unknownSession returns what the SDKs throw for the 404 of an unknown session. None starts a new one by itself, as the
+// protocol requires (MCP 2025-11-25, basic/transports, "Session Management"); the Go SDK at least identifies the error.
 func unknownSession() map[string]thrown {
 	all := byHTTP(http.StatusNotFound)
 	return map[string]thrown{goLegacy: {Class: "mcp.ErrSessionMissing"}, tsOne: all[tsOne], tsLegacy: all[tsLegacy]}
 }
 
-// byRPC is what the SDKs make of a JSON-RPC error in an answer with status 200.
+// byRPC returns what the SDKs throw for a JSON-RPC error in an answer with status 200.
 func byRPC(code int, kind recourse.Kind) map[string]thrown {
 	text := strconv.Itoa(code)
 	rpc := func(class string) thrown { return thrown{Class: class, Code: text, Kind: kind} }
@@ -342,15 +342,15 @@ func byRPC(code int, kind recourse.Kind) map[string]thrown {
 	}
 }
 
-// passed is what the SDKs make of a refusal that comes back as the server wrote it. The Go SDK ends its session over a
-// 4xx whose body is not a JSON-RPC error, as it does in front of the server itself.
+// passed returns what the SDKs throw for a refusal in the server's own words. The Go SDK ends its session after a 4xx
+// without a JSON-RPC body, with or without a gateway.
 func passed(status int) map[string]thrown {
 	all := byHTTP(status)
 	all[goLegacy], all[goModern] = thrown{Class: "error"}, thrown{Class: "error"}
 	return all
 }
 
-// byHTTP is what the TypeScript SDKs make of an HTTP status.
+// byHTTP returns what the TypeScript SDKs throw for an HTTP status.
 func byHTTP(status int) map[string]thrown {
 	v2 := thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_NOT_IMPLEMENTED", Status: status}
 	return map[string]thrown{
@@ -358,20 +358,20 @@ func byHTTP(status int) map[string]thrown {
 	}
 }
 
-// byHTTPWithRPC is what the SDKs make of an HTTP status with a JSON-RPC error as its body.
+// byHTTPWithRPC returns what the SDKs throw for an HTTP status with a JSON-RPC error as its body.
 func byHTTPWithRPC(status, code int, kind recourse.Kind) map[string]thrown {
 	rpc := byRPC(code, kind)
 	return with(with(byHTTP(status), goLegacy, rpc[goLegacy]), goModern, rpc[goModern])
 }
 
-// with changes what one client gets.
+// with replaces what one client throws.
 func with(all map[string]thrown, client string, one thrown) map[string]thrown {
 	all = maps.Clone(all)
 	all[client] = one
 	return all
 }
 
-// once lets a fault befall the next call of a tool, always every call.
+// once applies a fault to the tool's next call, always to every call.
 func once(tool string, fault testkit.Fault) func(context.Context, *scene) error {
 	return func(_ context.Context, s *scene) error {
 		s.server.Next(tool, fault)

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A misstep is a fault that befalls a step's call, whose server is a program behind the wrapper.
+// A misstep is a step with a fault of the server, a program behind the wrapper.
 type misstep struct {
 	fault string // empty: none
 	call  step
@@ -36,7 +36,8 @@ func missteps() []misstep {
 		{"twice", fine("first")},
 		{"wrong-id", fine("mine")},
 		{"float-id", fine("mine")},
-		// Part of it has been passed on, so that there is no result any more; or its id was waited for, which never came.
+		// A part has been passed on, so the result cannot be replaced; or the gateway has waited for an id that never
+		// came.
 		{"large-broken", step{
 			tool: "sleep", arguments: `{"n":2000000}`, code: "-32603", want: []string{"It is not known whether the call took effect"},
 			kind: recourse.KindBadResponse,
@@ -45,21 +46,21 @@ func missteps() []misstep {
 			tool: testkit.GetField, arguments: field, want: []string{"[stack trace]"},
 			kind: recourse.KindUnreachable, origin: recourse.OriginServer, effect: recourse.EffectNone,
 		}},
-		{"exit", fine("F-1")}, // read again by the next process
+		{"exit", fine("F-1")}, // a read, repeated with the next process
 		{"exit", lost},
 		{"half", lost},
 		{"", fine("F-1")},
 	}
 }
 
-// The session of a host outlives whatever its server does, also across the bridge. This is a sample: each client with a
+// A host's session survives all faults of its server, also across the bridge. This is a sample: each client with a
 // program of one era.
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	testWrap(t)
 }
 
-// The others.
+// The remaining combinations.
 func TestLongWrap(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
