@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// kilobyte is a record of about 1 KB, as a failed call to a provider leaves it.
+// kilobyte returns a record of about 1 KB, like that of a failed call to a provider.
 func kilobyte() *recourse.Error {
 	return recourse.Unavailable("John Deere").WithRetryAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
 		WithEffect(recourse.EffectNone).WithRequestID("req-0123456789abcdef").
@@ -44,21 +44,21 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, ok := reader.Result(result); !ok {
-					b.Fatal("not read")
+					b.Fatal("not read as a failure")
 				}
 			}
 		})
 	}
 }
 
-// BenchmarkReadWild reads a failure of about 1 KB that is in no contract's form: one that a family knows, and one
-// that nobody does.
+// BenchmarkReadWild reads failures of about 1 KB that no contract defines: two that a family recognises, and one that
+// is plain text.
 func BenchmarkReadWild(b *testing.B) {
 	rest := strings.Repeat(" The rest of the sentence says nothing of interest to anybody.", 14)
 	for name, text := range map[string]string{
 		"family": "An error occurred (ThrottlingException) when calling the Query operation: Rate exceeded" + rest,
 		"object": `{"error":{"code":429,"message":"Busy.` + rest + `","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"12s"}]}}`,
-		"nobody": "The silo on the north side is full." + rest,
+		"prose":  "The silo on the north side is full." + rest,
 	} {
 		b.Run(name, func(b *testing.B) {
 			quoted, err := json.Marshal(text)
@@ -71,7 +71,7 @@ func BenchmarkReadWild(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, ok := reader.Result(result); !ok {
-					b.Fatal("not read")
+					b.Fatal("not read as a failure")
 				}
 			}
 		})

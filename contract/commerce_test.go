@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What stands in details, and when the boolean is not that of the table.
+// The members of details, and the records that override retryable.
 func TestCommerceDetails(t *testing.T) {
 	t.Parallel()
 	late := recourse.Timeout("the warehouse", 0).WithEffect(recourse.EffectUnknown)
@@ -39,12 +39,12 @@ func TestCommerceDetails(t *testing.T) {
 			want: `{"code":3001,"message":"Too many requests.","retryable":true,"details":{"reason":"rate_limited","suggestion":"Wait 12 s, then repeat the call.",` +
 				`"context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":12,"requestId":"req-1","shop":"north"}}}`,
 		},
-		"a write that may have been done": {
+		"a write with unknown effect": {
 			from: late, call: cancel,
 			want: `{"code":3002,"message":"the warehouse did not answer in time.","retryable":false,"details":{"reason":"effect_unknown","suggestion":"` +
 				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"TIMEOUT","category":"System"}}}`,
 		},
-		"the same on a tool that reads": {
+		"the same for a tool that reads": {
 			from: late.WithEffect(recourse.EffectNone),
 			want: `{"code":3002,"message":"the warehouse did not answer in time.","retryable":true,"details":{"reason":"timeout","suggestion":"Repeat the call, with growing waits.",` +
 				`"context":{"name":"TIMEOUT","category":"System"}}}`,
@@ -54,22 +54,22 @@ func TestCommerceDetails(t *testing.T) {
 			want: `{"code":4001,"message":"Payment declined","retryable":false,"details":{"reason":"server_error","suggestion":"See what the adapter means by PAYMENT_DECLINED.",` +
 				`"originalError":"PAYMENT_DECLINED","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
-		"an adapter that says to repeat": {
+		"an adapter that allows a retry": {
 			from: recourse.ServerError("", 0).WithMessage("Busy").WithRetry(recourse.RetrySameCall),
 			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"server_error","suggestion":"Repeat the call, with growing waits.",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
-		"an adapter that says to repeat what may have been done": {
+		"an adapter that allows a retry despite an unknown effect": {
 			from: recourse.ServerError("", 0).WithMessage("Busy").WithRetry(recourse.RetrySameCall).WithEffect(recourse.EffectUnknown), call: cancel,
 			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"effect_unknown","suggestion":"` +
 				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
-		"one that does not say so": {
+		"an adapter that allows no retry": {
 			from: recourse.ServerError("", 0).WithMessage("Busy").WithEffect(recourse.EffectUnknown), call: cancel,
 			want: `{"code":4001,"message":"Busy","retryable":false,"details":{"reason":"effect_unknown","suggestion":"` +
 				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
-		"an order that is not there": {
+		"an unknown order": {
 			from: recourse.NotFound("order", "ord-9"),
 			want: `{"code":4001,"message":"There is no order \"ord-9\".","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
@@ -102,9 +102,9 @@ func TestCommerceDetails(t *testing.T) {
 				t.Errorf("error %s, isError %t", result.Error, result.IsError)
 			}
 			if strings.Contains(string(a.Result), "secret") {
-				t.Error("an argument's value stands in the answer")
+				t.Error("the answer has an argument's value")
 			}
-			// Read without the record, the kind is there, and the same is written again.
+			// Without _meta, the kind is still read, and writing gives the same again.
 			e := contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a))
 			if e.Kind != tt.from.Kind {
 				t.Errorf("read as %s", e.Kind)
@@ -116,7 +116,7 @@ func TestCommerceDetails(t *testing.T) {
 	}
 }
 
-// rawText is a JSON value as it is spelled.
+// rawText is a JSON value as written.
 type rawText string
 
 func (r *rawText) UnmarshalJSON(raw []byte) error {
@@ -124,7 +124,7 @@ func (r *rawText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Arguments are refused by the protocol's own error, with the dotted path.
+// Invalid arguments are refused with the protocol's own error, with the dotted path.
 func TestCommerceInvalidParams(t *testing.T) {
 	t.Parallel()
 	call := contracttest.ToolCall()
@@ -137,14 +137,13 @@ func TestCommerceInvalidParams(t *testing.T) {
 	if diff := cmp.Diff(want, string(contracttest.RPCText(a))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Another method's arguments, and an unknown tool, are the protocol's matter.
+	// Arguments of other methods, and unknown tools, get the protocol's own error.
 	if a := contract.Builtin().MustGet("commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
 		t.Errorf("unknown tool: %d %s", a.Code, a.Message)
 	}
 }
 
-// What the public reference server sends is understood where it is known to follow
-// the contract.
+// The failures of the public reference server are understood if the server is known to follow the contract.
 func TestCommerceReads(t *testing.T) {
 	t.Parallel()
 	type read struct {
@@ -159,7 +158,7 @@ func TestCommerceReads(t *testing.T) {
 	tests := map[string]struct {
 		result, rpc string
 		want        read
-		known       bool // it is a failure of a server of which nothing is known, too
+		known       bool // it is a failure of an unknown server, too
 		after       time.Duration
 	}{
 		"a failure inside a success": {
@@ -184,31 +183,31 @@ func TestCommerceReads(t *testing.T) {
 			result: string(textResult(t, "Cannot cancel order ord-1 in status shipped", true)), known: true,
 			want: read{recourse.KindInvalidState, "INVALID_ORDER_STATE", "ord-1", recourse.RetryReRead, "Cannot cancel order ord-1 in status shipped", ""},
 		},
-		"a bare text of a timeout": {
+		"a bare text about a timeout": {
 			result: string(textResult(t, "Operation timed out after 5000ms", true)), known: true,
 			want: read{Kind: recourse.KindTimeout, Retry: recourse.RetrySameCall, Message: "Operation timed out after 5000ms"},
 		},
-		"a bare text of a timeout without a time": {
+		"a bare text about a timeout, without a duration": {
 			result: string(textResult(t, "Operation timed out", true)), known: true,
 			want: read{Kind: recourse.KindTimeout, Retry: recourse.RetrySameCall, Message: "Operation timed out"},
 		},
-		"a bare text of a limit, with a wait": {
+		"a bare text about a limit, with a wait": {
 			result: string(textResult(t, "Rate limit exceeded, retry after 5000ms", true)), known: true,
 			want: read{Kind: recourse.KindRateLimited, Retry: recourse.RetrySameCall, Message: "Rate limit exceeded, retry after 5000ms"}, after: 5 * time.Second,
 		},
-		"a bare text of a limit": {
+		"a bare text about a limit": {
 			result: string(textResult(t, "Rate limit exceeded", true)), known: true,
 			want: read{Kind: recourse.KindRateLimited, Retry: recourse.RetrySameCall, Message: "Rate limit exceeded"},
 		},
-		"a bare text of a backend": {
+		"a bare text about a backend": {
 			result: string(textResult(t, "Backend unavailable: warehouse", true)), known: true,
 			want: read{Kind: recourse.KindUnavailable, Retry: recourse.RetrySameCall, Message: "Backend unavailable: warehouse"},
 		},
-		"a bare text of what is missing": {
+		"a bare text about a missing argument": {
 			result: string(textResult(t, "Feature not implemented: returns", true)), known: true,
 			want: read{Kind: recourse.KindNotImplemented, Retry: recourse.RetryNever, Message: "Feature not implemented: returns"},
 		},
-		"a JSON-RPC error of its own": {
+		"a JSON-RPC error in the contract's range": {
 			rpc: `{"code":2001,"message":"MCP error 2001: Validation failed for field order: must be object","data":{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"order":7}}}`,
 			want: read{
 				Kind: recourse.KindInvalidValue, Retry: recourse.RetryAfterFix, Param: "order",
@@ -223,7 +222,7 @@ func TestCommerceReads(t *testing.T) {
 		"without data": {
 			rpc: `{"code":2003,"message":"Bad date"}`, want: read{Kind: recourse.KindInvalidValue, Retry: recourse.RetryAfterFix, Message: "Bad date"}, known: true,
 		},
-		"a number of the protocol": {
+		"a code of the protocol": {
 			rpc: `{"code":-32603,"message":"Adapter Error: down","data":{"code":"DOWN","retryable":true}}`, known: true,
 			want: read{Kind: recourse.KindInternal, Upstream: "DOWN", Retry: recourse.RetrySameCall, Message: "Adapter Error: down"},
 		},
@@ -242,7 +241,7 @@ func TestCommerceReads(t *testing.T) {
 					t.Fatal("not read as a failure")
 				}
 				if _, ok := reader().Result([]byte(tt.result)); ok != tt.known {
-					t.Errorf("of an unknown server, read as a failure: %t", ok)
+					t.Errorf("from an unknown server: read as a failure: %t", ok)
 				}
 			}
 			e := reading.Error()
@@ -257,8 +256,7 @@ func TestCommerceReads(t *testing.T) {
 	}
 }
 
-// A number that is not listed has the meaning of its range; listed ones that of the
-// table, wherever they lie.
+// An unlisted number has the meaning of its range, and a listed one that of the table, whatever its range.
 func TestCommerceNumbers(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("commerce")
@@ -275,7 +273,7 @@ func TestCommerceNumbers(t *testing.T) {
 	}
 }
 
-// The texts of the source document are the contract's own: what they name is read, too, which no other contract knows.
+// The source document's texts belong to this contract: it reads the names in them, and no other contract does.
 func TestCommerceTexts(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("commerce")

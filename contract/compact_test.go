@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// The compact files say what the YAML files say.
+// The compact files match the YAML files.
 func TestCompactIsFresh(t *testing.T) {
 	t.Parallel()
 	wild := filepath.Join("internal", "wild")

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// said is what a reader makes of a failure, without the texts.
+// A said is what a reader makes of a failure, without its texts.
 type said struct {
 	Kind       recourse.Kind
 	Origin     recourse.Origin
@@ -22,7 +22,7 @@ type said struct {
 	After      time.Duration
 	Status     int
 	Code       string
-	Violations []string // param: rule want
+	Violations []string // "param: rule want"
 }
 
 func told(e *recourse.Error) said {
@@ -36,7 +36,7 @@ func told(e *recourse.Error) said {
 	return s
 }
 
-// argument is a failure of arguments that a server has refused.
+// argument is a failure because a server has refused arguments.
 func argument(kind recourse.Kind, code string, violations ...string) said {
 	return said{
 		Kind: kind, Origin: recourse.OriginCaller, Effect: recourse.EffectNone, Retry: recourse.RetryAfterFix,
@@ -44,7 +44,7 @@ func argument(kind recourse.Kind, code string, violations ...string) said {
 	}
 }
 
-// onItsWord is s where the server's word is all there is on whether the call was carried out.
+// onItsWord is s if only the server says whether the call took effect.
 func (s said) onItsWord() said {
 	s.Effect = ""
 	return s
@@ -52,7 +52,7 @@ func (s said) onItsWord() said {
 
 func reader() *contract.Reader { return &contract.Reader{Contracts: contract.Builtin().All()} }
 
-// The texts that SDKs write into tool results.
+// SDKs' texts in tool results.
 func TestReadTextsOfSDKs(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -157,13 +157,13 @@ func TestReadTextsOfSDKs(t *testing.T) {
 				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
 			}
 			if _, ok := reader().Result(textResult(t, tt.text, false)); ok {
-				t.Error("read as a failure although it says that it succeeded")
+				t.Error("a success is read as a failure")
 			}
 		})
 	}
 }
 
-// Of what a server says of arguments twenty mistakes are taken, in every form.
+// At most twenty violations are taken from a server's text, in every form.
 func TestViolationsOfTextsAreBounded(t *testing.T) {
 	t.Parallel()
 	var issues, places []string
@@ -180,7 +180,7 @@ func TestViolationsOfTextsAreBounded(t *testing.T) {
 	}
 }
 
-// JSON-RPC errors by code, by text and by data.
+// JSON-RPC errors by code, text and data.
 func TestReadRPC(t *testing.T) {
 	t.Parallel()
 	server := func(kind recourse.Kind, effect recourse.Effect, code string) said {
@@ -199,12 +199,12 @@ func TestReadRPC(t *testing.T) {
 		"header mismatch":  {`{"code":-32020,"message":"x"}`, server(recourse.KindHeaderMismatch, recourse.EffectNone, "-32020")},
 		"capability":       {`{"code":-32021,"message":"x"}`, server(recourse.KindMissingCapability, recourse.EffectNone, "-32021")},
 		"version":          {`{"code":-32022,"message":"x","data":{"supported":["2025-11-25"]}}`, server(recourse.KindUnsupportedVersion, recourse.EffectNone, "-32022")},
-		"code of its own":  {`{"code":2001,"message":"bad argument"}`, server(recourse.KindUnknown, "", "2001")},
+		"a server's code":  {`{"code":2001,"message":"bad argument"}`, server(recourse.KindUnknown, "", "2001")},
 		"code 0":           {`{"code":0,"message":"it broke"}`, server(recourse.KindUnknown, "", "0")},
 		"code as a text":   {`{"code":"E1","message":"it broke"}`, server(recourse.KindUnknown, "", "E1")},
 		"message of JSON":  {`{"code":-32603,"message":{"a":1}}`, server(recourse.KindInternal, "", "-32603")},
 		"nothing":          {`{}`, server(recourse.KindBadResponse, "", "")},
-		"no object":        {`[1]`, server(recourse.KindBadResponse, "", "")},
+		"an array":         {`[1]`, server(recourse.KindBadResponse, "", "")},
 		"Go SDK, tool":     {`{"code":-32602,"message":"unknown tool \"x\""}`, argument(recourse.KindUnknownTool, "-32602")},
 		"mcp-go, tool":     {`{"code":-32602,"message":"tool 'x' not found: tool not found"}`, argument(recourse.KindUnknownTool, "-32602")},
 		"TypeScript, tool": {`{"code":-32602,"message":"Tool x not found"}`, argument(recourse.KindUnknownTool, "-32602")},
@@ -244,7 +244,7 @@ func TestReadRPC(t *testing.T) {
 	}
 }
 
-// Objects that say by themselves that they are a failure, or a question.
+// Objects that identify themselves as a failure or a question.
 func TestReadObjects(t *testing.T) {
 	t.Parallel()
 	const toolError = `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Request timeout","retryable":true,"details":{"statusCode":504}}`
@@ -303,8 +303,7 @@ func TestReadNeedsInput(t *testing.T) {
 	}
 }
 
-// What says that it succeeded is a success, unless the server is known to follow a
-// contract that says otherwise.
+// A result that claims success is a success, unless the server is known to follow a contract in which it is a failure.
 func TestReadWeakSigns(t *testing.T) {
 	t.Parallel()
 	fieldmcp, ours := contract.Builtin().MustGet("fieldmcp"), contract.Builtin().MustGet("recourse")
@@ -348,8 +347,8 @@ func TestReadWeakSigns(t *testing.T) {
 	}
 }
 
-// A server's own record is believed about what happened, not about whose fault it is
-// nor on what it changed, unless the server is trusted.
+// A server's own record is trusted about what happened; about whose fault it is and what changed only if the server is
+// trusted.
 func TestReadRecordOfServer(t *testing.T) {
 	t.Parallel()
 	const record = `{"v":1,"kind":"timeout","code":"timeout","contract":"recourse","message":"late","retry":"same_call","afterMs":9000000000000,` +
@@ -380,6 +379,6 @@ func TestReadRecordOfServer(t *testing.T) {
 		}
 	}
 	if _, ok := reader().Result([]byte(`{"content":[],"_meta":{"io.github.recoursehq/error":` + record + `}}`)); ok {
-		t.Error("a record in _meta makes a failure of a success")
+		t.Error("a success with a record in _meta is read as a failure")
 	}
 }

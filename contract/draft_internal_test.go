@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Whatever one answer has left in a draft, the next finds nothing of it.
+// A draft is reused, and must contain nothing of the previous answer.
 func TestDropLeavesNothing(t *testing.T) {
 	t.Parallel()
 	var used draft

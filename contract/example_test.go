@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// A failure as a tool result, in the words of a contract.
+// Write a failure as a tool result in the form of a contract.
 func ExampleContract_Write() {
 	c := contract.Builtin().MustGet("fieldmcp")
 	answer := c.Write(recourse.NotFound("field", "F-7"), &contract.Call{Method: "tools/call", Tool: "get_field"})
@@ -20,7 +20,7 @@ func ExampleContract_Write() {
 	// Use deere_list_resources with resourceType='fields' to find valid field IDs.
 }
 
-// Whatever a server sends is read as a record.
+// Read a server's failure as a record.
 func ExampleReader_Result() {
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Provider: "The farm"}
 	reading, ok := reader.Result([]byte(`{
@@ -34,7 +34,7 @@ func ExampleReader_Result() {
 	// JSON in the form of fieldmcp, code FIELD_NOT_FOUND
 }
 
-// A contract of one's own extends another one.
+// Load a contract that extends another one.
 func ExampleSet_Load() {
 	shop, err := contract.Builtin().Load("shop.yaml", []byte(`
 form: 1

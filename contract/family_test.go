@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// Every built-in family is without mistakes, and reads its examples as it says.
+// Every built-in family is valid, and reads its own examples as they say.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("internal", "wild", "families", "*.yaml"))
@@ -35,7 +35,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Every mistake in a family file is reported at once, with its place.
+// All mistakes in a family file are reported together, each with its position.
 func TestFamilyLint(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "lint", "families", "*.yaml"))
@@ -71,8 +71,8 @@ examples:
 - {text: "Rate exceeded", kind: conflict}
 `
 
-// A family of one's own goes before the built-in ones, and its weak forms count in successes that
-// consist of nothing else.
+// A custom family takes precedence over the built-in ones. Its weak forms also count in successes that consist of
+// nothing else.
 func TestFamilyOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	own, err := contract.Builtin().LoadFamily("silo.yaml", []byte(silo))
@@ -87,17 +87,17 @@ func TestFamilyOfOnesOwn(t *testing.T) {
 		want    recourse.Kind // empty: a success
 		after   time.Duration
 	}{
-		"its word":                 {known, "ThrottlingException: Rate exceeded", true, recourse.KindConflict, 0},
-		"without it":               {contract.Reader{}, "ThrottlingException: Rate exceeded", true, recourse.KindRateLimited, 0},
-		"without any":              {contract.Reader{ContractsOnly: true}, "ThrottlingException: Rate exceeded", true, recourse.KindUnknown, 0},
-		"weak text":                {known, "the silo is busy, come back in 2 minutes", false, recourse.KindRateLimited, 2 * time.Minute},
-		"weak text, not known":     {contract.Reader{}, "the silo is busy, come back in 2 minutes", false, "", 0},
-		"weak text, and more":      {known, "the silo is busy, come back in 2 minutes, he said", false, "", 0},
-		"weak text, quoted":        {known, "He said: the silo is busy, come back in 2 minutes", false, "", 0},
-		"strong text":              {known, "Rate exceeded", false, "", 0},
-		"weak object":              {known, `{"fault":"S-404","text":"no"}`, false, recourse.KindNotFound, 0},
-		"weak object, and more":    {known, `{"fault":"S-404","text":"no","at":7}`, false, "", 0},
-		"weak object of a success": {known, `{"fault":null}`, false, "", 0},
+		"a custom phrase":           {known, "ThrottlingException: Rate exceeded", true, recourse.KindConflict, 0},
+		"without the custom family": {contract.Reader{}, "ThrottlingException: Rate exceeded", true, recourse.KindRateLimited, 0},
+		"without any family":        {contract.Reader{ContractsOnly: true}, "ThrottlingException: Rate exceeded", true, recourse.KindUnknown, 0},
+		"weak text":                 {known, "the silo is busy, come back in 2 minutes", false, recourse.KindRateLimited, 2 * time.Minute},
+		"weak text, not known":      {contract.Reader{}, "the silo is busy, come back in 2 minutes", false, "", 0},
+		"weak text, and more":       {known, "the silo is busy, come back in 2 minutes, he said", false, "", 0},
+		"weak text, quoted":         {known, "He said: the silo is busy, come back in 2 minutes", false, "", 0},
+		"strong text":               {known, "Rate exceeded", false, "", 0},
+		"weak object":               {known, `{"fault":"S-404","text":"no"}`, false, recourse.KindNotFound, 0},
+		"weak object, and more":     {known, `{"fault":"S-404","text":"no","at":7}`, false, "", 0},
+		"weak object of a success":  {known, `{"fault":null}`, false, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestFamilyOfOnesOwn(t *testing.T) {
 	}
 }
 
-// A family of one's own reads several violations from a text or an object, each with its place, sentence and what was expected.
+// A custom family reads several violations from a text or an object, each with its place, message and expected value.
 func TestFamilyOfOnesOwnListsViolations(t *testing.T) {
 	t.Parallel()
 	own, err := contract.Builtin().LoadFamily("hopper.yaml", []byte(`form: 1
@@ -161,8 +161,7 @@ examples:
 	}
 }
 
-// What a text quotes says less than what it says itself, and a guess at plain English less than a
-// system's own words.
+// What a text says itself ranks above what it quotes, and a system's own words above guesses at plain English.
 func TestFamiliesAreRanked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]recourse.Kind{
@@ -185,7 +184,7 @@ func TestFamiliesAreRanked(t *testing.T) {
 	}
 }
 
-// Many systems write the same phrases: only a code or an object of a system's own tells who was asked.
+// Many systems use the same phrases: only a system's own code or object identifies it.
 func TestPhrasesNameNobody(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -193,12 +192,12 @@ func TestPhrasesNameNobody(t *testing.T) {
 		"The service is currently unavailable":                                                       "",
 		"Invalid access token":                                                                       "",
 		"An error occurred (ThrottlingException) when calling the PutItem operation: Rate exceeded":  "AWS",
-		`{"error":{"code":429,"message":"Slow down","status":"RESOURCE_EXHAUSTED"}}`:                 "", // Azure says 429, too
+		`{"error":{"code":429,"message":"Slow down","status":"RESOURCE_EXHAUSTED"}}`:                 "", // Azure uses 429, too
 		`{"error":{"code":403,"message":"Slow down","errors":[{"reason":"userRateLimitExceeded"}]}}`: "Google",
 	} {
 		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
 		if e := reading.Error(); e.Provider != want {
-			t.Errorf("%q is said to be of %q, not %q, by %s", text, e.Provider, want, reading.Sign)
+			t.Errorf("%q: got provider %q, want %q, by %s", text, e.Provider, want, reading.Sign)
 		}
 	}
 }

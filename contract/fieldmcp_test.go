@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// fieldError is the object of a failed call, as the source document has it.
+// fieldError is the object of a failed call in the source document.
 type fieldError struct {
 	Error           bool            `json:"error"`
 	Code            string          `json:"code"`
@@ -37,9 +37,8 @@ type fieldError struct {
 	MissingData     json.RawMessage `json:"missingData,omitempty"`
 }
 
-// toolError returns the object in a tool result, which has to be the same in the
-// text and in structuredContent, and the only other thing that the result says is
-// isError.
+// toolError returns the object in a tool result. It checks that the text and structuredContent are equal, and that the
+// result has no other member but isError.
 func toolError(t *testing.T, a contract.Answer) fieldError {
 	t.Helper()
 	var result struct {
@@ -72,12 +71,12 @@ func toolError(t *testing.T, a contract.Answer) fieldError {
 		t.Fatal(err)
 	}
 	if !e.Error || e.Retryable == nil || e.Message == "" {
-		t.Errorf("a member that is always there is not: %s", result.Content[0].Text)
+		t.Errorf("a required member is missing: %s", result.Content[0].Text)
 	}
 	return e
 }
 
-// The 22 codes: what each stands for, whether it is retryable, and what it advises.
+// The 22 codes: the kind of each, whether it is retryable, and its advice.
 func TestFieldMCPCodes(t *testing.T) {
 	t.Parallel()
 	provider := func(e *recourse.Error) *recourse.Error {
@@ -136,7 +135,7 @@ func TestFieldMCPCodes(t *testing.T) {
 	}
 }
 
-// The 17 members, each where the source document has it.
+// The 17 members, each as in the source document.
 func TestFieldMCPMembers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -150,7 +149,7 @@ func TestFieldMCPMembers(t *testing.T) {
 		"auth":     {recourse.MissingScope("John Deere", "ag1", "ag2"), fieldError{Provider: "John Deere", MissingScopes: []string{"ag1", "ag2"}}},
 		"resource": {recourse.NotFound("field", "xyz"), fieldError{ResourceID: "xyz", ResourceType: "field"}},
 		"provider": {recourse.Unavailable("John Deere"), fieldError{Provider: "John Deere", RetryAfter: 30}},
-		"a part of a second is waited as a whole one": {
+		"a part of a second is rounded up": {
 			recourse.RateLimited(1500 * time.Millisecond).WithOrigin(recourse.OriginProvider), fieldError{RetryAfter: 2},
 		},
 		"data": {
@@ -188,7 +187,7 @@ func TestFieldMCPMembers(t *testing.T) {
 	}
 }
 
-// What is read without the record is what was written, on every path of the shape.
+// Without _meta, reading returns what was written, for every path of the shape.
 func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 	t.Parallel()
 	carried := func(e *recourse.Error) *recourse.Error {
@@ -221,7 +220,7 @@ func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 	}
 }
 
-// What the provider answered, and the code that it becomes.
+// The provider's answers and their codes.
 func TestFieldMCPUpstream(t *testing.T) {
 	t.Parallel()
 	challenge := func(code string) http.Header {
@@ -277,7 +276,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 			}
 		})
 	}
-	// The MCP server itself is down: the gateway says so.
+	// If the MCP server itself is down, the gateway reports that.
 	call := contracttest.ToolCall()
 	down := toolError(t, c.Write(recourse.Unreachable("Farm").WithOrigin(recourse.OriginGateway), &call))
 	if down.Code != "PROVIDER_UNAVAILABLE" || down.Provider != "Farm" || down.RetryAfter != 30 {
@@ -285,7 +284,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 	}
 }
 
-// The gateway's own limit is HTTP 429, whose three spellings of the wait agree.
+// The gateway's own limit is HTTP 429; its three statements of the wait agree.
 func TestFieldMCPRateLimit(t *testing.T) {
 	t.Parallel()
 	minute, month := contracttest.Present().Add(12*time.Second), contracttest.Present().Add(72*time.Hour)
@@ -300,7 +299,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			wait:   "12",
 			body:   `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":4200,"monthlyResetAt":1785499200000}}`,
 		},
-		"a wait of a part of a second counts as a whole one": {
+		"a part of a second is rounded up": {
 			quotas: []recourse.Quota{{Policy: "minute", ResetAt: minute.Add(-999 * time.Millisecond)}, {Policy: "month", Remaining: 1, ResetAt: month}},
 			after:  11*time.Second + time.Millisecond, wait: "12",
 			body: `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240011001,"monthlyRemaining":1,"monthlyResetAt":1785499200000}}`,
@@ -310,11 +309,11 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			wait:   "259200",
 			body:   `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":57,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
 		},
-		"when the quota is reset is not known": {
+		"unknown reset time": {
 			quotas: []recourse.Quota{{Policy: "minute"}}, after: 7 * time.Second, wait: "7",
 			body: `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240007000}}`,
 		},
-		"nothing is known of quotas": {
+		"unknown quotas": {
 			after: 7 * time.Second, wait: "7",
 			body: `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`,
 		},
@@ -348,7 +347,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			}
 			back := contracttest.ReadBack(t, c, a)
 			if !c.Retryable(back, &call) {
-				t.Error("read back, it cannot be repeated")
+				t.Error("the failure read back cannot be retried")
 			}
 			again := c.Write(back, &call)
 			if diff := cmp.Diff(contracttest.Wire(a), contracttest.Wire(again)); diff != "" {
@@ -362,7 +361,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 	}
 }
 
-// A word of older pages is understood, and not written again.
+// A code of an older document is understood, but not written.
 func TestFieldMCPOlderWord(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("fieldmcp")
@@ -387,8 +386,8 @@ func TestFieldMCPOlderWord(t *testing.T) {
 	}
 }
 
-// A hint that names a tool which the server does not have is left out.
-func TestFieldMCPHintsNameToolsThatAreThere(t *testing.T) {
+// A hint that names a tool which the server lacks is left out.
+func TestFieldMCPHintsNameKnownTools(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("fieldmcp")
 	call := contracttest.ToolCall()
@@ -407,7 +406,7 @@ func TestFieldMCPHintsNameToolsThatAreThere(t *testing.T) {
 	}
 }
 
-// A call whose effect is unknown is never said to be repeatable.
+// A call with an unknown effect is never marked as retryable.
 func TestFieldMCPUnknownEffect(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("fieldmcp")
@@ -415,7 +414,7 @@ func TestFieldMCPUnknownEffect(t *testing.T) {
 	for _, kind := range recourse.Kinds() {
 		a := c.Write(recourse.New(kind, "").WithEffect(recourse.EffectUnknown), &call)
 		if a.Surface == contract.SurfaceResult && *toolError(t, a).Retryable {
-			t.Errorf("%s is said to be retryable", kind)
+			t.Errorf("%s is retryable", kind)
 		}
 	}
 }
@@ -435,7 +434,7 @@ func TestFieldMCPRetryRule(t *testing.T) {
 	}
 }
 
-// textResult is a result with one text.
+// textResult returns a result with a single text.
 func textResult(tb testing.TB, text string, isError bool) []byte {
 	tb.Helper()
 	quoted, err := json.Marshal(text)

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Whatever a server sends as a result is read without harm; what is then written in
-// its place is JSON on one line, and is read as the same failure again.
+// Any result of a server can be read; what is then written instead is JSON on one line, and is read as the same failure
+// again.
 func FuzzResult(f *testing.F) {
 	call := contracttest.ToolCall()
 	for _, c := range contracttest.Every(f) {
@@ -106,8 +106,8 @@ func FuzzHTTP(f *testing.F) {
 	})
 }
 
-// A contract file with whatever mistakes is refused with their places, or makes a
-// contract that can do all that contracts do.
+// A contract file is either refused, with the positions of its mistakes, or makes a contract that can read, write and
+// document.
 func FuzzLoad(f *testing.F) {
 	for _, src := range contracttest.Sources(f, "*.yaml", "testdata/lint/*.yaml", "../internal/contracttest/contracts/*.yaml") {
 		f.Add(src)
@@ -131,8 +131,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// Whatever line a template makes is read as the failure that it was made of, or as
-// plain text; what is then written stays the same.
+// A template's line is read as the failure that it was made from, or as plain text; what is then written stays stable.
 func FuzzTemplate(f *testing.F) {
 	f.Add("[{code}] {message}", "Late: {message}", "it broke")
 	f.Add("{message}", "No {violations.0.param|thing} in '{resource.id}'.", "a: b")
@@ -171,13 +170,13 @@ func jsonText(tb testing.TB, text string) []byte {
 	return quoted
 }
 
-// What nobody bounds who uses the package alone is read as well, whatever its size.
+// Texts of any size are read: the package itself has no limit.
 func TestHostileSizes(t *testing.T) {
 	t.Parallel()
 	testHostileSizes(t, 64<<10)
 }
 
-// So are 10 MB, in time.
+// 10 MB are read in time, too.
 func TestLongHostileSizes(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -215,13 +214,13 @@ func testHostileSizes(t *testing.T, size int) {
 	}
 }
 
-// Reading takes time in proportion to the text, however hostile it is.
+// Reading time is proportional to the length of a text, even of a hostile one.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	testHostileTexts(t, 32<<10)
 }
 
-// So it does with as much as the gateway looks into.
+// The same with as much text as the gateway reads.
 func TestLongHostileTexts(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()

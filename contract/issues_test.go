@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// A list of zod's issues is told as violations, wherever a server has put it: no client
-// is shown the list.
+// A list of zod issues is reported as violations, wherever a server has put it; no client sees the list itself.
 func TestIssues(t *testing.T) {
 	t.Parallel()
 	const updates = "[\n  {\n    \"code\": \"custom\",\n    \"message\": \"At least one field must be updated\",\n    \"path\": [\n      \"updates\"\n    ]\n  }\n]"
@@ -53,7 +52,7 @@ func TestIssues(t *testing.T) {
 		} {
 			e := read(issues).Error()
 			if e == nil {
-				t.Errorf("%s: %s is not read", name, issues)
+				t.Errorf("%s: %s is not read as a failure", name, issues)
 				continue
 			}
 			got := []string{e.Message}
@@ -65,7 +64,7 @@ func TestIssues(t *testing.T) {
 			}
 			call := contracttest.ToolCall()
 			if a := c.Write(e, &call); strings.Contains(string(a.Result)+a.Message, "path") || !strings.Contains(string(a.Result), `"code":200`) {
-				t.Errorf("%s: %s is told as %s%s", name, issues, a.Result, a.Message)
+				t.Errorf("%s: %s becomes %s%s", name, issues, a.Result, a.Message)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What a server put beside its failure stays in the answer.
+// Other members of a server's failure stay in the answer.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	const failure = `{"type":"text","text":"it broke"}`
@@ -20,23 +20,23 @@ func TestKeep(t *testing.T) {
 	const structured = `"structuredContent":` + record + `,"isError":true`
 	const meta = `"io.github.recoursehq/error":` + record
 	tests := map[string]struct{ original, want string }{
-		"structuredContent and _meta of its own": {
+		"its own structuredContent and _meta": {
 			`{"content":[` + failure + `],"structuredContent":{"rows": []},"isError":true,"_meta":{"trace": "t-1"}}`,
 			`{"content":[` + ours + `],"structuredContent":{"rows":[]},"isError":true,"_meta":{"trace":"t-1",` + meta + `}}`,
 		},
-		"more blocks, and members that nobody knows": {
+		"more blocks, and unknown members": {
 			`{"x":[1, 2],"content":[{"type":"image","data":""},` + failure + `,{"type":"text","text":"see above"}],"isError":true}`,
 			`{"content":[` + ours + `,{"type":"image","data":""},{"type":"text","text":"see above"}],` + structured + `,"x":[1,2],"_meta":{` + meta + `}}`,
 		},
-		"members twice: the last counts, and stands once": {
+		"duplicate members: only the last is kept": {
 			`{"isError":false,"content":[],"x":1,"content":[` + failure + `],"x":{"y":2},"isError":true,"_meta":{"a":1,"b":2,"a":3}}`,
 			`{"content":[` + ours + `],` + structured + `,"x":{"y":2},"_meta":{"a":3,"b":2,` + meta + `}}`,
 		},
-		"content that is no list, _meta that is no object": {
+		"content as an object, _meta as a list": {
 			`{"content":"it broke","isError":true,"_meta":[1]}`,
 			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, "it broke", "An unknown error occurred."),
 		},
-		"structuredContent that is the failure": {
+		"the failure as structuredContent": {
 			`{"content":[` + failure + `],"structuredContent":{"kind":"toolError:v1","code":"E1","message":"it broke"},"isError":true}`,
 			strings.NewReplacer("re_read", "never", `"origin":"server"`, `"origin":"server","upstream":{"code":"E1"}`).
 				Replace(`{"content":[` + ours + `],` + structured + `,"_meta":{` + meta + `}}`),
@@ -45,7 +45,7 @@ func TestKeep(t *testing.T) {
 			`{"error":{"code":1,"message":"it broke"},"resultType":"complete"}`,
 			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"1"}`),
 		},
-		"bytes that are no UTF-8": {
+		"invalid UTF-8": {
 			"{\"content\":[" + failure + "],\"isError\":true,\"x\":\"\xff\"}",
 			`{"content":[` + ours + `],` + structured + `,"x":"` + "\uFFFD" + `","_meta":{` + meta + `}}`,
 		},
@@ -68,8 +68,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A failure that comes in one contract and goes out in another leaves nothing of
-// the first behind.
+// A failure read in one contract and written in another keeps no trace of the first.
 func TestKeepNothingOfAnotherContract(t *testing.T) {
 	t.Parallel()
 	for _, from := range contracttest.Every(t) {
@@ -85,7 +84,7 @@ func TestKeepNothingOfAnotherContract(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: not read: %s", from.Name, original.Result)
 			}
-			// What the record cannot tell is written as if it were new.
+			// What the record does not carry is written as for a new failure.
 			call.Original, call.OriginalContract = original.Result, reading.Contract
 			got := to.Write(reading.Error(), &call)
 			call.Original = nil
@@ -97,7 +96,7 @@ func TestKeepNothingOfAnotherContract(t *testing.T) {
 	}
 }
 
-// A result says what its era demands, and no more than the tool allows.
+// A result has the members that its era requires, and only what the tool's schema allows.
 func TestResultMembers(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("recourse")

@@ -8,8 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The golden kit of each built-in contract is on record: what it writes and how it is
-// read, byte for byte.
+// Each built-in contract's golden kit is in testdata: what it writes and how that is read, byte for byte.
 func TestKit(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {

@@ -8,39 +8,39 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// What the answer of a verify call says of a write, and where it says nothing.
+// What a verify call's answer shows about a write, and when it shows nothing.
 func TestLanded(t *testing.T) {
 	t.Parallel()
 	const arguments = `{"id":"o-1","title":"New","tags":["a"],"line":{"sku":"x","count":2}}`
 	for name, test := range map[string]struct {
-		rule, data string // no data: the verify call says that there is no such thing
+		rule, data string // without data, the verify call says that there is no such thing
 		want       string // yes, no or open
 	}{
-		"there is something":              {"path: /orders/0, exists: true", `{"orders":[{}]}`, "yes"},
-		"there is nothing":                {"path: /orders/0, exists: true", `{"orders":[]}`, "no"},
-		"null is nothing":                 {"path: /order, exists: true", `{"order":null}`, "no"},
-		"the list is not there":           {"path: /orders/0, exists: true", `{"results":[]}`, "open"},
-		"no such thing":                   {"path: /orders/0, exists: true", ``, "no"},
-		"it is gone":                      {"path: /id, exists: false", `{}`, "yes"},
-		"it is still there":               {"path: /id, exists: false", `{"id":"o-1"}`, "no"},
-		"there is no such thing any more": {"path: /id, exists: false", ``, "yes"},
-		"it has the argument's value":     {"path: /title, equals: /title", `{"title":"New"}`, "yes"},
-		"it has another":                  {"path: /title, equals: /title", `{"title":"Old"}`, "no"},
-		"it has none":                     {"path: /title, equals: /title", `{}`, "open"},
-		"such an argument was not given":  {"path: /title, equals: /name", `{"title":"New"}`, "open"},
-		"nothing can be equal":            {"path: /title, equals: /title", ``, "open"},
-		"a constant":                      {"path: /orders/0/status, equals: cancelled", `{"orders":[{"status":"cancelled"}]}`, "yes"},
-		"another constant":                {"path: /up, equals: true", `{"up":false}`, "no"},
-		"a number is a number":            {"path: /n, equals: 2", `{"n":2.0}`, "yes"},
-		"a text holds it":                 {"path: /text, contains: /title", `{"text":"a New one"}`, "yes"},
-		"a list holds it":                 {"path: /tags, contains: a", `{"tags":["b","a"]}`, "yes"},
-		"a list holds its members":        {"path: /lines, contains: /line", `{"lines":[{"sku":"x","count":2,"id":7}]}`, "yes"},
-		"a list does not":                 {"path: /lines, contains: /line", `{"lines":[{"sku":"x","count":3}]}`, "no"},
-		"one of many":                     {"path: /studies/*/title, equals: /title", `{"studies":[{"title":"Old"},{"title":"New"}]}`, "yes"},
-		"none of many":                    {"path: /studies/*/title, equals: /title", `{"studies":[{"title":"Old"}]}`, "no"},
-		"many without a title":            {"path: /studies/*/title, equals: /title", `{"studies":[{"name":"New"}]}`, "open"},
-		"none at all, of which to tell":   {"path: /studies/*/title, contains: /title", `{"studies":[]}`, "no"},
-		"no JSON":                         {"path: /title, equals: /title", `Done!`, "open"},
+		"one exists":               {"path: /orders/0, exists: true", `{"orders":[{}]}`, "yes"},
+		"none exists":              {"path: /orders/0, exists: true", `{"orders":[]}`, "no"},
+		"null does not exist":      {"path: /order, exists: true", `{"order":null}`, "no"},
+		"no such list":             {"path: /orders/0, exists: true", `{"results":[]}`, "open"},
+		"no such thing":            {"path: /orders/0, exists: true", ``, "no"},
+		"gone":                     {"path: /id, exists: false", `{}`, "yes"},
+		"still there":              {"path: /id, exists: false", `{"id":"o-1"}`, "no"},
+		"no such thing any more":   {"path: /id, exists: false", ``, "yes"},
+		"the argument's value":     {"path: /title, equals: /title", `{"title":"New"}`, "yes"},
+		"another value":            {"path: /title, equals: /title", `{"title":"Old"}`, "no"},
+		"no value":                 {"path: /title, equals: /title", `{}`, "open"},
+		"argument not given":       {"path: /title, equals: /name", `{"title":"New"}`, "open"},
+		"no such thing to compare": {"path: /title, equals: /title", ``, "open"},
+		"a constant":               {"path: /orders/0/status, equals: cancelled", `{"orders":[{"status":"cancelled"}]}`, "yes"},
+		"another constant":         {"path: /up, equals: true", `{"up":false}`, "no"},
+		"numbers compare by value": {"path: /n, equals: 2", `{"n":2.0}`, "yes"},
+		"a text contains it":       {"path: /text, contains: /title", `{"text":"a New one"}`, "yes"},
+		"a list contains it":       {"path: /tags, contains: a", `{"tags":["b","a"]}`, "yes"},
+		"a list contains an object with its members": {"path: /lines, contains: /line", `{"lines":[{"sku":"x","count":2,"id":7}]}`, "yes"},
+		"a list without it":                          {"path: /lines, contains: /line", `{"lines":[{"sku":"x","count":3}]}`, "no"},
+		"one of many":                                {"path: /studies/*/title, equals: /title", `{"studies":[{"title":"Old"},{"title":"New"}]}`, "yes"},
+		"none of many":                               {"path: /studies/*/title, equals: /title", `{"studies":[{"title":"Old"}]}`, "no"},
+		"many without a title":                       {"path: /studies/*/title, equals: /title", `{"studies":[{"name":"New"}]}`, "open"},
+		"an empty list":                              {"path: /studies/*/title, contains: /title", `{"studies":[]}`, "no"},
+		"plain text":                                 {"path: /title, equals: /title", `Done!`, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ codes: []
 				t.Errorf("%s: %s, want %s", test.data, got, test.want)
 			}
 			if landed, known := c.Landed(&contract.Call{Tool: "put", Arguments: json.RawMessage(`{"title":"New"}`)}, data); landed || known {
-				t.Error("it was asked about everything, and has landed")
+				t.Error("a call that lacks the rule's argument has landed")
 			}
 			if landed, known := c.Landed(&contract.Call{Tool: "get"}, []byte(`{"id":"o-1"}`)); landed || known {
 				t.Error("a tool without a rule has landed")

@@ -13,8 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The contracts of testdata use what the built-in ones do not. Each form is written,
-// byte for byte, and read back.
+// The contracts in testdata use what the built-in ones do not. Each form is written, byte for byte, and read back.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	call := func(change func(*contract.Call)) contract.Call {
@@ -38,7 +37,7 @@ func TestLanguage(t *testing.T) {
 		from     *recourse.Error
 		call     contract.Call
 		want     string
-		kind     recourse.Kind // read back without _meta; empty: as it was
+		kind     recourse.Kind // expected when read back without _meta; "" means unchanged
 	}{
 		"object beside the content": {
 			"shop", recourse.Unavailable("Warehouse").WithUpstream(recourse.Upstream{Code: "E_DOWN"}).WithDetail("shelf", 7), plain,
@@ -74,12 +73,12 @@ func TestLanguage(t *testing.T) {
 			}),
 			`{"content":[{"type":"text","text":"[timeout] Panel did not answer in time. Suggestions: Before calling again run panel_get(workspace_id=\"w-1\", lean=true) and look at the list"}],"isError":true}`, "",
 		},
-		"format left out":   {"library", late, plain, `{"content":[` + lateHuman + lateRest, ""},
-		"format markdown":   {"library", late, format(`"markdown"`), `{"content":[` + lateHuman + lateRest, ""},
-		"format unknown":    {"library", late, format(`"html"`), `{"content":[` + lateHuman + lateRest, ""},
-		"format of no text": {"library", late, format(`7`), `{"content":[` + lateHuman + lateRest, ""},
-		"format json":       {"library", late, format(`"json"`), `{"content":[{"type":"text","text":"` + lateJSON + `","mimeType":"application/json"}` + lateRest, ""},
-		"format both":       {"library", late, format(`"both"`), `{"content":[` + lateHuman + `,{"type":"text","text":"` + lateJSON + `","mimeType":"application/json"}` + lateRest, ""},
+		"format left out": {"library", late, plain, `{"content":[` + lateHuman + lateRest, ""},
+		"format markdown": {"library", late, format(`"markdown"`), `{"content":[` + lateHuman + lateRest, ""},
+		"format unknown":  {"library", late, format(`"html"`), `{"content":[` + lateHuman + lateRest, ""},
+		"format a number": {"library", late, format(`7`), `{"content":[` + lateHuman + lateRest, ""},
+		"format json":     {"library", late, format(`"json"`), `{"content":[{"type":"text","text":"` + lateJSON + `","mimeType":"application/json"}` + lateRest, ""},
+		"format both":     {"library", late, format(`"both"`), `{"content":[` + lateHuman + `,{"type":"text","text":"` + lateJSON + `","mimeType":"application/json"}` + lateRest, ""},
 		"status before kind": {
 			"library", recourse.Timeout("", 0).WithMessage("slow").WithUpstream(recourse.Upstream{Status: 408}), plain,
 			`{"content":[{"type":"text","text":"Invalid request: slow","mimeType":"text/markdown"}],"structuredContent":{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: slow","retryable":false,"details":{"statusCode":408}},"isError":true}`, "",
@@ -108,7 +107,7 @@ func TestLanguage(t *testing.T) {
 			"clinic", recourse.New(recourse.KindInvalidValue, "").WithViolations(recourse.Violation{Param: "from", Rule: "timestamp", Got: []byte(`"it's soon"`)}), plain,
 			`{"content":[{"type":"text","text":"Invalid ISO 8601 timestamp 'it's soon'. Use formats like 2025-11-12T00:00:00Z."}],"isError":true}`, "",
 		},
-		"nothing promised": {
+		"unlisted kind": {
 			"clinic", recourse.Cancelled(), plain, `{"content":[{"type":"text","text":"The call was cancelled."}],"isError":true}`, "",
 		},
 	}
@@ -125,7 +124,7 @@ func TestLanguage(t *testing.T) {
 			if want == "" {
 				want = tt.from.Kind
 			}
-			// The sentence that identifies nothing is read as plain text.
+			// A sentence that identifies no code is read as plain text.
 			if e.Kind != want {
 				t.Errorf("read as %s, want %s", e.Kind, want)
 			}
@@ -136,9 +135,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// What a server in such a contract sends is understood also when a runtime has put
-// something before it, or dropped a part.
-func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
+// A server's failures are understood even if a runtime has added a prefix or dropped a part.
+func TestLanguageReadsThroughRuntimes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		contract, text string
@@ -150,11 +148,11 @@ func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
 			"clinic", "Error: Invalid ISO 8601 timestamp 'x'. Use formats like 2025-11-12T00:00:00Z. (tool x)",
 			recourse.KindInvalidValue, "Invalid ISO 8601 timestamp 'x'. Use formats like 2025-11-12T00:00:00Z.",
 		},
-		"sentence that is there twice":             {"clinic", "request context is unavailable: request context is unavailable", recourse.KindInternal, "request context is unavailable"},
+		"sentence twice": {"clinic", "request context is unavailable: request context is unavailable", recourse.KindInternal, "request context is unavailable"},
 		"sentence of an HTTP answer, inside prose": {"clinic", "You are unauthorized to do this", recourse.KindUnauthenticated, "You are unauthorized to do this"},
 		"prefix alone, without structuredContent":  {"library", "Resource not found: /x", recourse.KindNotFound, "/x"},
 		"unlisted word in brackets":                {"panel", "[tunnel_failed] No tunnel", recourse.KindUnknown, "No tunnel"},
-		"envelope that is no JSON":                 {"panel", "[timeout] late [envelope] {", recourse.KindTimeout, "late [envelope] {"},
+		"envelope of invalid JSON":                 {"panel", "[timeout] late [envelope] {", recourse.KindTimeout, "late [envelope] {"},
 		"unlisted number":                          {"shop", `{"code":3999,"message":"odd","retryable":true}`, recourse.KindUnknown, "odd"},
 	}
 	for name, tt := range tests {
@@ -174,14 +172,14 @@ func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
 	}
 }
 
-// An empty answer has the form of a contract only where that is expected.
+// An empty answer is read in a contract's form only if that contract comes first.
 func TestEmptyAnswerTellsNoContract(t *testing.T) {
 	t.Parallel()
 	c := contracttest.Load(t, "clinic")
 	for _, known := range [][]*contract.Contract{{c, contract.Builtin().MustGet("terra")}, {contract.Builtin().MustGet("recourse"), c}} {
 		r := contract.Reader{Contracts: known}
 		if reading := r.HTTP(http.StatusInternalServerError, http.Header{}, nil); (reading.Contract == c) != (known[0] == c) {
-			t.Errorf("%s is expected: by %s", known[0].Name, reading.Sign)
+			t.Errorf("%s first: by %s", known[0].Name, reading.Sign)
 		}
 	}
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
@@ -191,8 +189,8 @@ func TestEmptyAnswerTellsNoContract(t *testing.T) {
 	}
 }
 
-// The author's hints come before the code's; a warning comes before both; a record
-// that is already in the contract's words is left as it is.
+// Hints come in this order: a warning, the author's hints, the code's. A record in the contract's own words stays as it
+// is.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("recourse")
@@ -218,8 +216,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A contract that extends another adds codes and replaces them; through three
-// levels the nearest speaks.
+// A contract that extends another adds and replaces codes; over three levels, the nearest definition counts.
 func TestExtends(t *testing.T) {
 	t.Parallel()
 	set := contract.Builtin()
@@ -239,7 +236,7 @@ func TestExtends(t *testing.T) {
 	}
 	c, _ := set.Get("last")
 	if c.Title != "" {
-		t.Errorf("it has the title of another contract, %q", c.Title)
+		t.Errorf("got the parent's title %q", c.Title)
 	}
 	if c.Retry.Retries != 1 || !c.Reads("get_it") {
 		t.Errorf("inherited: %+v, %t", c.Retry, c.Reads("get_it"))
@@ -255,8 +252,7 @@ func TestExtends(t *testing.T) {
 		{recourse.Timeout("", 0), "PROVIDER_TIMEOUT", "Give up."},
 		{recourse.NotFound("field", "x"), "FIELD_NOT_FOUND", "Use deere_list_resources with resourceType='fields' to find valid field IDs."},
 		{recourse.New(recourse.KindUnknown, ""), "SOLD_OUT", "Look again."},
-		// Its own warning names a tool that is not there, and takes the place of the
-		// inherited ones.
+		// The contract's own warning names an unknown tool, and still replaces the inherited ones.
 		{recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown), "PROVIDER_TIMEOUT", "Give up."},
 	} {
 		got := toolError(t, c.Write(tt.from, &call))
@@ -264,18 +260,18 @@ func TestExtends(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s %q", tt.from.Kind, got.Code, got.SuggestedAction, tt.code, tt.action)
 		}
 	}
-	// The contract that is extended is as it was.
+	// The extended contract is unchanged.
 	parent, _ := set.Get("fieldmcp")
 	if got := toolError(t, parent.Write(recourse.Timeout("", 0), &call)); !*got.Retryable {
-		t.Error("fieldmcp's timeout is not retryable any more")
+		t.Error("fieldmcp's timeout is no longer retryable")
 	}
 	if diff := cmp.Diff(append(contract.Builtin().Names(), "middle", "last"), set.Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
 
-// The words of a contract are its author's: a listed code stays, whatever else the
-// record says, and an unlisted one is written as it is.
+// A contract's codes are chosen by the record's author: a listed code is kept, whatever else the record says, and an
+// unlisted one is written as it is.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("fieldmcp")

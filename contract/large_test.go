@@ -17,14 +17,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The record beside the answer is bounded; what a contract has a place for is not, however
-// often it is read and written.
+// The record in _meta is limited in size. The members that a contract defines are not, however often they are read and
+// written.
 func TestBatchesComeWhole(t *testing.T) {
 	t.Parallel()
-	testBatchesComeWhole(t, 10, 200) // the second is longer than what is looked into
+	testBatchesComeWhole(t, 10, 200) // 200 items are longer than what is read ahead
 }
 
-// The same of others, and of one that takes megabytes.
+// More sizes, one of them of megabytes.
 func TestLongBatchesComeWhole(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestLongBatchesComeWhole(t *testing.T) {
 
 func testBatchesComeWhole(t *testing.T, sizes ...int) {
 	t.Helper()
-	places := []string{"fieldmcp", "recourse"} // the contracts that have one
+	places := []string{"fieldmcp", "recourse"} // the contracts that define batches
 	reader := contract.Reader{Contracts: contract.Builtin().All()}
 	for _, n := range sizes {
 		want := contracttest.Batch(n)
@@ -45,16 +45,16 @@ func testBatchesComeWhole(t *testing.T, sizes ...int) {
 				for _, to := range slices.Concat(places, places) {
 					reading, ok := reader.Result(result)
 					if !ok {
-						t.Fatalf("in %s not read as a failure", by)
+						t.Fatalf("%s: not read as a failure", by)
 					}
 					if diff := cmp.Diff(contracttest.Items(want), contracttest.Items(reading.Error())); diff != "" {
 						t.Fatalf("from %s by %s (-want +got): %.2000s", by, reading.Sign, diff)
 					}
 					if meta := metaOf(t, result); len(meta) > recourse.MaxJSON {
-						t.Errorf("in %s the record in _meta takes %d bytes", by, len(meta))
+						t.Errorf("%s: the record in _meta has %d bytes", by, len(meta))
 					}
 					if at := bytes.Index(result, []byte(`"isError":true`)); len(result) > 256<<10 && at > 1<<10 {
-						t.Errorf("in %s the sign of a result of %d bytes stands at %d", by, len(result), at)
+						t.Errorf("%s: in a result of %d bytes the sign is at %d", by, len(result), at)
 					}
 					call.Original, call.OriginalContract = result, reading.Contract
 					result, by = contract.Builtin().MustGet(to).Write(reading.Error(), &call).Result, to
@@ -64,7 +64,7 @@ func testBatchesComeWhole(t *testing.T, sizes ...int) {
 	}
 }
 
-// A record that was cut does not take the place of a text that nobody here can read.
+// A text that nobody can read is kept, even if there is a truncated record.
 func TestCutRecordKeepsTheText(t *testing.T) {
 	t.Parallel()
 	record, err := json.Marshal(contracttest.Batch(100).WithCode("ours", "HALF_DONE"))
@@ -91,7 +91,7 @@ func TestCutRecordKeepsTheText(t *testing.T) {
 	}
 }
 
-// The message loses what an SDK put before it, and nothing else.
+// A message only loses the prefix of an SDK.
 func TestReadMessages(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -104,7 +104,7 @@ func TestReadMessages(t *testing.T) {
 		`{"message":"it broke","code":"E1"}`:           "it broke",
 		`{"error":{"message":"it broke","code":"E1"}}`: "it broke",
 		`{"error":"it broke"}`:                         "it broke",
-		// However long it is, up to what the gateway looks into.
+		// Any length, up to what the gateway reads.
 		strings.Repeat("x", 256<<10):                                      strings.Repeat("x", 256<<10),
 		strings.Repeat("x", 256<<10+9):                                    strings.Repeat("x", 256<<10) + " … (The text is cut here: 9 bytes of it are left out.)",
 		"Error executing tool get_field: " + strings.Repeat("x", 200<<10): strings.Repeat("x", 200<<10),
@@ -120,15 +120,14 @@ func TestReadMessages(t *testing.T) {
 	}
 }
 
-// A text of a failure comes whole up to the bound of what is looked into, in every
-// contract of ours, and one that is longer says that it was cut. This is a sample: half
-// of the contracts for each size.
+// A failure's text is written in full up to the limit of what is read, in every built-in contract; a longer one says
+// that it was cut. This is a sample: half of the contracts for each size.
 func TestTextsComeWhole(t *testing.T) {
 	t.Parallel()
 	testTextsComeWhole(t)
 }
 
-// The others.
+// The remaining combinations.
 func TestLongTextsComeWhole(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -154,17 +153,17 @@ func testTextsComeWhole(t *testing.T) {
 				result := to.Write(reading.Error(), &call).Result
 				want := text[:min(size, 256<<10)]
 				if !bytes.Contains(result, []byte(want)) {
-					t.Errorf("%d bytes of a text of %d", len(result), size)
+					t.Errorf("%d bytes for a text of %d, which is incomplete", len(result), size)
 				}
 				if said := bytes.Contains(result, []byte("is cut here")); said != (size > 256<<10) {
-					t.Errorf("that it was cut is said: %t", said)
+					t.Errorf("says that it was cut: %t", said)
 				}
 			})
 		}
 	}
 }
 
-// What breaks off is read as far as it goes, and says so.
+// An answer that was cut is read as far as it goes, and says so.
 func TestReadCut(t *testing.T) {
 	t.Parallel()
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Cut: "4MiB"}
@@ -188,7 +187,7 @@ func TestReadCut(t *testing.T) {
 	}
 }
 
-// Lists that are longer than what is read say so.
+// Lists beyond the limit are cut, which the message says.
 func TestLongListsSaySo(t *testing.T) {
 	t.Parallel()
 	items := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, 10_001), ",")

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// Every mistake in a file is reported at once: where, what, and what to do.
+// All mistakes in a file are reported together: where, what, and what to do.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "lint", "*.yaml"))

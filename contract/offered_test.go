@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Hints and verify calls name tools as the client knows them, and those that it is not offered not at all.
+// Hints and verify calls use the tool names that the client knows, and leave out tools that it is not offered.
 func TestOfferedNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"order_get": "shop_order_get", "search": "shop_search", "order_wipe": ""}
@@ -37,6 +37,6 @@ func TestOfferedNames(t *testing.T) {
 	}
 	names["order_get"] = ""
 	if record := contract.Builtin().MustGet(contract.Default).Write(e, call).Record; record.Verify != nil {
-		t.Errorf("a call that is not offered settles it: %+v", record.Verify)
+		t.Errorf("got a verify call that is not offered: %+v", record.Verify)
 	}
 }

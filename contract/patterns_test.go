@@ -13,15 +13,14 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// asking is a call of a tool that takes a format.
+// asking is a call of a tool that has a format argument.
 func asking(format string) contract.Call {
 	call := contracttest.ToolCall()
 	call.FormatArgument, call.Arguments = true, []byte(`{"format":"`+format+`"}`)
 	return call
 }
 
-// The code follows the status where one is known, else the kind; a wait stands in the
-// sentence.
+// The code depends on the status if that is known, otherwise on the kind; a wait is part of the sentence.
 func TestPatternsCodes(t *testing.T) {
 	t.Parallel()
 	status := func(status int) *recourse.Error {
@@ -30,7 +29,7 @@ func TestPatternsCodes(t *testing.T) {
 	const details = `,"details":{"statusCode":`
 	tests := map[string]struct {
 		from *recourse.Error
-		want string // from code on
+		want string // the end, from "code" on
 		kind recourse.Kind
 	}{
 		"400": {status(400), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "400}}", recourse.KindClientError},
@@ -104,7 +103,7 @@ const (
 		`      \"field\": \"id\"\n    }\n  ]\n}","mimeType":"application/json"}`
 )
 
-// A question goes where a failure would go, by the same format, and is none.
+// A question is written where a failure would be, by the same format, but not as a failure.
 func TestPatternsQuestions(t *testing.T) {
 	t.Parallel()
 	question := &recourse.NeedsInput{
@@ -113,7 +112,7 @@ func TestPatternsQuestions(t *testing.T) {
 		Options:     []recourse.Option{{Label: "The xy pattern", Value: "xy", Description: "Close by", Field: "id"}},
 	}
 	none := contracttest.ToolCall()
-	none.Arguments = []byte(`{"format":"json"}`) // of a tool that has no such argument
+	none.Arguments = []byte(`{"format":"json"}`) // the tool has no such argument
 	modern := asking("markdown")
 	modern.ResultType, modern.OutputSchema = true, true
 	tests := map[string]struct {
@@ -145,7 +144,7 @@ func TestPatternsQuestions(t *testing.T) {
 	}
 }
 
-// Elsewhere a question is the failure that it is for a caller who cannot be asked.
+// Other contracts write a question as a failure, for a caller that cannot be asked.
 func TestQuestionsElsewhere(t *testing.T) {
 	t.Parallel()
 	call := contracttest.ToolCall()
@@ -155,7 +154,7 @@ func TestQuestionsElsewhere(t *testing.T) {
 	}
 }
 
-// The forms in which such an answer is found, whatever transports have dropped.
+// Answers are recognised even if transports have dropped parts.
 func TestPatternsReads(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("patterns")
@@ -169,7 +168,7 @@ func TestPatternsReads(t *testing.T) {
 	tests := map[string]struct {
 		result string
 		want   said
-		known  bool // needed: that the server keeps this contract
+		known  bool // only if the server is known to follow this contract
 	}{
 		"everything":             {result: whole, want: want},
 		"without isError":        {result: strings.Replace(whole, `,"isError":true`, "", 1), want: want},
@@ -181,7 +180,7 @@ func TestPatternsReads(t *testing.T) {
 			result: `{"content":[{"type":"text","text":"Resource not found: It is gone."}],"isError":true}`, known: true,
 			want: said{Kind: recourse.KindNotFound, Origin: recourse.OriginServer, Retry: recourse.RetryAfterFix},
 		},
-		"a code that is not listed, without retryable": {
+		"an unlisted code without retryable": {
 			result: string(textResult(t, `{"kind":"toolError:v1","code":"TEAPOT","message":"x"}`, false)),
 			want:   said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever, Code: "TEAPOT"},
 		},
@@ -204,8 +203,8 @@ func TestPatternsReads(t *testing.T) {
 	}
 }
 
-// What the public reference server says of an API that gives no answer to read: its
-// details tell what the code leaves open, and stay.
+// The public reference server's failures of an API without a readable answer: the details are more specific than the
+// code, and are kept.
 func TestPatternsPublicServer(t *testing.T) {
 	t.Parallel()
 	const never, same = recourse.RetryNever, recourse.RetrySameCall

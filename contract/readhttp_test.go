@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// HTTP errors by status, by what SDKs say of sessions, and by their bodies.
+// HTTP errors by status, by SDKs' texts about sessions, and by their bodies.
 func TestReadHTTP(t *testing.T) {
 	t.Parallel()
 	const rpc = `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`
@@ -68,7 +68,7 @@ func TestReadHTTP(t *testing.T) {
 			status: 500, media: "application/json", body: fmt.Sprintf(rpc, -32603, "it broke"),
 			want: said{Kind: recourse.KindServerError, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Code: "-32603"},
 		},
-		"503 with a JSON-RPC error that says when": {
+		"503 with a JSON-RPC error with a wait": {
 			status: 503, media: "application/json",
 			body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}}`,
 			want: said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 7 * time.Second, Code: "-32000"},
@@ -126,7 +126,7 @@ func TestReadHTTP(t *testing.T) {
 	}
 }
 
-// The sentence of a problem document is the message.
+// The detail of a problem document is the message.
 func TestReadHTTPMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ media, body, want string }{

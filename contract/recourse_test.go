@@ -13,8 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What the default contract says of failures: a line with the code in brackets, then what
-// to do. The record stands beside it.
+// The default contract writes a line with the code in brackets and what to do, with the record beside it.
 func TestDefaultContract(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("recourse")
@@ -66,6 +65,6 @@ func TestDefaultContract(t *testing.T) {
 	}
 	want := contract.RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}
 	if diff := cmp.Diff(want, c.Retry); diff != "" {
-		t.Errorf("the rule of retrying (-want +got):\n%s", diff)
+		t.Errorf("the retry rule (-want +got):\n%s", diff)
 	}
 }

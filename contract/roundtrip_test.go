@@ -17,17 +17,17 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// each is one of how many records make test writes in one way: each kind, status, effect and
-// origin comes up still, and in another way another record.
+// each is the size of the sample for one form: one record in 13. Every kind, status, effect and origin still occurs,
+// and each form gets other records.
 const each = 13
 
-// What was written, read and written again is the same, byte for byte.
+// Writing, reading and writing again gives the same bytes.
 func TestWriteReadWrite(t *testing.T) {
 	t.Parallel()
 	testWriteReadWrite(t)
 }
 
-// The same of all other records.
+// The remaining records.
 func TestLongWriteReadWrite(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -57,14 +57,13 @@ func testWriteReadWrite(t *testing.T) {
 	}
 }
 
-// So it is without the record in _meta, which some clients drop, in the forms that
-// say all of what they say in their own words.
+// The same holds without _meta, which some clients drop, in the forms whose own words say everything.
 func TestWriteReadWriteWithoutMeta(t *testing.T) {
 	t.Parallel()
 	testWithoutMeta(t)
 }
 
-// The same of all other records.
+// The remaining records.
 func TestLongWriteReadWriteWithoutMeta(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -127,14 +126,13 @@ func anyRecord() *rapid.Generator[*recourse.Error] {
 	})
 }
 
-// The same holds whatever stands in a record, and what is written is JSON on one
-// line.
+// The same holds for records with any content, and the result is JSON on one line.
 func TestWriteReadWriteAnything(t *testing.T) {
 	t.Parallel()
 	testAnything(t)
 }
 
-// The same of the other ways to write it.
+// The remaining forms.
 func TestLongWriteReadWriteAnything(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -155,7 +153,7 @@ func testAnything(t *testing.T) {
 				rapid.Check(t, func(rt *rapid.T) {
 					e := anyRecord().Draw(rt, "record")
 					if e.Effect == recourse.EffectUnknown && e.Retry == recourse.RetrySameCall {
-						e.Retry = "" // the record then says re_read, whatever the wire's boolean is
+						e.Retry = "" // then the record says re_read, whatever the boolean on the wire
 					}
 					first := c.Write(e, &call)
 					for _, raw := range [][]byte{first.Result, first.Data, first.Body} {

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// A point in time in a text is a wait from now, bounded, and none if it has passed or if nobody knows where it is meant.
+// A time in a text is a wait from now, with a limit. It is ignored if it has passed, or if its time zone is unknown.
 func TestPointsInTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.March, 31, 23, 50, 0, 0, time.UTC)
@@ -31,7 +31,7 @@ func TestPointsInTime(t *testing.T) {
 		"resets at 2026-03-31T23:49:59Z":                           0,
 		"resets at 2126-03-31T23:49:59Z":                           recourse.MaxWait,
 		"X-RateLimit-Reset: 99999999999999999999999999999999":      recourse.MaxWait,
-		"resets at 2026-03-31T23:51:00":                            0, // where?
+		"resets at 2026-03-31T23:51:00":                            0, // time zone unknown
 		"try again at 23:55":                                       0,
 		"try again at 5 pm":                                        0,
 		"resets at 2026-13-31T23:50:30Z":                           0,
@@ -47,7 +47,7 @@ func TestPointsInTime(t *testing.T) {
 	}
 }
 
-// As midnight passes, the time of day that was meant stays the same.
+// Around midnight, a time of day keeps its meaning.
 func TestTimeOfDayAcrossMidnight(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.April, 1, 0, 5, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// line returns the text of a tool result, which says isError and holds nothing else.
+// line returns the text of a tool result; the result's only other member is isError.
 func line(t *testing.T, a contract.Answer) string {
 	t.Helper()
 	var result struct {
@@ -35,14 +35,14 @@ func line(t *testing.T, a contract.Answer) string {
 	return result.Content[0].Text
 }
 
-// backend is an HTTP answer of the service's backend.
+// backend returns an HTTP answer of the service's backend.
 func backend(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}
 }
 
-// The status gives the code, and the backend's own word goes before it.
+// The status selects the code, unless the backend names one.
 func TestStudiesBackend(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -72,13 +72,13 @@ func TestStudiesBackend(t *testing.T) {
 		{410, ``, "client_error", recourse.KindNotFound, false},
 		{413, ``, "client_error", recourse.KindTooLarge, false},
 		{418, ``, "client_error", recourse.KindClientError, false},
-		// The word wins over the status, in both directions.
+		// The backend's code overrides the status, in both directions.
 		{400, `{"error_code":"empty_audience"}`, "empty_audience", recourse.KindNoMatch, false},
 		{409, `{"error_code":"usage_limit_reached"}`, "usage_limit_reached", recourse.KindLimitReached, false},
 		{400, `{"error_code":"rate_limited"}`, "rate_limited", recourse.KindRateLimited, true},
 		{500, `{"error_code":"not_found"}`, "not_found", recourse.KindNotFound, false},
 		{401, `{"error_code":"signing_key_mismatch"}`, "auth_failed", recourse.KindUnauthenticated, false},
-		// A word that is not listed is shown, and the status decides whether to repeat.
+		// An unlisted code is shown, and the status decides about retrying.
 		{409, `{"error_code":"study_locked"}`, "study_locked", recourse.KindConflict, false},
 		{408, `{"error_code":"slow_panel"}`, "slow_panel", recourse.KindTimeout, true},
 		{429, `{"error_code":"burst_limit"}`, "burst_limit", recourse.KindRateLimited, true},
@@ -86,7 +86,7 @@ func TestStudiesBackend(t *testing.T) {
 		{501, `{"error_code":"not_built"}`, "not_built", recourse.KindNotImplemented, true},
 		{400, `{"error_code":"two words"}`, "http_error", recourse.KindClientError, false},
 		{500, `{"error_code":"two words"}`, "http_error", recourse.KindServerError, true},
-		// What is no word at the configured place is none.
+		// A value that cannot be a code is ignored.
 		{409, `{"error":"Conflict","code":"E17"}`, "client_error", recourse.KindConflict, false},
 		{409, `{"error_code":17}`, "17", recourse.KindConflict, false},
 		{409, `{"error_code":{"a":1}}`, "client_error", recourse.KindConflict, false},
@@ -109,13 +109,13 @@ func TestStudiesBackend(t *testing.T) {
 		})
 	}
 	if e := c.FromHTTP("the backend", backend(200, `{"error_code":"x"}`)); e != nil {
-		t.Errorf("a success is %v", e)
+		t.Errorf("a success is read as %v", e)
 	}
 	challenge := backend(401, ``)
 	challenge.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	call := contracttest.ToolCall()
 	if text := line(t, c.Write(recourse.FromHTTP("the backend", challenge), &call)); !strings.HasPrefix(text, "[auth_failed] ") {
-		t.Errorf("a challenge is %s", text)
+		t.Errorf("a challenge is read as %s", text)
 	}
 	waits := backend(429, `{}`)
 	waits.Header.Set("Retry-After", "12")
@@ -124,7 +124,7 @@ func TestStudiesBackend(t *testing.T) {
 	}
 }
 
-// What a message carries beyond its sentence.
+// What a message contains besides its sentence.
 func TestStudiesLines(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("studies")
@@ -248,7 +248,7 @@ func TestStudiesLines(t *testing.T) {
 	}
 }
 
-// The codes of the tunnel have kinds of their own, and none is repeated.
+// The tunnel's codes have their own kinds, and none is retryable.
 func TestStudiesTunnel(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("studies")
@@ -268,7 +268,7 @@ func TestStudiesTunnel(t *testing.T) {
 	}
 }
 
-// The envelope is read back exactly, whatever stands in it, and it is the truth.
+// The envelope is read back exactly, whatever its content, and overrides the sentence.
 func TestStudiesEnvelope(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("studies")
@@ -298,13 +298,11 @@ func TestStudiesEnvelope(t *testing.T) {
 	if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(e, &call)))); diff != "" {
 		t.Errorf("written again (-first +again):\n%s", diff)
 	}
-	// A word of nobody's counts only where an envelope says the same, or of a server that
-	// keeps the contract.
+	// An unlisted code counts only if an envelope confirms it, or if the server follows the contract.
 	for text, want := range map[string]string{
 		"[no_audio_track] No sound.": "", "[no_audio_track] No sound. [envelope] {\"error_kind\":\"other\"}": "",
 		"[no_audio_track] No sound. [envelope] {\"error_kind\":\"no_audio_track\"}": "no_audio_track", "[not_found] No.": "not_found",
-		// A server that does not mind the mark in its own sentences is still understood:
-		// the last one counts.
+		// If the mark also occurs in a sentence, the last one counts.
 		"[no_audio_track] See [envelope] {\"a\":1} above. [envelope] {\"error_kind\":\"no_audio_track\"}": "no_audio_track",
 	} {
 		reading, _ := r.Result(textResult(t, text, true))
@@ -314,13 +312,12 @@ func TestStudiesEnvelope(t *testing.T) {
 	}
 	known := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
 	if reading, ok := known.Result(textResult(t, "[no_audio_track] No sound.", true)); !ok || reading.Error().Code != "no_audio_track" {
-		t.Errorf("of a server that keeps the contract: %+v", reading)
+		t.Errorf("from a server that follows the contract: %+v", reading)
 	}
 }
 
-// Tools that return their failures do so with ok=false and without isError, also
-// where they declare an outputSchema, and are read of a server that keeps the
-// contract.
+// Tools that return their failures do so with ok=false and without isError, even if they declare an outputSchema. Such
+// failures are read if the server follows the contract.
 func TestStudiesReturned(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("studies")
@@ -340,7 +337,7 @@ func TestStudiesReturned(t *testing.T) {
 			}
 			sure := contract.Reader{Contracts: contract.Builtin().All()}
 			if _, ok := sure.Result(contracttest.WithoutMeta(t, a).Result); ok {
-				t.Error("a result that says that it succeeded is read as a failure")
+				t.Error("a success is read as a failure")
 			}
 			known := contract.Reader{Contracts: contract.Builtin().All(), Weak: c}
 			reading, ok := known.Result(contracttest.WithoutMeta(t, a).Result)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The answers before a tool runs, byte for byte, and what they are read as.
+// The answers before a tool runs, byte for byte, and how they are read.
 func TestTerraHTTP(t *testing.T) {
 	t.Parallel()
 	const url = "https://api.example.com/api/v2/mcp/u-1?a=1&b=<2>"
@@ -73,7 +73,7 @@ func TestTerraHTTP(t *testing.T) {
 				t.Fatalf("answer (-want +got):\n%s", diff)
 			}
 			if tt.body == "" && tt.status == http.StatusInternalServerError {
-				return // nothing tells it from the next code with an empty 500
+				return // indistinguishable from the next code with an empty 500
 			}
 			e := contracttest.ReadBack(t, c, a)
 			if retryable := e.RetryAdvice() == recourse.RetrySameCall; e.Kind != tt.kind || retryable != tt.retryable {
@@ -83,8 +83,7 @@ func TestTerraHTTP(t *testing.T) {
 	}
 }
 
-// The 11 sentences: what they are written for, byte for byte, and what they are read
-// as behind whatever a runtime puts in front of them.
+// The 11 sentences: what each is written for, byte for byte, and how it is read after any prefix of a runtime.
 func TestTerraSentences(t *testing.T) {
 	t.Parallel()
 	named := func(kind recourse.Kind, code string) *recourse.Error {
@@ -134,12 +133,12 @@ func TestTerraSentences(t *testing.T) {
 					t.Fatalf("%q is read as %+v", text, e)
 				}
 				if e.RetryAdvice() == recourse.RetrySameCall {
-					t.Errorf("%s is to be repeated", tt.code)
+					t.Errorf("%s is retryable", tt.code)
 				}
 				if origin := map[bool]recourse.Origin{true: recourse.OriginServer}[e.Kind == recourse.KindInternal]; origin != "" && e.Origin != origin {
 					t.Errorf("origin %s", e.Origin)
 				}
-				// Containment holds of an answer that is a failure, and of no other.
+				// A sentence inside a longer text only counts if the answer is a failure.
 				if _, ok := r.Result(textResult(t, text, false)); ok {
 					t.Errorf("%q in a success is read as a failure", text)
 				}
@@ -148,8 +147,8 @@ func TestTerraSentences(t *testing.T) {
 	}
 }
 
-// What a sentence does not identify: a single word outside of its status, and the
-// sentences of the session inside a longer text.
+// Texts that identify no sentence: a single word without its status, and sentences about the session within a longer
+// text.
 func TestTerraReadsNoMore(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("terra")
@@ -166,7 +165,7 @@ func TestTerraReadsNoMore(t *testing.T) {
 			t.Errorf("%q is read as %+v", text, e)
 		}
 	}
-	// The longest sentence wins, wherever it stands.
+	// The longest sentence wins, wherever it is.
 	both := "fields or select are required; Only timestamp fields support list values via IN"
 	if reading, _ := r.Result(textResult(t, both, true)); reading.Error().Code != "list-not-timestamp" {
 		t.Errorf("read as %s", reading.Error().Code)
@@ -180,7 +179,7 @@ func TestTerraReadsNoMore(t *testing.T) {
 	}
 }
 
-// Without HTTP, and once a call may have run, a failure is its sentence.
+// On stdio, and once a call may have run, a failure is written as its sentence.
 func TestTerraFallsToText(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("terra")
@@ -226,6 +225,6 @@ func TestTerraRules(t *testing.T) {
 		t.Errorf("retry (-want +got):\n%s", diff)
 	}
 	if !c.Reads("get_it") {
-		t.Error("its tools are thought to write")
+		t.Error("its tools count as writing")
 	}
 }

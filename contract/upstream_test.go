@@ -8,8 +8,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Header and body of an answer may both name a wait. Each is a minimum: the longer one
-// counts.
+// If an answer's header and body both name a wait, the longer one counts, since each is a minimum.
 func TestFromHTTPTakesTheLongerWait(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Builtin().Load("waits.yaml", []byte(`form: 1
@@ -43,8 +42,8 @@ codes:
 	}
 }
 
-// That a call was not carried out is not believed of any server; that it may have been,
-// or was, is.
+// Only a trusted server is believed that a call had no effect; any server is believed that it had one, or may have had
+// one.
 func TestEffectOfAForeignRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wildtest"
 )
 
-// The least part of each half of the corpus that is read right, and the greatest part of
-// the innocent answers that is taken for a failure, in percent.
+// The minimum percentage of each half of the corpus that must be read right, and the maximum percentage of the innocent
+// answers that may be taken for a failure.
 const (
 	minSeen  = 95.0
 	minHeld  = 90.0
@@ -23,8 +23,8 @@ const (
 
 var showHeld = flag.Bool("held", false, "print what is read wrong of the half of the corpus that is not to be looked at")
 
-// wildReader reads answers as a program does that is told nothing about the server; with
-// known, one that is told that the server reports failures in the forms of every family.
+// wildReader reads answers like a program that knows nothing about the server or, if known, like one that expects the
+// forms of every family.
 func wildReader(known bool) *contract.Reader {
 	r := &contract.Reader{Contracts: contract.Builtin().All()}
 	if known {
@@ -42,15 +42,14 @@ func readWild(r *contract.Reader, a *wildtest.Answer) *recourse.Error {
 	return reading.Error()
 }
 
-// A tally counts answers, by family.
+// A tally counts the right answers of a family.
 type tally struct{ right, all int }
 
 func (n tally) rate() float64 { return 100 * float64(n.right) / float64(n.all) }
 
 func (n tally) String() string { return fmt.Sprintf("%d of %d (%.1f %%)", n.right, n.all, n.rate()) }
 
-// The rates at which failures in the wild are read right, and successes are taken for
-// failures.
+// How many failures in the wild are read right, and how many successes are taken for failures.
 func TestWildRates(t *testing.T) {
 	t.Parallel()
 	corpus, err := wildtest.Load()
@@ -58,20 +57,20 @@ func TestWildRates(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, held := wildTallies(t, corpus)
-	t.Logf("right of the half seen: %s", total(seen))
-	t.Logf("right of the half held back: %s", total(held))
+	t.Logf("read right of the half seen: %s", total(seen))
+	t.Logf("read right of the half held back: %s", total(held))
 	mistaken := mistakenInnocents(t, corpus)
 	t.Logf("taken for a failure: %s of the innocent answers", mistaken)
 	if total(seen).rate() < minSeen || total(held).rate() < minHeld {
-		t.Errorf("want %.1f %% of the half seen read right at least, and %.1f %% of the other", minSeen, minHeld)
+		t.Errorf("want at least %.1f %% of the half seen read right, and %.1f %% of the other", minSeen, minHeld)
 	}
 	if mistaken.rate() > maxFalse {
-		t.Errorf("want %.1f %% of the innocent answers taken for a failure at most", maxFalse)
+		t.Errorf("want at most %.1f %% of the innocent answers taken for a failure", maxFalse)
 	}
 }
 
-// wildTallies counts by family what is read right of each half. It prints what is not: of
-// the half held back the number alone, so that nobody works on its entries unawares.
+// wildTallies counts, by family, how many answers of each half are read right. It prints the others; for the half held
+// back only their number, so that nobody works on those entries unawares.
 func wildTallies(t *testing.T, corpus *wildtest.Corpus) (seen, held map[string]tally) {
 	t.Helper()
 	seen, held = map[string]tally{}, map[string]tally{}
@@ -110,8 +109,7 @@ func total(families map[string]tally) tally {
 	return sum
 }
 
-// mistakenInnocents counts the successes that are taken for failures, whatever the server
-// is known for.
+// mistakenInnocents counts the successes that are taken for failures, even with every family known.
 func mistakenInnocents(t *testing.T, corpus *wildtest.Corpus) tally {
 	t.Helper()
 	n := tally{all: len(corpus.Innocents)}

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
-// What a contract does not carry is computed from its own writing and reading.
+// What a contract loses is computed by writing and reading records.
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
@@ -21,7 +21,7 @@ func TestLoss(t *testing.T) {
 			"violations[1:]", "quotas", "failed[].error.hints", "failed[].error.afterMs", "failed[].error.provider",
 			"failed[].error.origin", "origin", "upstream", "details",
 		},
-		// A line with a code, advice and an envelope for the details.
+		// A line with a code, advice, and an envelope for the details.
 		"studies": {
 			"kind", "retry", "afterMs", "effect", "verify", "violations", "resource", "provider", "missingScopes", "quotas",
 			"succeeded", "failed", "missing", "origin", "upstream", "requestId",
@@ -37,7 +37,7 @@ func TestLoss(t *testing.T) {
 		for _, l := range contractdoc.Loss(contract.Builtin().MustGet(name)) {
 			got = append(got, l.Path)
 			if name == "fieldmcp" && l.Path == "kind" && !slices.Contains(l.Kinds, recourse.KindUnreachable) {
-				t.Errorf("%s: the kind of %s survives", name, recourse.KindUnreachable)
+				t.Errorf("%s: the kind of %s is not lost", name, recourse.KindUnreachable)
 			}
 			if l.Path == "kind" && name != "terra" && slices.Contains(l.Kinds, recourse.KindTimeout) {
 				t.Errorf("%s: the kind of %s is lost", name, recourse.KindTimeout)

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The reference pages in the documentation are up to date.
+// The reference pages in docs are up to date.
 func TestPagesAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
@@ -19,13 +19,13 @@ func TestPagesAreFresh(t *testing.T) {
 	}
 }
 
-// So is the page about the language.
+// The page about the contract language is up to date.
 func TestLanguagePageIsFresh(t *testing.T) {
 	t.Parallel()
 	contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
 }
 
-// So is the page about failures in the wild, whose example is a valid family.
+// The page about failures in the wild is up to date, and its example is a valid family.
 func TestWildPageIsFresh(t *testing.T) {
 	t.Parallel()
 	page := contractdoc.Wild()
@@ -54,7 +54,7 @@ func TestSchemasAreFresh(t *testing.T) {
 	}
 }
 
-// The page has what a reader looks for.
+// The page has the retry rule and the wire texts.
 func TestPageSays(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
@@ -76,7 +76,7 @@ func TestPageSays(t *testing.T) {
 	}
 }
 
-// A contract without a title is headed by its name, even if the one that it extends has a title.
+// A contract without a title is headed by its name, even if its parent has a title.
 func TestPageWithoutATitle(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Builtin().Load("test.yaml", []byte(`{form: 1, name: last, extends: fieldmcp, codes: []}`))
@@ -84,7 +84,7 @@ func TestPageWithoutATitle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page := contractdoc.Page(c); !strings.HasPrefix(page, "# last\n") {
-		t.Errorf("the page is headed %.40q", page)
+		t.Errorf("got heading %.40q", page)
 	}
 }
 
@@ -99,7 +99,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		if contractdoc.Page(c) == "" || !json.Valid(contractdoc.Schema(c)) {
-			t.Fatal("no page, or a schema that is no JSON")
+			t.Fatal("no page, or a schema that is not JSON")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// Everything that is written matches the schema, wherever it is in the result.
+// Everything that a contract writes matches its schema, wherever it is in the result.
 func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range contracttest.Every(t) {
@@ -53,7 +53,7 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// standing returns what a result contains: the contract's object, or a line.
+// standing returns the contract's part of a result: an object, or a line.
 func standing(t *testing.T, raw []byte) map[string]any {
 	t.Helper()
 	result, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -80,7 +80,7 @@ func standing(t *testing.T, raw []byte) map[string]any {
 	return found
 }
 
-// compileSchema returns the schema of the object, and those in $defs: of the text if it is a line, and of the tools
+// compileSchema returns the schema of the object and those in $defs: of the text, if it is a line, and of the tools
 // that return their failures.
 func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schema, defs map[string]*jsonschema.Schema) {
 	t.Helper()
@@ -106,7 +106,7 @@ func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schem
 	return object, defs
 }
 
-// The schema refuses what the contract does not write.
+// The schema refuses what the contract never writes.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{
@@ -122,6 +122,6 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 	_, defs := compileSchema(t, contract.Builtin().MustGet("recourse"))
 	if defs["text"] == nil || defs["text"].Validate("no code here") == nil {
-		t.Error("the text may be anything")
+		t.Error("the schema accepts any text")
 	}
 }

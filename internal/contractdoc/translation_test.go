@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The translations between all contracts are on record, so that a change in a contract shows what it costs.
+// The translations between all contracts are golden files, so that a change of a contract shows what it loses.
 func TestTranslations(t *testing.T) {
 	t.Parallel()
 	all := contract.Builtin().All()

@@ -15,14 +15,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// The failure of the call in the pages' programs, and what they print about it.
+// The failed call in the pages' programs, and the programs' output.
 const (
 	failed = `{"content":[],"isError":true,"structuredContent":{"error":true,"code":"FIELD_NOT_FOUND",` +
 		`"message":"There is no field \"12\".","retryable":false,"suggestedAction":"List them."}}`
 	told = "not_found ['List them.']"
 )
 
-// The TypeScript on the page compiles under the strictest options, and does what the page says.
+// The TypeScript on the page compiles under the strictest options, and works as the page says.
 func TestDocsTypeScript(t *testing.T) {
 	t.Parallel()
 	node := sdk.Node(t)
@@ -49,7 +49,7 @@ const askTheFarmer = (): void => undefined;
 	}
 }
 
-// The Python on the page does what the page says.
+// The Python on the page works as the page says.
 func TestDocsPython(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func call(ctx context.Context, mcpClient *mcp.Client, fieldmcp *contract.Contrac
 	}
 }
 
-// block returns the indented block of a page that begins with a line, without its indent.
+// block returns the indented block of a page that begins with a given line, without the indent.
 func block(t *testing.T, page, begins string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))

@@ -11,14 +11,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// The module of each contract reads the golden kit, and decides as the kit says, with the standard library only. This
+// The module of each contract reads the golden kit and makes the kit's decisions, with only the standard library. This
 // is a sample: every other contract.
 func TestPythonPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testPythonPassesTheKit(t)
 }
 
-// The other contracts.
+// The remaining contracts.
 func TestLongPythonPassesTheKit(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// A small contract makes a small module.
+// A small contract becomes a small module.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	for _, c := range contracttest.Every(t) {
@@ -28,13 +28,13 @@ func TestSize(t *testing.T) {
 			{"Python", contractgen.Python(c), 899},
 		} {
 			if lines := bytes.Count(module.text, []byte("\n")); lines > module.most {
-				t.Errorf("%s: %d lines, at most %d", module.name, lines, module.most)
+				t.Errorf("%s: got %d lines, want at most %d", module.name, lines, module.most)
 			}
 		}
 	}
 }
 
-// People read the part that all modules share: its lines fit on a screen.
+// Lines in the part that all modules share fit on a screen.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"python/*.py", "typescript/*.ts"} {

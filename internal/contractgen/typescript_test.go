@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// All strict options of the TypeScript compiler, and only the language's own types.
+// All strict options of the TypeScript compiler, without any types but the language's own.
 var tscOptions = []string{
 	"--strict", "--skipLibCheck", "--noUncheckedIndexedAccess", "--noPropertyAccessFromIndexSignature", "--exactOptionalPropertyTypes",
 	"--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters",
@@ -22,15 +22,15 @@ var tscOptions = []string{
 	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
 }
 
-// The module of each contract compiles, for each audience, with a program that uses it. The module for clients reads
-// the golden kit, and the one for both also writes it: the kit of the built-in contracts, and one for each contract
-// that users might write. This is a sample: every fifth contract.
+// The module of each contract compiles, for each audience, together with a program that uses it. The module for clients
+// reads the golden kit, and the one for both audiences also writes it; so do modules of contracts that users might
+// write. This is a sample: every fifth contract.
 func TestTypeScriptPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testTypeScriptPassesTheKit(t)
 }
 
-// The other contracts.
+// The remaining contracts.
 func TestLongTypeScriptPassesTheKit(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -83,7 +83,7 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 	}
 }
 
-// decisions returns the files of the kit with the decisions and recoveries of a built-in contract.
+// decisions returns the kit's files with a built-in contract's decisions and recoveries.
 func decisions(t *testing.T, c *contract.Contract) []string {
 	t.Helper()
 	if _, builtin := contract.Builtin().Get(c.Name); !builtin {
