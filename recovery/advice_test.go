@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// The calls that the contracts' hints name are there as data: those of the kit, which clients in other languages are held to.
+// The calls that hints name can be had as data; the kit has them, and clients in other languages must return the same.
 func TestAdvised(t *testing.T) {
 	t.Parallel()
 	kit, err := os.ReadFile(filepath.Join("..", "contract", "testdata", "kit", "advice.jsonl"))

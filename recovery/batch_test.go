@@ -20,7 +20,7 @@ func found(id string) recourse.Succeeded {
 	return recourse.Succeeded{ID: id, Value: json.RawMessage(`{"id":"` + id + `"}`)}
 }
 
-// Items that may succeed are tried again, and they alone; what succeeds is told at once, and is in the result.
+// Only items that may succeed are tried again; those that succeed are reported immediately, and are in the result.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	late, gone := recourse.Timeout("John Deere", 0), recourse.NotFound("field", "F-2")
@@ -28,11 +28,11 @@ func TestBatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers   []any
 		calls     []string
-		succeeded []string // as they are told
+		succeeded []string // in the order of the reports
 		result    string
 		failed    []string
 	}{
-		"one is gone, two are late": {
+		"one fails for good, two time out": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-2", gone), item("F-3", late), item("F-4", late)}),
 				`{"content":[],"structuredContent":{"error":false,"data":[{"id":"F-3"},{"id":"F-4"}],"missingData":[]}}`,
@@ -43,7 +43,7 @@ func TestBatch(t *testing.T) {
 				`"failed":[{"id":"F-2"`,
 			failed: []string{"F-2"},
 		},
-		"late items arrive one after the other": {
+		"items succeed in different attempts": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
 				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-3", late)}),
@@ -53,7 +53,7 @@ func TestBatch(t *testing.T) {
 			succeeded: []string{"F-1", "F-2", "F-4", "F-3"},
 			result:    `"failed":[]}`,
 		},
-		"an item that the next answer does not mention": {
+		"an item that the next answer omits": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
 				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-2", gone)}),
@@ -61,7 +61,7 @@ func TestBatch(t *testing.T) {
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
 			succeeded: []string{"F-1", "F-4"}, failed: []string{"F-3", "F-2"},
 		},
-		"an item that had succeeded": {
+		"an item that has succeeded before": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
 				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-1", late)}),
@@ -76,7 +76,7 @@ func TestBatch(t *testing.T) {
 			calls:     []string{tool + arguments},
 			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-3"},
 		},
-		"the repetition fails as a whole": {
+		"the retry fails as a whole": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
 				recourse.NotConnected("John Deere"),
@@ -84,7 +84,7 @@ func TestBatch(t *testing.T) {
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
 			succeeded: []string{"F-1"}, failed: []string{"F-3"},
 		},
-		"an item that was never asked for": {
+		"an item that was not requested": {
 			answers:   []any{recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-9", late)})},
 			calls:     []string{tool + arguments},
 			succeeded: []string{"F-1"}, failed: []string{"F-9"},
@@ -108,10 +108,10 @@ func TestBatch(t *testing.T) {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(test.succeeded, told); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+					t.Errorf("reported (-want +got):\n%s", diff)
 				}
 				if test.result != "" && !strings.Contains(firstText(result), test.result) {
-					t.Errorf("the result is %v", result.StructuredContent)
+					t.Errorf("got result %v", result.StructuredContent)
 				}
 				var failed []string
 				if e, ok := errors.AsType[*recourse.Error](err); ok {
@@ -119,7 +119,7 @@ func TestBatch(t *testing.T) {
 						failed = append(failed, f.ID)
 					}
 					if len(e.Succeeded) != len(told) {
-						t.Errorf("the error holds %d items that succeeded, want %d", len(e.Succeeded), len(told))
+						t.Errorf("the error has %d successful items, want %d", len(e.Succeeded), len(told))
 					}
 				}
 				if diff := cmp.Diff(test.failed, failed); diff != "" {

@@ -15,8 +15,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// Wherever a call waits, cancelling ends it at once: nothing is called after that, and the failure is the one that it waited
-// after.
+// Cancelling ends a wait of any kind immediately: no call follows, and the error is the failure before the wait.
 func TestCancelInEachWait(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"externalId":"e-1"}}`
@@ -26,23 +25,23 @@ func TestCancelInEachWait(t *testing.T) {
 	for name, test := range map[string]struct {
 		contract, tool, arguments string
 		script                    map[string][]any
-		shared                    func(t *testing.T, s *server, shared *recovery.Server) // what happened before
+		shared                    func(t *testing.T, s *server, shared *recovery.Server) // earlier calls
 		options                   []recovery.Option
 		at                        time.Duration
 		calls                     int
-		kind                      recourse.Kind // "": none
+		kind                      recourse.Kind // "" means success
 	}{
-		"while it is called": {
+		"during the call": {
 			contract: "recourse", tool: "order", script: map[string][]any{"order": {time.Hour}}, at: time.Second, calls: 1, kind: recourse.KindCancelled,
 		},
-		"before a repetition": {
+		"before a retry": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {down}}, at: 10 * time.Second, calls: 1, kind: recourse.KindUnavailable,
 		},
-		"before a turn after a limit": {
+		"before its turn after a limit": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.RateLimited(time.Minute).WithOrigin(recourse.OriginProvider)}},
 			shared: func(t *testing.T, s *server, shared *recovery.Server) {
 				t.Helper()
-				_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // it fails
+				_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // fails
 			},
 			at: 10 * time.Second, calls: 1, kind: recourse.KindRateLimited,
 		},
@@ -51,7 +50,7 @@ func TestCancelInEachWait(t *testing.T) {
 			shared: func(t *testing.T, s *server, shared *recovery.Server) {
 				t.Helper()
 				for range 5 {
-					_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // it fails
+					_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // fails
 				}
 			},
 			at: 10 * time.Second, calls: 5, kind: recourse.KindUnavailable,
@@ -60,21 +59,21 @@ func TestCancelInEachWait(t *testing.T) {
 			contract: "commerce", tool: "create-sales-order", arguments: order, script: map[string][]any{"create-sales-order": {lost}},
 			at: time.Second, calls: 1, kind: recourse.KindTimeout,
 		},
-		"before the verify call is made again": {
+		"before a retry of the verify call": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {recourse.Timeout("", 0)}},
 			at:     2 * time.Second, calls: 2, kind: recourse.KindTimeout,
 		},
-		"while the verify call is made": {
+		"during the verify call": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {time.Hour}},
 			at:     2 * time.Second, calls: 2, kind: recourse.KindTimeout,
 		},
-		"before items are tried again": {
+		"before a retry of items": {
 			contract: "fieldmcp", tool: "deere_get_fields", arguments: `{"fieldIds":["a","b"]}`, script: map[string][]any{"deere_get_fields": {partly}},
 			at: time.Second, calls: 1, kind: recourse.KindPartial,
 		},
-		"while the work goes on": {
+		"while work is running": {
 			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
 			script: map[string][]any{
 				"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\")"}}`},
@@ -113,7 +112,7 @@ func TestCancelInEachWait(t *testing.T) {
 				options := append([]recovery.Option{recovery.WithServer(shared), recovery.WithRandom(func() float64 { return 0.5 })}, test.options...)
 				_, err := recovery.New(s, s.contract, options...).CallTool(ctx, &mcp.CallToolParams{Name: test.tool, Arguments: json.RawMessage(arguments)})
 				if took := time.Since(began); took != test.at || len(s.calls) != test.calls {
-					t.Errorf("it ends after %s and the calls %v", took, s.calls)
+					t.Errorf("ended after %s and calls %v", took, s.calls)
 				}
 				_, asked := errors.AsType[*recourse.NeedsInput](err)
 				switch {
@@ -133,7 +132,7 @@ func TestCancelInEachWait(t *testing.T) {
 	}
 }
 
-// A session may end at any call. What was done counts, and nothing is made twice.
+// A session may end at any call. What was done counts, and no write is made twice.
 func TestSessionEndsInBetween(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"externalId":"e-1"}}`
@@ -155,12 +154,12 @@ func TestSessionEndsInBetween(t *testing.T) {
 			map[string][]any{"create-sales-order": {lost, mcp.ErrConnectionClosed}, "get-orders": {`{"content":[],"structuredContent":{"items":[]}}`, mcp.ErrConnectionClosed}},
 			2, recourse.KindUnreachable, recourse.EffectUnknown,
 		},
-		"while items are tried again": {
+		"during a retry of items": {
 			"fieldmcp", "deere_get_fields", `{"fieldIds":["a","b"]}`,
 			map[string][]any{"deere_get_fields": {partly, mcp.ErrConnectionClosed}},
 			4, recourse.KindPartial, recourse.EffectNone,
 		},
-		"while the work goes on": {
+		"while work is running": {
 			"studies", "run_dispatch", `{"study_id":"s-1"}`,
 			map[string][]any{
 				"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\")"}}`}, "study_get": {mcp.ErrConnectionClosed},
@@ -188,7 +187,8 @@ func TestSessionEndsInBetween(t *testing.T) {
 	}
 }
 
-// When the deadline comes while many wait for an outage to end, all end then, and each with a failure that says so.
+// If the deadline comes while many calls wait for the end of an outage, all of them end then, and their failures say
+// why.
 func TestDeadlineInOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,14 +21,14 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An outage is a server whose tools fail for some time. It is a session of the Go SDK's shape.
+// An outage is a server whose tools fail for some time. It has the methods of a Go SDK session.
 type outage struct {
 	began time.Time
-	fails func(tool string, after time.Duration) error // nil: the call succeeds
+	fails func(tool string, after time.Duration) error // nil means success
 
 	mu    sync.Mutex
 	calls []string        // "tool id"
-	times []time.Duration // since it began
+	times []time.Duration // since the beginning
 }
 
 const outageLatency = 50 * time.Millisecond
@@ -55,7 +55,7 @@ func (o *outage) client(s *recovery.Server, timeout time.Duration) *recovery.Cli
 	return recovery.New(o, contract.Builtin().MustGet("commerce"), recovery.WithServer(s), recovery.WithTimeout(timeout))
 }
 
-// count returns how often a call was made, by the beginning of its name.
+// count returns the number of calls whose name begins with call.
 func (o *outage) count(call string) int {
 	n := 0
 	for _, c := range o.calls {
@@ -71,16 +71,16 @@ var (
 	errWay  = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 )
 
-// Of the calls that come in an outage, each succeeds whose deadline outlasts it, and hardly any is sent more than once: those
-// that fail first open the circuit, and the others wait.
+// During an outage, every call whose deadline comes after the outage succeeds, and hardly any is sent more than once:
+// the first failures open the circuit, and the other calls wait.
 func TestOutageIsOutlasted(t *testing.T) {
 	t.Parallel()
 	const length = 5 * time.Minute
 	for name, failure := range map[string]error{
-		"of the server":                      errWay,
-		"of what is behind it":               errShop,
-		"of what is behind it, with a wait":  errShop.WithRetryAfter(30 * time.Second),
-		"of what is behind it, with no wait": recourse.Unavailable("The shop").WithEffect(recourse.EffectNone),
+		"of the server":                  errWay,
+		"of its backend":                 errShop,
+		"of its backend, with a wait":    errShop.WithRetryAfter(30 * time.Second),
+		"of its backend, without a wait": recourse.Unavailable("The shop").WithEffect(recourse.EffectNone),
 	} {
 		for _, every := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
 			t.Run(fmt.Sprint(name, "/", every), func(t *testing.T) {
@@ -101,12 +101,12 @@ func TestOutageIsOutlasted(t *testing.T) {
 						ends := time.Since(o.began) + patience
 						all.Go(func() {
 							_, err := o.client(shared, patience).CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: i})
-							// In the last moments it may be somebody else's turn.
+							// In the last moments it may be another call's turn.
 							if err == nil && ends < length || err != nil && ends >= length+2*time.Second {
-								t.Errorf("a call that has until %s, in an outage of %s: %v", ends, length, err)
+								t.Errorf("a call with deadline %s in an outage of %s: %v", ends, length, err)
 							}
 							if e, ok := errors.AsType[*recourse.Error](err); ok && e.Effect != recourse.EffectNone {
-								t.Errorf("of a call that did nothing: %#v", e)
+								t.Errorf("got effect unknown for a call that did nothing: %#v", e)
 							}
 						})
 						time.Sleep(every)
@@ -114,11 +114,11 @@ func TestOutageIsOutlasted(t *testing.T) {
 					all.Wait()
 					came := int(length / every)
 					if n := len(o.calls); n > came*12/10 {
-						t.Errorf("%d calls were made of %d", n, came)
+						t.Errorf("%d calls were sent for %d", n, came)
 					}
 					for _, c := range o.calls {
 						if n := o.count(c + " "); n > 4 {
-							t.Errorf("%s was made %d times", c, n)
+							t.Errorf("%s was sent %d times", c, n)
 						}
 					}
 				})
@@ -127,7 +127,7 @@ func TestOutageIsOutlasted(t *testing.T) {
 	}
 }
 
-// warm has the server answer once.
+// warm lets the server answer once.
 func warm(t *testing.T, o *outage, s *recovery.Server) {
 	t.Helper()
 	fails := o.fails
@@ -140,7 +140,7 @@ func warm(t *testing.T, o *outage, s *recovery.Server) {
 	o.fails, o.calls, o.times, o.began = fails, nil, nil, time.Now()
 }
 
-// A call that meets an open circuit waits, and costs no attempt. Other tools are not held back.
+// A call waits for an open circuit, and that costs no attempt. Calls of other tools do not wait.
 func TestOpenCircuit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestOpenCircuit(t *testing.T) {
 	})
 }
 
-// A call that failed and then has no time to wait for the circuit ends with its own failure.
+// A call that fails, and then has no time to wait for the circuit, returns its own failure.
 func TestOpenCircuitKeepsFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,13 +198,13 @@ func TestOpenCircuitKeepsFailure(t *testing.T) {
 		}
 		all.Wait()
 		if len(o.calls) != 6+1 {
-			t.Errorf("%d calls, want one more than failed at first", len(o.calls))
+			t.Errorf("%d calls, want one more than the first failures", len(o.calls))
 		}
 	})
 }
 
-// What fails for good holds nobody back: it would be no better later.
-func TestFailuresForGood(t *testing.T) {
+// Permanent failures open no circuit: waiting would not help.
+func TestPermanentFailures(t *testing.T) {
 	t.Parallel()
 	for _, e := range []*recourse.Error{recourse.Internal(), recourse.NotFound("order", "o"), recourse.Conflict("no"), recourse.NotImplemented("")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestFailuresForGood(t *testing.T) {
 	}
 }
 
-// Those who can wait no longer try one after the other, however many they are.
+// Calls near their deadlines try one at a time, however many they are.
 func TestEarlyTrials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestEarlyTrials(t *testing.T) {
 			all.Go(func() {
 				began := time.Now()
 				if _, err := o.client(shared, 10*time.Second).CallTool(t.Context(), &mcp.CallToolParams{Name: "get-orders", Arguments: i}); err == nil {
-					t.Error("it succeeds")
+					t.Error("the call succeeded")
 				}
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("a call of 10 s took %s", took)
@@ -252,7 +252,7 @@ func TestEarlyTrials(t *testing.T) {
 	})
 }
 
-// A call that was told to wait waits as long, whatever the circuit does.
+// A call waits as long as its failure says, whatever the circuit does.
 func TestStatedWaitIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestStatedWaitIsKept(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 30 {
 			all.Go(func() {
-				_, _ = o.client(shared, 90*time.Second).CallTool(t.Context(), &mcp.CallToolParams{Name: "get-orders", Arguments: i}) // it fails
+				_, _ = o.client(shared, 90*time.Second).CallTool(t.Context(), &mcp.CallToolParams{Name: "get-orders", Arguments: i}) // fails
 			})
 			time.Sleep(time.Second)
 		}
@@ -270,19 +270,19 @@ func TestStatedWaitIsKept(t *testing.T) {
 		last := map[string]time.Duration{}
 		for i, c := range o.calls {
 			if before, ok := last[c]; ok && o.times[i]-before < 20*time.Second {
-				t.Errorf("%s was made again after %s", c, o.times[i]-before)
+				t.Errorf("%s was repeated after %s", c, o.times[i]-before)
 			}
 			last[c] = o.times[i]
 		}
 	})
 }
 
-// The others wait for the call that tries. When it never comes back, another tries.
+// The other calls wait for the one that tries. If it never returns, another one tries.
 func TestTrialThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]func(){
-		"it hangs":  func() { time.Sleep(10 * time.Minute) },
-		"it panics": func() { panic("no") },
+		"hangs":  func() { time.Sleep(10 * time.Minute) },
+		"panics": func() { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -300,16 +300,16 @@ func TestTrialThatHangs(t *testing.T) {
 					return err
 				}
 				if get(s) == nil {
-					t.Fatal("it succeeds")
+					t.Fatal("the call succeeded")
 				}
 				var all sync.WaitGroup
 				for range 3 {
-					all.Go(func() { _ = get(s) }) // it fails, and opens the circuit
+					all.Go(func() { _ = get(s) }) // fails, and opens the circuit
 				}
 				all.Wait()
 				s.script["get"] = []any{done}
 				time.Sleep(time.Minute)
-				all.Go(func() { _ = get(sessionFunc(hang)) }) // that is what it is for
+				all.Go(func() { _ = get(sessionFunc(hang)) }) // hangs or panics
 				synctest.Wait()
 				began := time.Now()
 				if err := get(s); err != nil || time.Since(began) < 29*time.Second || time.Since(began) > time.Minute {
@@ -321,7 +321,7 @@ func TestTrialThatHangs(t *testing.T) {
 	}
 }
 
-// A sessionFunc does something, and answers nothing.
+// A sessionFunc runs a function instead of a call, and returns no result.
 type sessionFunc func()
 
 func (f sessionFunc) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {

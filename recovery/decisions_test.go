@@ -19,10 +19,10 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// leastDecisions is how many decisions the kit holds of a contract at least.
+// leastDecisions is the minimum number of decisions in the kit for a contract.
 const leastDecisions = 60
 
-// A kitDecision is a line of the kit's decisions: what is known, and what is decided.
+// A kitDecision is a line of the kit's decisions: the situation and the decision.
 type kitDecision struct {
 	Name     string          `json:"name"`
 	Failure  json.RawMessage `json:"failure"` // the record
@@ -40,7 +40,7 @@ type kitVerdict struct {
 	Reason string           `json:"reason"`
 }
 
-// The decisions of each built-in contract are on record, so that clients in other languages can be held to them.
+// The kit has the decisions of each built-in contract, and clients in other languages must decide the same.
 func TestKitDecisions(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
@@ -69,7 +69,8 @@ type decisions struct {
 	lines int
 }
 
-// A situation is what a failure is decided in. The zero value is the first attempt of a write, with two minutes left.
+// A situation is what a decision depends on besides the failure. The zero value is the first attempt of a write, with
+// two minutes left.
 type situation struct {
 	nature  retry.Nature
 	attempt int
@@ -77,7 +78,7 @@ type situation struct {
 	random  float64
 }
 
-// add decides about the failure of a record, in its JSON form.
+// add adds the decision about a record, given as JSON.
 func (k *decisions) add(name, record string, in situation) {
 	k.t.Helper()
 	in.attempt = max(in.attempt, 1)
@@ -102,7 +103,7 @@ func (k *decisions) add(name, record string, in situation) {
 	k.lines++
 }
 
-// codes decides about each code of the contract, as its constructor makes it.
+// codes decides about each code of the contract, as made by its constructor.
 func (k *decisions) codes() {
 	for i, listed := range contractform.Of(k.c).Codes {
 		code := listed.Code
@@ -116,7 +117,7 @@ func (k *decisions) codes() {
 	}
 }
 
-// kinds decides about each kind without a code, as any server may state it.
+// kinds decides about each kind without a code, since any server may send one.
 func (k *decisions) kinds() {
 	natures := []retry.Nature{retry.Writes, retry.Idempotent, retry.Reads}
 	for i, kind := range recourse.Kinds() {
@@ -125,7 +126,7 @@ func (k *decisions) kinds() {
 	}
 }
 
-// statuses decides about what HTTP statuses of a provider or of the server stand for.
+// statuses decides about the HTTP statuses of a provider and of the server.
 func (k *decisions) statuses() {
 	for _, status := range []int{400, 401, 402, 403, 404, 408, 409, 418, 422, 429, 500, 501, 502, 503, 504} {
 		for _, origin := range []recourse.Origin{recourse.OriginServer, recourse.OriginProvider} {
@@ -136,7 +137,7 @@ func (k *decisions) statuses() {
 	}
 }
 
-// waits decides about waits that are stated or not, in each attempt.
+// waits decides with and without a stated wait, in each attempt.
 func (k *decisions) waits() {
 	const day = 24 * 60 * 60 * 1000
 	for _, kind := range []recourse.Kind{recourse.KindRateLimited, recourse.KindUnavailable} {
@@ -153,7 +154,7 @@ func (k *decisions) waits() {
 	}
 }
 
-// effects decides about what the failed call did, said or not, for tools of each nature.
+// effects decides with each effect, stated or not, for tools of each nature.
 func (k *decisions) effects() {
 	for _, nature := range []retry.Nature{retry.Writes, retry.Idempotent, retry.Reads} {
 		for _, effect := range []string{"unsaid", "none", "unknown", "applied"} {

@@ -23,7 +23,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// weather is a server in whose way everything goes wrong by turns, and which notes who breaks the rules that all clients keep.
+// weather is a server with random faults, which reports clients that break the rules.
 type weather struct {
 	t     *testing.T
 	shop  *contract.Contract
@@ -31,9 +31,9 @@ type weather struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	limited time.Time            // nobody calls before
-	told    time.Time            // when the limit was; who calls at that moment cannot know it
-	after   map[string]time.Time // such a call does not come before
+	limited time.Time            // no calls before
+	told    time.Time            // when the limit was reported; a call at that moment cannot know it
+	after   map[string]time.Time // earliest time for a repeated call
 	sent    map[string]int       // by tool and order
 	created map[string]int
 }
@@ -46,14 +46,14 @@ func (w *weather) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 	w.mu.Lock()
 	call := params.Name + " " + id
 	if now := time.Now(); now.Before(w.limited) && now.After(w.told) {
-		w.t.Errorf("%s comes %s before the limit ends", call, w.limited.Sub(now))
+		w.t.Errorf("%s was sent %s before the end of the limit", call, w.limited.Sub(now))
 	} else if now.Before(w.after[call]) {
-		w.t.Errorf("%s comes again %s before it was told to", call, w.after[call].Sub(now))
+		w.t.Errorf("%s was repeated %s too early", call, w.after[call].Sub(now))
 	}
 	w.sent[call]++
 	fault, wait := w.random.IntN(100), time.Duration(1+w.random.IntN(15))*time.Second
 	if into := time.Since(w.began) % (3 * time.Minute); into < time.Minute {
-		fault /= 4 // it storms
+		fault /= 4 // a storm
 	}
 	w.mu.Unlock()
 	select {
@@ -76,20 +76,20 @@ func (w *weather) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 		return w.fail(recourse.Unavailable("The shop").WithEffect(recourse.EffectNone).WithRetryAfter(wait), params)
 	case fault < 16:
 		return w.fail(recourse.Unavailable("The shop").WithEffect(recourse.EffectNone), params)
-	case fault < 18: // it hangs
+	case fault < 18: // hang
 		w.mu.Unlock()
 		<-ctx.Done()
 		w.mu.Lock()
 		return nil, ctx.Err()
 	}
 	result := w.answer(params.Name, id)
-	if fault < 24 { // lost on the way back
+	if fault < 24 { // the answer is lost
 		return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	}
 	return resultOf(result)
 }
 
-// orderOf returns the order that the arguments of a call are about.
+// orderOf returns the order in a call's arguments.
 func orderOf(arguments any) (string, error) {
 	raw, err := json.Marshal(arguments)
 	if err != nil {
@@ -120,8 +120,8 @@ func (w *weather) answer(tool, id string) string {
 	return fmt.Sprintf(`{"content":[],"structuredContent":{"items":[{"externalId":%q}]}}`, id)
 }
 
-// Whatever happens to however many callers: no wait is cut short, no deadline passed, no attempt too many made, and nothing
-// done twice.
+// Whatever happens to however many callers: no wait is cut short, no deadline exceeded, no attempt too many made, and
+// no write made twice.
 func TestDuties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
@@ -149,7 +149,7 @@ func TestDuties(t *testing.T) {
 	}
 }
 
-// task makes a call that has so much time, and half of it where it is cancelled.
+// task makes a call with that much time; a cancelled one ends after half of it.
 func (w *weather) task(s *recovery.Server, id string, timeout time.Duration, cancelled, reads bool) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
@@ -166,7 +166,7 @@ func (w *weather) task(s *recovery.Server, id string, timeout time.Duration, can
 	_, err := recovery.New(w, w.shop, recovery.WithServer(s), recovery.WithTimeout(timeout), recovery.WithNature("get-products", retry.Reads)).
 		CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if took := time.Since(began); took > most {
-		w.t.Errorf("%s has %s, and took %s", id, most, took)
+		w.t.Errorf("%s took %s, want at most %s", id, took, most)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,8 +181,8 @@ func (w *weather) task(s *recovery.Server, id string, timeout time.Duration, can
 	case created > 1:
 		w.t.Errorf("%s was created %d times", id, created)
 	case !reads && err == nil && created == 0:
-		w.t.Errorf("%s is said to be created", id)
+		w.t.Errorf("%s was not created, but reported as created", id)
 	case failed && e.Effect == recourse.EffectNone && created > 0:
-		w.t.Errorf("%s is said not to be created: %v", id, err)
+		w.t.Errorf("%s was created, but reported as not created: %v", id, err)
 	}
 }

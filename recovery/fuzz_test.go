@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// answering answers every request with a body, byte by byte.
+// answering answers every request with a body, one byte per read.
 type answering struct{ kind, body string }
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -23,7 +23,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Whatever comes as an answer, the SDK gets it as it is, or whole JSON that says what is wrong with it.
+// The SDK gets any answer unchanged, or valid JSON that says what is wrong with it.
 func FuzzMCPTransport(f *testing.F) {
 	const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`
 	for _, body := range []string{
@@ -57,7 +57,7 @@ func FuzzMCPTransport(f *testing.F) {
 		}
 		if events {
 			whole, message, found := bytes.Cut(got, []byte("event: message\ndata: "))
-			for found && bytes.Contains(message, []byte("event: message\ndata: ")) { // the last one is ours
+			for found && bytes.Contains(message, []byte("event: message\ndata: ")) { // the last message is the transport's own
 				var more []byte
 				more, message, _ = bytes.Cut(message, []byte("event: message\ndata: "))
 				whole = append(append(bytes.Clone(whole), "event: message\ndata: "...), more...)

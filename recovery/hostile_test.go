@@ -21,10 +21,10 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// Whatever wait an answer states, the call ends in time, and no wait is shorter than what can be believed of it.
-func TestWaitsThatLie(t *testing.T) {
+// Whatever wait an answer states, the call ends in time, and waits no less than the plausible part of it.
+func TestImplausibleWaits(t *testing.T) {
 	t.Parallel()
-	for stated, want := range map[string]time.Duration{ // until the second call; 0: there is none
+	for stated, want := range map[string]time.Duration{ // the time of the second call; 0 means none
 		`-5`: 2 * time.Second, `0`: 2 * time.Second, `null`: 2 * time.Second, `"soon"`: 2 * time.Second, `[7]`: 2 * time.Second, `{}`: 2 * time.Second,
 		`-1e300`: 2 * time.Second, `0.5`: 500 * time.Millisecond, `7`: 7 * time.Second, `119`: 119 * time.Second,
 		`120`: 0, `86400`: 0, `31536000`: 0, `9223372036`: 0, `9223372037`: 0, `1e18`: 0, `1e300`: 0, `99999999999999999999999`: 0,
@@ -57,10 +57,10 @@ func TestWaitsThatLie(t *testing.T) {
 	}
 }
 
-// So it is with Retry-After.
-func TestRetryAfterThatLies(t *testing.T) {
+// The same for Retry-After.
+func TestImplausibleRetryAfter(t *testing.T) {
 	t.Parallel()
-	for stated, want := range map[string]time.Duration{ // the wait; 0: there is none
+	for stated, want := range map[string]time.Duration{ // the wait; 0 means none
 		"-1": time.Second, "0": time.Second, "soon": time.Second, "1.5": 1500 * time.Millisecond, "": time.Second, "7": 7 * time.Second,
 		"Thu, 21 Oct 1999 07:28:00 GMT": time.Second, "Fri, 31 Dec 9999 23:59:59 GMT": 0, "31536000": 0, "99999999999999999999999": 0,
 	} {
@@ -99,24 +99,24 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Whatever the verify call comes to, the write is made again only where it is proven not to have landed.
-func TestVerifyCallsThatLie(t *testing.T) {
+// A write is repeated only if the verify call proves that it had no effect.
+func TestUselessVerifyCalls(t *testing.T) {
 	t.Parallel()
 	question := contract.Builtin().MustGet("commerce").Ask(&recourse.NeedsInput{Message: "Which?", Fields: []string{"id"}}, &contract.Call{Method: "tools/call", Tool: "get-orders"})
 	for name, answer := range map[string]any{
-		"it hangs":                          time.Hour,
-		"it asks something":                 string(question.Result),
-		"it says nothing":                   `{"content":[]}`,
-		"it says nothing, in a text":        `{"content":[{"type":"text","text":""}]}`,
-		"it is no object":                   `{"content":[{"type":"text","text":"[]"}]}`,
-		"it has no list":                    `{"content":[],"structuredContent":{"items":"none"}}`,
-		"it has another list":               `{"content":[],"structuredContent":{"orders":[]}}`,
-		"it is an error in words":           `{"content":[{"type":"text","text":"Error: database is locked"}],"isError":true}`,
-		"it is an error as a success":       `{"content":[{"type":"text","text":"Error: database is locked"}]}`,
-		"it is forbidden":                   recourse.PermissionDenied(),
-		"it is limited for longer than now": recourse.RateLimited(time.Hour),
-		"it breaks off":                     mcp.ErrConnectionClosed,
-		"it writes, it says":                recourse.Timeout("", 0).WithEffect(recourse.EffectApplied),
+		"hangs":                    time.Hour,
+		"a question":               string(question.Result),
+		"an empty result":          `{"content":[]}`,
+		"an empty text":            `{"content":[{"type":"text","text":""}]}`,
+		"an array":                 `{"content":[{"type":"text","text":"[]"}]}`,
+		"a text instead of a list": `{"content":[],"structuredContent":{"items":"none"}}`,
+		"another list":             `{"content":[],"structuredContent":{"orders":[]}}`,
+		"an error in plain text":   `{"content":[{"type":"text","text":"Error: database is locked"}],"isError":true}`,
+		"an error as a success":    `{"content":[{"type":"text","text":"Error: database is locked"}]}`,
+		"forbidden":                recourse.PermissionDenied(),
+		"a long limit":             recourse.RateLimited(time.Hour),
+		"broken off":               mcp.ErrConnectionClosed,
+		"an effect":                recourse.Timeout("", 0).WithEffect(recourse.EffectApplied),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +135,7 @@ func TestVerifyCallsThatLie(t *testing.T) {
 	}
 }
 
-// An answer that is none is a failure: nobody would expect a result that is nil.
+// A missing result is a failure: callers do not expect a nil result.
 func TestNoResult(t *testing.T) {
 	t.Parallel()
 	report := new(recovery.Report)
@@ -150,10 +150,10 @@ func TestNoResult(t *testing.T) {
 type noResult struct{}
 
 func (noResult) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	return nil, nil //nolint:nilnil // that is what it is for
+	return nil, nil //nolint:nilnil // the case under test
 }
 
-// A hook that panics or hangs costs the call no more than what it was to do: the failure is the one that there was.
+// A hook that panics or hangs only loses its own effect: the call returns the failure from before.
 func TestHooksThatFail(t *testing.T) {
 	t.Parallel()
 	question := string(contract.Builtin().MustGet("patterns").Ask(
@@ -207,9 +207,9 @@ func TestHooksThatFail(t *testing.T) {
 						t.Errorf("%d attempts in %s", report.Attempts(), time.Since(s.began))
 					}
 					if !slices.ContainsFunc(report.Steps, func(s recovery.Step) bool { return strings.HasPrefix(s.Reason, "the hook has failed: ") }) {
-						t.Errorf("nothing tells of the hook: %+v", report.Steps)
+						t.Errorf("no step reports the hook: %+v", report.Steps)
 					}
-					time.Sleep(time.Hour) // what hangs was left behind
+					time.Sleep(time.Hour) // the hanging hook must not block the call
 				})
 			})
 		}
@@ -226,7 +226,7 @@ func TestHooksThatFail(t *testing.T) {
 	})
 }
 
-// An answer that comes byte by byte costs no more than one that comes at once.
+// An answer that arrives byte by byte is read like one that arrives at once.
 func TestAnswerThatDrips(t *testing.T) {
 	t.Parallel()
 	body := "data: " + strings.Repeat("x", 1<<20) + "\n\n"

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// An api answers requests with what its function says, and notes when they came.
+// An api answers requests by a function, and records when they came.
 type api struct {
 	began  time.Time
 	answer func(after time.Duration) (status int, header http.Header, err error)
@@ -37,7 +37,7 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("said")), Request: r}, nil
 }
 
-// get makes a request over a client of its own.
+// get makes a request with its own client.
 func (a *api) get(ctx context.Context, s *recovery.Server, options ...recovery.Option) (status int, body string, err error) {
 	options = append([]recovery.Option{recovery.WithServer(s)}, options...)
 	client := http.Client{Transport: recovery.NewHTTPTransport(a, "The API", contract.Builtin().MustGet("recourse"), options...)}
@@ -54,7 +54,7 @@ func (a *api) get(ctx context.Context, s *recovery.Server, options ...recovery.O
 	return resp.StatusCode, string(said), err
 }
 
-// After a 429 nobody requests anything before its time, and then they do one after the other.
+// After a 429 nobody sends a request too early; then they are sent one at a time.
 func TestHTTPLimitIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,12 +80,12 @@ func TestHTTPLimitIsShared(t *testing.T) {
 		all.Wait()
 		later := slices.Sorted(slices.Values(a.times[1:]))
 		if len(later) != 20 || later[0] < 10*time.Second || later[19]-later[0] < time.Second {
-			t.Errorf("requested again after %v", later)
+			t.Errorf("repeated after %v", later)
 		}
 	})
 }
 
-// Requests wait for an API that is down, as calls do, and those that are given up get what there was.
+// Requests wait for an API that is down, as calls do; those that run out of time get the last answer.
 func TestHTTPOutage(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func() (int, http.Header, error){
@@ -111,23 +111,23 @@ func TestHTTPOutage(t *testing.T) {
 						status, body, err := a.get(t.Context(), shared, recovery.WithTimeout(time.Minute))
 						switch well := err == nil && status == http.StatusOK; {
 						case well && ends < length, !well && ends >= length+20*time.Second:
-							t.Errorf("a request that has until %s: HTTP %d, %v", ends, status, err)
+							t.Errorf("a request with deadline %s: HTTP %d, %v", ends, status, err)
 						case !well && err == nil && body != "said":
-							t.Errorf("the answer is %q", body)
+							t.Errorf("got answer %q", body)
 						}
 					})
 					time.Sleep(time.Second)
 				}
 				all.Wait()
 				if n := len(a.times); n > came*12/10 {
-					t.Errorf("%d requests were made of %d", n, came)
+					t.Errorf("%d requests were sent for %d", n, came)
 				}
 			})
 		})
 	}
 }
 
-// A request that failed, and then has no time to wait for its turn, gets the answer that it had.
+// A request that fails, and then has no time to wait for its turn, gets the answer it had.
 func TestHTTPKeepsAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestHTTPKeepsAnswer(t *testing.T) {
 			}
 		})
 		time.Sleep(500 * time.Millisecond)
-		_, _, _ = a.get(t.Context(), shared, recovery.WithTimeout(time.Second)) // it is told the limit
+		_, _, _ = a.get(t.Context(), shared, recovery.WithTimeout(time.Second)) // learns the limit
 		all.Wait()
 		if len(a.times) != 2 {
 			t.Errorf("requests after %v", a.times)

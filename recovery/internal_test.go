@@ -12,13 +12,13 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// A circuitStep is a step of the kit's circuits: a call of a tool that would begin, or the end of an attempt.
+// A circuitStep is a step in the kit's circuits: the wish to call a tool, or the end of an attempt.
 type circuitStep struct {
 	At      int64  `json:"at"`
 	Tool    string `json:"tool"`
 	Last    int64  `json:"last,omitempty"`
 	Ends    string `json:"ends,omitempty"`
-	Kind    string `json:"kind,omitempty"` // of the failure that it ends with, or that holds it back
+	Kind    string `json:"kind,omitempty"` // of the failure that ends the attempt or holds the call back
 	AfterMs int64  `json:"afterMs,omitempty"`
 	WaitMs  *int64 `json:"waitMs,omitempty"`
 }
@@ -37,7 +37,7 @@ func fails(n int, at int64, tool, how string) []circuitStep {
 	return steps
 }
 
-// How circuits open, wait and close is on record, so that clients in other languages can be held to it.
+// The kit shows how circuits open, wait and close, and clients in other languages must do the same.
 func TestKitCircuits(t *testing.T) {
 	t.Parallel()
 	tool := fails(5, 0, "a", "down")

@@ -25,15 +25,15 @@ type kitCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// A kitRecovery is a line of the kit's recoveries: a call, the server's answers, and what comes of them.
+// A kitRecovery is a line of the kit's recoveries: a call, the server's answers, and the outcome.
 type kitRecovery struct {
 	kitCall
 
 	Name     string                       `json:"name"`
 	Contract string                       `json:"contract"`
-	Answers  map[string][]json.RawMessage `json:"answers"`          // results, by tool
-	Connect  bool                         `json:"connect"`          // there is a hook that connects accounts
-	Answer   json.RawMessage              `json:"answer,omitempty"` // of the hook that is asked
+	Answers  map[string][]json.RawMessage `json:"answers"`          // results by tool
+	Connect  bool                         `json:"connect"`          // a hook connects accounts
+	Answer   json.RawMessage              `json:"answer,omitempty"` // from the hook that answers questions
 	Want     kitOutcome                   `json:"want"`
 }
 
@@ -44,7 +44,7 @@ type kitOutcome struct {
 	Result json.RawMessage `json:"result,omitempty"` // its structured content
 }
 
-// scriptedSession answers as the line says, and takes no time.
+// scriptedSession answers as the line says, immediately.
 type scriptedSession struct {
 	line *kitRecovery
 	next map[string]int
@@ -74,7 +74,7 @@ func (s *scriptedSession) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// Whole recoveries are on record, too: which calls are made after which waits, and what comes of them.
+// The kit has whole recoveries, too: the calls, the waits, and the outcome.
 func TestKitRecoveries(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
@@ -117,7 +117,7 @@ func TestKitRecoveries(t *testing.T) {
 	contracttest.Golden(t, filepath.Join("..", "contract", "testdata", "kit", "recoveries.jsonl"), file.String())
 }
 
-// recoveries returns the calls, and what the server answers.
+// recoveries returns the calls with the server's answers.
 func recoveries() []kitRecovery {
 	const order = `{"order":{"externalId":"e-1"}}`
 	good := json.RawMessage(`{"content":[],"structuredContent":{"ok":true}}`)

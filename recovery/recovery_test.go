@@ -21,7 +21,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A server answers calls as a script says: each answer once, the last one for ever. It is a session of the Go SDK's shape.
+// A server answers calls by a script: each answer once, and the last one from then on. It has the methods of a Go SDK
+// session.
 type server struct {
 	contract *contract.Contract
 
@@ -62,7 +63,7 @@ func (s *server) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 		return resultOf(string(answer.Result))
 	case error:
 		return nil, a
-	case time.Duration: // it hangs
+	case time.Duration: // hang
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -113,7 +114,7 @@ func seconds(list ...float64) []time.Duration {
 	return d
 }
 
-// lost is a write whose answer never came.
+// lost is the failure of a write whose answer never arrived.
 var lost = recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown)
 
 func TestCalls(t *testing.T) {
@@ -125,18 +126,18 @@ func TestCalls(t *testing.T) {
 		contract, tool, arguments string
 		script                    map[string][]any
 		options                   []recovery.Option
-		times                     []time.Duration // of the calls, the verifying ones among them
-		kind                      recourse.Kind   // of the error; empty: a result
+		times                     []time.Duration // of all calls, including verify calls
+		kind                      recourse.Kind   // of the error; "" means a result
 		text                      string          // of the result
 	}{
 		"a success": {
 			contract: "recourse", tool: "get", script: map[string][]any{"get": {done}}, times: seconds(0), text: "done",
 		},
-		"fieldmcp waits as long as it says, then twice and four times that": {
+		"fieldmcp waits as long as stated, then twice and four times that": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {limited}},
 			times: seconds(0, 10, 10+20.5, 10+20.5+40.5), kind: recourse.KindRateLimited,
 		},
-		"fieldmcp waits 2 s where nothing is said": {
+		"fieldmcp waits 2 s if no wait is stated": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.Timeout("John Deere", 0), done}},
 			times: seconds(0, 2), text: "done",
 		},
@@ -147,11 +148,11 @@ func TestCalls(t *testing.T) {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.Missing("orgId")}},
 			times: seconds(0), kind: recourse.KindMissingParam,
 		},
-		"what is not there is not repeated": {
+		"not found is not repeated": {
 			contract: "terra", tool: "get", script: map[string][]any{"get": {recourse.NotFound("user", "u")}},
 			times: seconds(0), kind: recourse.KindNotFound,
 		},
-		"a write of which nothing is known is not repeated": {
+		"a write with an unknown outcome is not repeated": {
 			contract: "recourse", tool: "order", script: map[string][]any{"order": {lost}}, times: seconds(0), kind: recourse.KindTimeout,
 		},
 		"a write that was never sent is repeated": {
@@ -180,7 +181,7 @@ func TestCalls(t *testing.T) {
 			},
 			times: seconds(0, 1.5, 3, 4.5), text: "done",
 		},
-		"an answer of another form settles nothing": {
+		"a verify answer in another form settles nothing": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {`{"content":[],"structuredContent":{"results":[]}}`}},
 			times:  seconds(0, 1.5), kind: recourse.KindTimeout,
@@ -190,7 +191,7 @@ func TestCalls(t *testing.T) {
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {recourse.NotImplemented("")}},
 			times:  seconds(0, 1.5), kind: recourse.KindTimeout,
 		},
-		"the hook decides where the contract does not": {
+		"the hook decides if the contract does not": {
 			contract: "studies", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"t"}`,
 			script: map[string][]any{"study_create": {lost, done}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
 			options: []recovery.Option{recovery.WithLanded(func(_ context.Context, v recovery.Verification) recovery.Verdict {
@@ -207,7 +208,7 @@ func TestCalls(t *testing.T) {
 			options: []recovery.Option{recovery.WithLanded(func(context.Context, recovery.Verification) recovery.Verdict { panic("no") })},
 			times:   seconds(0, 1.5), kind: recourse.KindTimeout,
 		},
-		"work is followed": {
+		"work is polled": {
 			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
 			script: map[string][]any{
 				"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\", lean=True)"}}`},
@@ -218,23 +219,23 @@ func TestCalls(t *testing.T) {
 			},
 			times: seconds(0, 1, 3, 7, 15), text: `{"runtime_status":"completed"}`,
 		},
-		"work is not followed by what writes": {
+		"work is not polled with a tool that writes": {
 			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
 			script: map[string][]any{
 				"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_delete(study_id=\"s-1\")"}}`}, "study_delete": {done},
 			},
 			times: seconds(0), text: "next_action",
 		},
-		"work is not followed by what the server does not have": {
+		"work is not polled with an unknown tool": {
 			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
 			script:  map[string][]any{"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\")"}}`}},
 			options: []recovery.Option{recovery.WithTools(contract.Tool{Name: "run_dispatch"})}, times: seconds(0), text: "next_action",
 		},
-		"a wait that is longer than the time ends the call": {
+		"a wait beyond the deadline ends the call": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {limited}},
 			options: []recovery.Option{recovery.WithTimeout(9 * time.Second)}, times: seconds(0), kind: recourse.KindRateLimited,
 		},
-		"a wait of years is one of a day": {
+		"a wait of years is limited to a day": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.RateLimited(1e6 * time.Hour).WithOrigin(recourse.OriginProvider), done}},
 			options: []recovery.Option{recovery.WithTimeout(1000 * time.Hour)}, times: []time.Duration{0, recourse.MaxWait}, text: "done",
 		},
@@ -243,7 +244,7 @@ func TestCalls(t *testing.T) {
 			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil })},
 			times:   seconds(0, 0), kind: recourse.KindNotConnected,
 		},
-		"an account that nobody connects": {
+		"an account that is not connected": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
 			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return errors.New("no") })},
 			times:   seconds(0), kind: recourse.KindNotConnected,
@@ -256,7 +257,7 @@ func TestCalls(t *testing.T) {
 			},
 			times: seconds(0), kind: recourse.KindNotConnected,
 		},
-		"an attempt that hangs leaves time for another": {
+		"an attempt that hangs leaves time for the next": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {time.Hour, done}},
 			options: []recovery.Option{recovery.WithAttemptTimeout(20 * time.Second)}, times: seconds(0, 22), text: "done",
 		},
@@ -265,7 +266,7 @@ func TestCalls(t *testing.T) {
 			script:  map[string][]any{"create-sales-order": {time.Hour}, "get-orders": {`{"content":[],"structuredContent":{"items":[{"id":"SO-1"}]}}`}},
 			options: []recovery.Option{recovery.WithTimeout(20 * time.Second)}, times: seconds(0, 16.5), text: `"SO-1"`,
 		},
-		"a write that nothing can verify has all the time": {
+		"a write without a verify call gets the whole time": {
 			contract: "recourse", tool: "put", script: map[string][]any{"put": {19 * time.Second}},
 			options: []recovery.Option{recovery.WithTimeout(20 * time.Second)}, times: seconds(0), text: `"content":[]`,
 		},
@@ -288,13 +289,13 @@ func TestCalls(t *testing.T) {
 					t.Error(err)
 				case test.kind == "":
 					if raw, _ := json.Marshal(result); !strings.Contains(string(raw), test.text) {
-						t.Errorf("%s does not say %s", raw, test.text)
+						t.Errorf("no %q in %s", test.text, raw)
 					}
 				case e == nil || e.Kind != test.kind:
 					t.Errorf("%v (%#v), want %s", err, e, test.kind)
 				}
 				if n := report.Attempts() + report.Verifications(); n > len(s.calls) {
-					t.Errorf("%d calls are reported of %d", n, len(s.calls))
+					t.Errorf("%d calls are reported, want %d", n, len(s.calls))
 				}
 			})
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// The report, the observer and the log tell the same steps, and none tells what the arguments were.
+// Report, observer and log have the same steps, and none of them the arguments.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,14 +21,14 @@ import (
 	"github.com/recoursehq/recourse/systems/commerce"
 )
 
-// mcpGo returns a session of mcp-go with the server at url, which keeps c, by way of base.
+// mcpGo returns a session of mcp-go with the server at url, which follows contract c; base sends the requests.
 func mcpGo(t *testing.T, url string, c *contract.Contract, base http.RoundTripper) *client.Client {
 	t.Helper()
 	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(base, c)}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = session.Close() }) // it has served
+	t.Cleanup(func() { _ = session.Close() }) // the test is over
 	if err := session.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func goCall(tool string, arguments map[string]any) mcpgo.CallToolRequest {
 	return r
 }
 
-// A session of mcp-go recovers as one of the Go SDK does: what the SDK loses of a failure comes past it.
+// A session of mcp-go recovers like one of the Go SDK; the transport passes on what mcp-go drops of a failure.
 func TestMCPGo(t *testing.T) {
 	t.Parallel()
 	shop := contract.Builtin().MustGet("commerce")
@@ -55,7 +55,7 @@ func TestMCPGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = system.Close() }) // as above
+	t.Cleanup(func() { _ = system.Close() }) // the test is over
 	url := testkit.Serve(t, system.Handler()) + system.Entrance().Path
 	caller := recovery.New(mcpGo(t, url, shop, nil), shop, recovery.WithRandom(func() float64 { return 0 }))
 	order := map[string]any{"order": map[string]any{
@@ -77,7 +77,7 @@ func TestMCPGo(t *testing.T) {
 	}
 }
 
-// The wait of an HTTP 429 is kept, although mcp-go says nothing of it.
+// The wait of an HTTP 429 is kept, although mcp-go does not pass it on.
 func TestMCPGoLimit(t *testing.T) {
 	t.Parallel()
 	rules := contract.Builtin().MustGet("fieldmcp")

@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// After a limit nobody calls before its time, whoever was told of it, and then not all at once.
+// After a limit that any client was told of, none calls too early, and then not all at once.
 func TestLimitIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,15 +41,15 @@ func TestLimitIsShared(t *testing.T) {
 		all.Wait()
 		later := s.times[1:]
 		if len(later) != 20 || slices.Min(later) < 10*time.Second {
-			t.Errorf("called again after %v", later)
+			t.Errorf("repeated after %v", later)
 		}
 		if span := slices.Max(later) - slices.Min(later); span < time.Second || span > 5*time.Second {
-			t.Errorf("all in %v", span)
+			t.Errorf("all calls within %v", span)
 		}
 	})
 }
 
-// A server that cannot be reached is left alone for a while, by all; then one tries.
+// A server that cannot be reached gets no calls for a while; then one client tries.
 func TestCircuit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,14 +66,14 @@ func TestCircuit(t *testing.T) {
 			}
 		}
 		if len(s.calls) != 5 {
-			t.Errorf("%d calls of a server that cannot be reached", len(s.calls))
+			t.Errorf("%d calls of an unreachable server", len(s.calls))
 		}
 		time.Sleep(2 * time.Second)
 		for range 10 {
-			_ = get() // it is down
+			_ = get() // fails
 		}
 		if len(s.calls) != 6 {
-			t.Errorf("%d calls after a while, want one more", len(s.calls))
+			t.Errorf("%d calls after the wait, want one more", len(s.calls))
 		}
 		s.script["get"] = []any{done}
 		time.Sleep(4 * time.Second)
@@ -85,7 +85,7 @@ func TestCircuit(t *testing.T) {
 	})
 }
 
-// All together repeat no more than a fifth of what they call, and ten.
+// Together, clients repeat at most a fifth of their calls, plus ten.
 func TestBudgetIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,16 +94,16 @@ func TestBudgetIsShared(t *testing.T) {
 		for range 200 {
 			client := recovery.New(s, s.contract, recovery.WithServer(shared))
 			if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "get"}); err == nil {
-				t.Fatal("it succeeds")
+				t.Fatal("the call succeeded")
 			}
 		}
 		if n := len(s.calls); n > 200+40+10 || n < 240 {
-			t.Errorf("%d attempts of 200 calls", n)
+			t.Errorf("%d attempts for 200 calls", n)
 		}
 	})
 }
 
-// The same mistake is not sent twice, by anybody, until something was written.
+// No client repeats a mistake of another, until a write has succeeded.
 func TestMistakeIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := serve("recourse", map[string][]any{"get": {recourse.Missing("id")}, "put": {done}})
@@ -118,17 +118,17 @@ func TestMistakeIsRemembered(t *testing.T) {
 		}
 	}
 	if len(s.calls) != 2 {
-		t.Errorf("it was sent %d times", len(s.calls))
+		t.Errorf("sent %d times", len(s.calls))
 	}
 	if _, _, err := call(t, s, "put", `{}`, recovery.WithServer(shared)); err != nil {
 		t.Fatal(err)
 	}
 	if _ = get(`{"a":1}`); len(s.calls) != 4 {
-		t.Errorf("after a write it was sent %d times", len(s.calls))
+		t.Errorf("sent %d times after a write", len(s.calls))
 	}
 }
 
-// A mistake is not one for ever: a date that is in the future comes, and the server may have been wrong.
+// A mistake is forgotten after a while: a future date comes, or the server was wrong.
 func TestMistakeIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,13 +141,13 @@ func TestMistakeIsForgotten(t *testing.T) {
 			time.Sleep(test.after)
 			_, _, err := call(t, s, "get", "", recovery.WithServer(shared))
 			if len(s.calls) != test.calls || (err == nil) != (test.calls == 2) {
-				t.Errorf("after %s more it was sent %d times, %v", test.after, len(s.calls), err)
+				t.Errorf("after %s more: sent %d times, %v", test.after, len(s.calls), err)
 			}
 		}
 	})
 }
 
-// Cancelling ends a wait at once. The failure that was waited after is kept.
+// Cancelling ends a wait immediately, and returns the failure before the wait.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A server that is not believed cannot have a write repeated.
+// An untrusted server's claims do not get a write repeated.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestUntrusted(t *testing.T) {
 		}{{nil, 2}, {[]recovery.Option{recovery.Untrusted()}, 1}} {
 			for _, name := range []string{"recourse", "commerce"} {
 				s := serve(name, map[string][]any{"put": {lie, done}})
-				_, _, _ = call(t, s, "put", `{}`, test.options...) // what counts is how often it was called
+				_, _, _ = call(t, s, "put", `{}`, test.options...) // only the number of calls matters
 				if len(s.calls) != test.want {
 					t.Errorf("%s: %d calls, want %d", name, len(s.calls), test.want)
 				}
@@ -182,7 +182,7 @@ func TestUntrusted(t *testing.T) {
 	})
 }
 
-// A call that is named as the one that verifies is made only where it is known to read.
+// The verify call is made only if its tool is known to only read.
 func TestVerifyCallReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

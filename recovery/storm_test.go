@@ -21,7 +21,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// A storm is a shop in whose way everything goes wrong: calls are refused, limited, lost on the way there or on the way back.
+// A storm is a shop with random faults: calls are refused, limited, or lost on their way there or back.
 type storm struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -43,12 +43,12 @@ func (s *storm) CallTool(_ context.Context, params *mcp.CallToolParams) (*mcp.Ca
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	case fault < 4:
 		return s.fail(recourse.RateLimited(time.Second).WithEffect(recourse.EffectNone), raw)
-	case fault < 7: // lost on the way there
+	case fault < 7: // the call is lost
 		return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	}
 	result := s.answer(params.Name, raw)
 	switch {
-	case fault < 10: // lost on the way back
+	case fault < 10: // the answer is lost
 		return nil, io.ErrUnexpectedEOF
 	case fault < 12:
 		return s.fail(lost, raw)
@@ -81,7 +81,7 @@ func (s *storm) answer(tool string, arguments []byte) string {
 	return fmt.Sprintf(`{"content":[],"structuredContent":{"items":[{"externalId":%q}]}}`, in.ExternalIDs[0])
 }
 
-// Whatever goes wrong for however many callers, no order is created twice, and what is said to have succeeded has.
+// Whatever fails for however many callers, no order is created twice, and every order reported as created exists.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,9 +107,9 @@ func TestStorm(t *testing.T) {
 					case n > 1:
 						t.Errorf("%s was created %d times", id, n)
 					case err == nil && n != 1:
-						t.Errorf("%s is said to have succeeded", id)
+						t.Errorf("%s was not created, but reported as created", id)
 					case err != nil && e.Effect == recourse.EffectNone && n != 0:
-						t.Errorf("%s is said not to have happened: %v", id, err)
+						t.Errorf("%s was created, but reported as not created: %v", id, err)
 					case err == nil:
 						mu.Lock()
 						succeeded++

@@ -26,7 +26,7 @@ var (
 	_ recovery.Session[mcpgo.CallToolRequest, *mcpgo.CallToolResult] = (*client.Client)(nil)
 )
 
-// failing returns a transport in which calls fail as the rule says, and the injector that counts them.
+// failing returns a transport in which calls fail by a rule, and the injector that counts them.
 func failing(t *testing.T, traffic inject.Traffic, rule string) (*inject.Injector, http.RoundTripper) {
 	t.Helper()
 	plan, err := inject.Parse("faults.yaml", []byte("rules: ["+rule+"]"), inject.Options{Traffic: traffic})
@@ -37,7 +37,7 @@ func failing(t *testing.T, traffic inject.Traffic, rule string) (*inject.Injecto
 	return injector, inject.NewTransport(injector, traffic, http.DefaultTransport)
 }
 
-// made returns how often clients have made their one call.
+// made returns how often the call has been sent.
 func made(i *inject.Injector) int { return i.Ledger().Calls[0].Calls }
 
 func echoServer() http.Handler {
@@ -48,11 +48,12 @@ func echoServer() http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
 }
 
-// What an HTTP answer says reaches the caller through a Go SDK session, which goes on: fieldmcp's limit, terra's 502 and 401.
+// Through a session of the Go SDK, the caller gets what an HTTP answer says: fieldmcp's limit, terra's 502 and 401. The
+// session continues.
 func TestMCPTransport(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		contract, fault string // of the first call
+		contract, fault string // for the first call
 		kind            recourse.Kind
 		wait            time.Duration
 		calls           int
@@ -61,10 +62,10 @@ func TestMCPTransport(t *testing.T) {
 		"a bad gateway that passes":     {"terra", "{contract: terra, code: upstream-down}", "", 0, 2},
 		"a connection that breaks once": {"terra", "reset-before", "", 0, 2},
 		"bad credentials":               {"terra", "{contract: terra, code: credentials-invalid}", recourse.KindUnauthenticated, 0, 1},
-		"a failure of the server's":     {"terra", "{contract: terra, code: before-tool}", recourse.KindInternal, 0, 1},
-		"a 500 of something on the way": {"terra", "{status: 500, body: <html>oops</html>}", recourse.KindServerError, 0, 1},
-		"a 503 of something on the way": {"terra", "{status: 503, html: true}", "", 0, 2},
-		"a message that nobody can read": {
+		"a failure of the server":       {"terra", "{contract: terra, code: before-tool}", recourse.KindInternal, 0, 1},
+		"a 500 of a proxy":              {"terra", "{status: 500, body: <html>oops</html>}", recourse.KindServerError, 0, 1},
+		"a 503 of a proxy":              {"terra", "{status: 503, html: true}", "", 0, 2},
+		"an unreadable message": {
 			"fieldmcp", `{status: 503, body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'}`, recourse.KindMalformed, 0, 1,
 		},
 	} {
@@ -94,10 +95,10 @@ func TestMCPTransport(t *testing.T) {
 				t.Errorf("%d calls", n)
 			}
 			if report.Waited() < test.wait {
-				t.Errorf("waited for %v", report.Waited())
+				t.Errorf("waited %v", report.Waited())
 			}
 			if _, err := session.ListTools(t.Context(), nil); err != nil {
-				t.Errorf("the session has ended: %v", err)
+				t.Errorf("the session ended: %v", err)
 			}
 		})
 	}
@@ -113,18 +114,18 @@ func TestHTTPTransport(t *testing.T) {
 		calls  int
 		want   int
 	}{
-		"a read":                     {"GET", nil, "times: 1, fault: {status: 503, body: no}", 2, 200},
-		"a read of what is missing":  {"GET", nil, "fault: {status: 404, body: no}", 1, 404},
-		"a write that may have been": {"POST", nil, "effect: after, fault: {status: 500, body: no}", 1, 500},
-		"a write that was refused":   {"POST", nil, "times: 1, fault: {status: 429, body: no}", 2, 200},
-		"a write with a key":         {"POST", http.Header{key: {"k"}}, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
-		"a replacement":              {"PUT", nil, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
+		"a read":                      {"GET", nil, "times: 1, fault: {status: 503, body: no}", 2, 200},
+		"a read of what is missing":   {"GET", nil, "fault: {status: 404, body: no}", 1, 404},
+		"a write with unknown effect": {"POST", nil, "effect: after, fault: {status: 500, body: no}", 1, 500},
+		"a write that was refused":    {"POST", nil, "times: 1, fault: {status: 429, body: no}", 2, 200},
+		"a write with a key":          {"POST", http.Header{key: {"k"}}, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
+		"a replacement":               {"PUT", nil, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			injector, transport := failing(t, inject.API, "{"+test.rule+"}")
 			url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(w, r.Body) // as far as it came
+				_, _ = io.Copy(w, r.Body) // as far as it arrives
 			}))
 			req, err := http.NewRequestWithContext(t.Context(), test.method, url, strings.NewReader("body"))
 			if err != nil {

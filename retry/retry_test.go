@@ -106,7 +106,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The part of a wait that is added at random grows with it, and makes no wait shorter.
+// The random part of a wait grows with it, and never shortens it.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	for random, want := range map[float64][2]time.Duration{
@@ -123,7 +123,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// Jitter that does not grow with the wait, and a stated wait that grows.
+// Jitter that is constant, and a stated wait that doubles.
 func TestDecideByAClientRule(t *testing.T) {
 	t.Parallel()
 	rule := retry.Policy{
@@ -133,12 +133,12 @@ func TestDecideByAClientRule(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		e    *recourse.Error
-		want [4]time.Duration // 0: no repetition
+		want [4]time.Duration // 0 means no retry
 	}{
-		{"no wait is stated", recourse.Unavailable("x"), [4]time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
+		{"no stated wait", recourse.Unavailable("x"), [4]time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
 		{"a limit without a wait", recourse.RateLimited(0), [4]time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
-		{"a wait over the start", recourse.RateLimited(10 * time.Second), [4]time.Duration{10 * time.Second, 20500 * time.Millisecond, 40500 * time.Millisecond}},
-		{"a wait under the start", recourse.RateLimited(time.Second), [4]time.Duration{time.Second, 2500 * time.Millisecond, 4500 * time.Millisecond}},
+		{"a wait above the start", recourse.RateLimited(10 * time.Second), [4]time.Duration{10 * time.Second, 20500 * time.Millisecond, 40500 * time.Millisecond}},
+		{"a wait below the start", recourse.RateLimited(time.Second), [4]time.Duration{time.Second, 2500 * time.Millisecond, 4500 * time.Millisecond}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -153,8 +153,7 @@ func TestDecideByAClientRule(t *testing.T) {
 	}
 }
 
-// The stated wait is a minimum whatever the policy, and no write whose effect is
-// unknown is ever repeated.
+// A stated wait is a minimum in every policy, and a write whose effect is unknown is never repeated.
 func TestDecideNever(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -206,8 +205,7 @@ func TestBudgetBoundsAnOutage(t *testing.T) {
 	}
 }
 
-// Ten repetitions are allowed before any call has earned one, and a hundred are saved up
-// at most.
+// Ten retries are allowed before any call has earned one, and at most a hundred are saved up.
 func TestBudgetSaves(t *testing.T) {
 	t.Parallel()
 	for calls, want := range map[int]int{0: 10, 5: 11, 10_000: 100} {

@@ -22,7 +22,7 @@ type call struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// flaky fails once, and answers then.
+// flaky fails once, then answers.
 type flaky struct{ calls int }
 
 func (f *flaky) CallTool(context.Context, call) (json.RawMessage, error) {
@@ -33,7 +33,7 @@ func (f *flaky) CallTool(context.Context, call) (json.RawMessage, error) {
 	return json.RawMessage(`{"content":[]}`), nil
 }
 
-// A call is a span, each attempt and each wait is one in it, and they are as long as what they stand for.
+// A call is a span; each of its attempts and waits is a span in it, of the right length.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestSpans(t *testing.T) {
 		var got []span
 		for _, s := range recorder.Ended() {
 			if s.Name() != "the agent's step" && s.Parent().SpanID() != whole.SpanContext().SpanID() {
-				t.Errorf("%s is no part of the call", s.Name())
+				t.Errorf("%s is not in the call's trace", s.Name())
 			}
 			one := span{s.Name(), s.EndTime().Sub(s.StartTime()), ""}
 			for _, a := range s.Attributes() {
