@@ -51,7 +51,7 @@ func (c *call) pass() error {
 			return c.in.bad(part.Err)
 		case part.Complete:
 			done, err = c.takeWhole(&part.Event)
-		case c.in.stream && c.tooLongToMask():
+		case c.in.stream && c.on.tooLongToMask(c.in.signs, c.req.id):
 			dropped = true
 		default:
 			done, err = c.takeLarge()
@@ -107,24 +107,16 @@ func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
 // notice looks at a message from the server that is not an answer.
 func (c *call) notice(signs *wire.Signs) {
 	switch what := signs.Message(); {
-	case what == wire.Request: // from here on the server waits for its client
-		c.asked(signs.ID)
+	case what == wire.Request && c.session != nil: // from here on the server waits for its client
+		c.in.asks = true
+		c.session.Questions.Ask(signs.ID, c.deadline)
+	case what == wire.Request: // nothing tells which answer is the client's
+		c.deadline.Suspend()
 	case what == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		c.deadline.Alive()
 	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
 		c.to.Lists.Changed(asking{c}.Key())
 	}
-}
-
-// asked records that the server asks its client something. Without a session, nothing tells which answer is
-// the client's.
-func (c *call) asked(id wire.ID) {
-	if c.session == nil {
-		c.deadline.Suspend()
-		return
-	}
-	c.in.asks = true
-	c.session.Questions.Ask(id, c.deadline)
 }
 
 // passed returns the current message in the form that is forwarded: with its id as the client wrote it, and

@@ -37,12 +37,14 @@ func (c *call) routeDelivery() {
 
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
 // to open a stream that is held open meanwhile.
-func (c *call) deliver(next next) error {
+func deliver(c *call, next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.to.Place { // nobody else knows it
-			return c.endSession()
+			c.removeSession()
+			c.reply.empty()
+			return nil
 		}
 	}
 	for wait := holdFirst; ; {
@@ -60,7 +62,9 @@ func (c *call) deliver(next next) error {
 		}
 		if c.out.last.lost {
 			if ends { // it has ended at the server as well
-				return c.endSession()
+				c.removeSession()
+				c.reply.empty()
+				return nil
 			}
 			if !c.out.renewed {
 				err := c.renewSession(c.ctx, c.out.last.generation)
@@ -79,13 +83,6 @@ func (c *call) deliver(next next) error {
 			return refuse(statusOf(method, e), e)
 		}
 	}
-}
-
-// endSession answers a request to end a session that the server does not know.
-func (c *call) endSession() error {
-	c.removeSession()
-	c.reply.empty()
-	return nil
 }
 
 func (c *call) removeSession() {
@@ -125,7 +122,7 @@ func (c *call) handedOver() error {
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
-		return c.passMethods()
+		return c.reply.passMethods(c.to.Title)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
@@ -137,18 +134,18 @@ func (c *call) handedOver() error {
 // passMethods tells the client which HTTP methods the server accepts, which is how clients find out that there is no
 // stream to listen to. An answer without a message gets one, since some clients would otherwise try an older
 // transport.
-func (c *call) passMethods() error {
-	resp := c.in.resp
+func (r *reply) passMethods(title string) error {
+	resp := r.from
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		c.reply.passOn(c.in.resp.Body)
+		r.passOn(resp.Body)
 		return nil
 	}
 	allow := resp.Header["Allow"]
-	c.reply.header()["Allow"] = allow
-	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", ")))
+	r.header()["Allow"] = allow
+	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", title, strings.Join(allow, ", ")))
 	return &failure{e: e, status: resp.StatusCode, expected: true}
 }
 
@@ -157,7 +154,7 @@ func (c *call) passStream() {
 	dropped := false
 	c.stream(func(part *wire.Part) []byte {
 		if part.First {
-			dropped = !part.Complete && !part.Other && c.tooLongToMask()
+			dropped = !part.Complete && !part.Other && c.on.tooLongToMask(c.in.signs, c.req.id)
 		}
 		if dropped {
 			return nil
@@ -218,15 +215,14 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	return masking.Event(c.masker, event, raw)
 }
 
-// tooLongToMask reports whether the current message, which is larger than decide_within, is a notification: it
-// cannot be masked, and nobody waits for it.
-func (c *call) tooLongToMask() bool {
-	signs := c.in.signs
-	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
+// tooLongToMask reports whether a message that is larger than decide_within is a notification: it cannot be masked,
+// and nobody waits for it.
+func (on *endpoint) tooLongToMask(signs *wire.Signs, requestID string) bool {
+	if on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
 		return false
 	}
-	c.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
-		slog.String("server", c.to.Name), slog.String("request_id", c.req.id),
+	on.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
+		slog.String("server", on.Name), slog.String("request_id", requestID),
 		slog.String("method", observe.Beginning(string(signs.Method))))
 	return true
 }

@@ -14,8 +14,8 @@ import (
 // observing passes everything on unchanged, and reports what enforcing would have done.
 type observing struct{}
 
-func (observing) object(c *call, e *recourse.Error) error {
-	c.observe(e)
+func (o observing) object(c *call, e *recourse.Error) error {
+	o.report(c, e)
 	return nil
 }
 
@@ -38,20 +38,20 @@ func (observing) holds() bool { return false }
 
 func (observing) acts() bool { return false }
 
-func (observing) answer(c *call) error {
+func (o observing) answer(c *call) error {
 	method, status := c.req.http.Method, c.in.resp.StatusCode
 	streams := wire.IsEvents(c.in.resp)
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
 		c.stream(func(part *wire.Part) []byte { return part.Raw })
 	case status == http.StatusOK && c.req.asks():
-		return c.watchAnswer()
+		return o.watchAnswer(c)
 	case c.on.passesAuth(status):
 		body, e := c.refusedCredentials()
 		c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 		c.out.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
-		return c.watchRefusal()
+		return o.watchRefusal(c)
 	default:
 		c.reply.passOn(c.in.resp.Body)
 	}
@@ -59,19 +59,19 @@ func (observing) answer(c *call) error {
 }
 
 // watchRefusal passes on an answer whose status is not 200.
-func (c *call) watchRefusal() error {
+func (o observing) watchRefusal(c *call) error {
 	resp := c.in.resp
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	c.observe(c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	o.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 	return nil
 }
 
 // watchAnswer passes on an answer with status 200.
-func (c *call) watchAnswer() error {
+func (o observing) watchAnswer(c *call) error {
 	answered := false
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
@@ -91,7 +91,7 @@ func (c *call) watchAnswer() error {
 		case c.in.stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
 		}
-		c.watch(part)
+		o.watchMessage(c)
 		answered = true
 	}
 	if c.in.part != nil { // what came before the fault
@@ -100,11 +100,11 @@ func (c *call) watchAnswer() error {
 	if c.reply.gone {
 		return nil
 	}
-	return c.watchedAll(answered)
+	return o.watchEnd(c, answered)
 }
 
-// watchedAll handles the end of an answer that was passed on.
-func (c *call) watchedAll(answered bool) error {
+// watchEnd handles the end of an answer that was passed on.
+func (o observing) watchEnd(c *call, answered bool) error {
 	if c.in.stream {
 		c.reply.startEvents()
 	}
@@ -118,12 +118,12 @@ func (c *call) watchedAll(answered bool) error {
 	if err != nil && c.in.broke() {
 		return c.breakOff(err)
 	}
-	c.observe(recourse.From(err))
+	o.report(c, recourse.From(err))
 	return nil
 }
 
-// observe records a failure that was passed on unchanged: what the client got, and what it would have got.
-func (c *call) observe(e *recourse.Error) {
+// report records a failure that was passed on unchanged: what the client got, and what it would have got.
+func (observing) report(c *call, e *recourse.Error) {
 	if e == nil {
 		return
 	}
@@ -136,10 +136,11 @@ func (c *call) observe(e *recourse.Error) {
 	})
 }
 
-// watch looks for the failure in an answer that was passed on, when its last piece has been.
-func (c *call) watch(last *wire.Part) {
+// watchMessage looks for the failure in an answer whose last piece has been passed on.
+func (o observing) watchMessage(c *call) {
+	last := c.in.part
 	if err := c.in.flaw(); err != nil {
-		c.observe(c.to.reader.BadResponse(err))
+		o.report(c, c.to.reader.BadResponse(err))
 		return
 	}
 	if !last.First { // it was too large to be kept
@@ -147,6 +148,6 @@ func (c *call) watch(last *wire.Part) {
 		return
 	}
 	if reading, _, ok := c.reading(last.Data); ok {
-		c.observe(c.in.caused(reading.Error(), last.Data))
+		o.report(c, c.in.caused(reading.Error(), last.Data))
 	}
 }

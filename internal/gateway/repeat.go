@@ -15,7 +15,7 @@ import (
 // that a tool returned is for the caller to judge.
 func repeat(c *call, next next) error {
 	if !c.req.asks() {
-		return c.deliver(next)
+		return deliver(c, next)
 	}
 	c.to.Budget.Call()
 	renewed := false
