@@ -22,7 +22,7 @@ type door struct {
 	server *testkit.Server
 }
 
-// openDoor starts a gateway; access are the keys of the top level, entry those of the server's entry.
+// openDoor starts a gateway. access has keys of the configuration's top level, entry has keys of the server's entry.
 func openDoor(tb testing.TB, access string, entry ...string) *door {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.InMemory())
@@ -31,7 +31,7 @@ func openDoor(tb testing.TB, access string, entry ...string) *door {
 	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}
 }
 
-// as returns a client with these headers; of the legacy era it has no session yet.
+// as returns a client with these headers. In the legacy era it has no session yet.
 func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Client {
 	tb.Helper()
 	c := testkit.NewClient(tb, d.url, era)
@@ -42,8 +42,8 @@ func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Cli
 	return c
 }
 
-// echoed calls a tool that reads, in its own session if the era has sessions, and returns the answer of the call or of
-// an earlier refusal.
+// echoed calls a tool that reads, in a session of its own in the legacy era. It returns the answer to the call or, if
+// initialize is refused, to that.
 func echoed(tb testing.TB, c *testkit.Client) *testkit.Answer {
 	tb.Helper()
 	if c.Era == testkit.Legacy && c.Session == "" {
@@ -62,8 +62,8 @@ func echoed(tb testing.TB, c *testkit.Client) *testkit.Answer {
 	return a
 }
 
-// isIn reports whether a call was carried out.
-func isIn(a *testkit.Answer) bool {
+// wasCalled reports whether a call was carried out.
+func wasCalled(a *testkit.Answer) bool {
 	return a.Status == http.StatusOK && a.Message != nil && a.Message.Error == nil && !strings.Contains(string(a.Body), `"isError":true`)
 }
 
@@ -74,7 +74,7 @@ func keyEntry(key string, more ...string) string {
 
 const canary = "rk_canaryhunter_hunter2hunter2hunter2hunter2hunter2hunter2hunter2hun"
 
-// A key identifies the caller; without one, the answer is the contract's, in both eras.
+// A valid key lets the caller in; any other credential is refused in the form of the contract, in both eras.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
@@ -88,18 +88,18 @@ func TestKeys(t *testing.T) {
 		message string
 	}{
 		{"a key", []string{"Authorization", "Bearer good key"}, "", ""},
-		{"in another spelling", []string{"Authorization", "bearer  good key"}, "", ""},
-		{"that ends some day", []string{"Authorization", "Bearer next key"}, "", ""},
-		{"nothing", nil, recourse.KindUnauthenticated, "The header Authorization is missing."},
+		{"a scheme in lower case", []string{"Authorization", "bearer  good key"}, "", ""},
+		{"a key that will expire", []string{"Authorization", "Bearer next key"}, "", ""},
+		{"no credentials", nil, recourse.KindUnauthenticated, "The header Authorization is missing."},
 		{"an empty header", []string{"Authorization", ""}, recourse.KindUnauthenticated, "The header Authorization is missing."},
 		{"a wrong key", []string{"Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The API key is not valid."},
-		{"its hash", []string{"Authorization", "Bearer " + auth.HashOf("good key").String()}, recourse.KindUnauthenticated, "The API key is not valid."},
-		{"a key of our form", []string{"Authorization", "Bearer " + canary}, recourse.KindUnauthenticated, "The API key is not valid."},
-		{"a key that has ended", []string{"Authorization", "Bearer old key"}, recourse.KindTokenExpired, "The API key expired at " + past + "."},
+		{"the hash of a key", []string{"Authorization", "Bearer " + auth.HashOf("good key").String()}, recourse.KindUnauthenticated, "The API key is not valid."},
+		{"a wrong key in the gateway's form", []string{"Authorization", "Bearer " + canary}, recourse.KindUnauthenticated, "The API key is not valid."},
+		{"an expired key", []string{"Authorization", "Bearer old key"}, recourse.KindTokenExpired, "The API key expired at " + past + "."},
 		{"another scheme", []string{"Authorization", "Basic good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
 		{"no scheme", []string{"Authorization", "good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
 		{"two keys", []string{"Authorization", "Bearer good key", "Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The header Authorization occurs more than once."},
-		{"in another header", []string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated, "The header Authorization is missing."},
+		{"a key in another header", []string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated, "The header Authorization is missing."},
 	}
 	for _, era := range eras {
 		for _, test := range tests {
@@ -107,7 +107,7 @@ func TestKeys(t *testing.T) {
 				t.Parallel()
 				a := echoed(t, d.as(t, era, test.header...))
 				if test.kind == "" {
-					if !isIn(a) {
+					if !wasCalled(a) {
 						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
 					return
@@ -135,14 +135,14 @@ func TestKeys(t *testing.T) {
 		}
 		for _, r := range d.server.Requests() {
 			if len(r.Header["Authorization"]) > 0 {
-				t.Errorf("the server was sent %s", r.Header)
+				t.Errorf("the server got the header %s", r.Header)
 			}
 		}
 	})
 }
 
-// Terra's pair of headers: both are required, then checked, then the user in the path, in terra's words. The server is
-// only told the user.
+// With terra's pair of headers, a missing header is reported first, then a wrong key, then a wrong user in the path.
+// The server gets the user, but not the headers.
 func TestHeaderPair(t *testing.T) {
 	t.Parallel()
 	access := "access: {devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry("good key") + "]}}"
@@ -155,14 +155,14 @@ func TestHeaderPair(t *testing.T) {
 		detail     string
 	}{
 		{"both", "u-1", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 200, ""},
-		{"nothing", "u-1", nil, 401, "dev-id or x-api-key headers are missing"},
+		{"neither", "u-1", nil, 401, "dev-id or x-api-key headers are missing"},
 		{"no key", "u-1", []string{"Dev-Id", "ann"}, 401, "dev-id or x-api-key headers are missing"},
 		{"no id", "u-1", []string{"X-Api-Key", "good key"}, 401, "dev-id or x-api-key headers are missing"},
-		{"the key of somebody else", "u-1", []string{"Dev-Id", "bob", "X-Api-Key", "good key"}, 401, "unauthorized"},
+		{"another caller's key", "u-1", []string{"Dev-Id", "bob", "X-Api-Key", "good key"}, 401, "unauthorized"},
 		{"a wrong key", "u-1", []string{"Dev-Id", "ann", "X-Api-Key", "bad key"}, 401, "unauthorized"},
 		{"a wrong key and no user", "", []string{"Dev-Id", "ann", "X-Api-Key", "bad key"}, 401, "unauthorized"},
 		{"no user", "", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "missing user_id parameter"},
-		{"no user that can be one", "a%20b", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "invalid user id"},
+		{"an invalid user", "a%20b", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "invalid user id"},
 	} {
 		for _, era := range eras {
 			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestHeaderPair(t *testing.T) {
 				var problem struct {
 					Detail string `json:"detail"`
 				}
-				_ = json.Unmarshal(a.Body, &problem) // a success has none
+				_ = json.Unmarshal(a.Body, &problem) // a success is not a problem document
 				if a.Status != test.status || test.status != http.StatusOK && problem.Detail != test.detail {
 					t.Errorf("got HTTP %d %s, want %d %s", a.Status, a.Body, test.status, test.detail)
 				}
@@ -186,13 +186,13 @@ func TestHeaderPair(t *testing.T) {
 	t.Cleanup(func() {
 		for _, r := range d.server.Requests() {
 			if r.Header.Get("Provider-User-Id") != "u-1" || r.Header.Get("X-Api-Key") != "" || r.Header.Get("Dev-Id") != "" {
-				t.Errorf("the server was sent %s", r.Header)
+				t.Errorf("the server got the header %s", r.Header)
 			}
 		}
 	})
 }
 
-// Without access nothing is asked, but with it a refusal has a form in every contract.
+// Every contract has a form for callers who are refused. Without access control, all are let in.
 func TestRefusedCallersInEveryContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
@@ -200,7 +200,7 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, "access: {team: {keys: ["+keyEntry("good key")+"]}}", "access: [team]", "contract: "+c.Name)
 			for _, era := range eras {
-				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !isIn(a) {
+				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !wasCalled(a) {
 					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
 				for _, header := range [][]string{nil, {"Authorization", "Bearer bad"}} {
@@ -220,7 +220,7 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 	}
 }
 
-// Several ways may be listed: the first one that knows the credentials decides.
+// If an entry lists several ways in, the first one that knows the credentials decides.
 func TestSeveralWaysIn(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
@@ -231,27 +231,27 @@ func TestSeveralWaysIn(t *testing.T) {
 		header []string
 		kind   recourse.Kind
 	}{
-		"a key":                              {[]string{"Authorization", "Bearer good key"}, ""},
-		"of another entry":                   {[]string{"Authorization", "Bearer other key"}, ""},
-		"in a header":                        {[]string{"X-Api-Key", "dev key"}, ""},
-		"a token":                            {[]string{"Authorization", "Bearer " + issuer.Token(t, nil)}, ""},
-		"a key in a wrong header":            {[]string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated},
-		"a key of nobody's":                  {[]string{"Authorization", "Bearer bad key"}, recourse.KindUnauthenticated},
-		"a token of nobody's":                {[]string{"Authorization", "Bearer a.b.c"}, recourse.KindUnauthenticated},
-		"a token that has ended":             {[]string{"Authorization", "Bearer " + issuer.Token(t, map[string]any{"exp": 1})}, recourse.KindTokenExpired},
-		"a wrong key, and a right one there": {[]string{"X-Api-Key", "bad", "Authorization", "Bearer good key"}, ""},
+		"a key":                   {[]string{"Authorization", "Bearer good key"}, ""},
+		"a key of another entry":  {[]string{"Authorization", "Bearer other key"}, ""},
+		"a key in its own header": {[]string{"X-Api-Key", "dev key"}, ""},
+		"a token":                 {[]string{"Authorization", "Bearer " + issuer.Token(t, nil)}, ""},
+		"a key in a wrong header": {[]string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated},
+		"an unknown key":          {[]string{"Authorization", "Bearer bad key"}, recourse.KindUnauthenticated},
+		"an unknown token":        {[]string{"Authorization", "Bearer a.b.c"}, recourse.KindUnauthenticated},
+		"an expired token":        {[]string{"Authorization", "Bearer " + issuer.Token(t, map[string]any{"exp": 1})}, recourse.KindTokenExpired},
+		"a wrong key in one header, a right one in another": {[]string{"X-Api-Key", "bad", "Authorization", "Bearer good key"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := echoed(t, d.as(t, testkit.Modern, test.header...))
-			if test.kind == "" && !isIn(a) || test.kind != "" && recordOf(t, a).Kind != test.kind {
+			if test.kind == "" && !wasCalled(a) || test.kind != "" && recordOf(t, a).Kind != test.kind {
 				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		})
 	}
 }
 
-// loopback lets in who calls from this machine, and nobody whom a proxy on it has let through.
+// loopback lets in callers on this machine, but not those that come through a proxy on it.
 func TestLoopback(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -259,28 +259,28 @@ func TestLoopback(t *testing.T) {
 		header []string
 		in     bool
 	}{
-		"from this machine":                     {"", nil, true},
-		"through a proxy on it":                 {"", []string{"X-Forwarded-For", "192.0.2.1"}, false},
-		"that pretends":                         {"", []string{"X-Forwarded-For", "127.0.0.1"}, false},
-		"through one with Forwarded":            {"", []string{"Forwarded", "for=192.0.2.1"}, false},
-		"through one that is trusted":           {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
-		"from here through a trusted one":       {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "::1"}, true},
-		"without a proxy's word":                {"trusted_proxies: [127.0.0.1]", nil, true},
-		"through one beside a trusted one":      {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
-		"that pretends beside a trusted one":    {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "127.0.0.1"}, false},
-		"from somebody who hides":               {"trusted_proxies: [127.0.0.1]", []string{"Forwarded", "for=unknown"}, false},
-		"from somebody of whom nothing is said": {"trusted_proxies: [127.0.0.1]", []string{"Via", "1.1 proxy"}, false},
-		"from another machine's own": {
+		"from this machine":                                                 {"", nil, true},
+		"through a local proxy":                                             {"", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"through a local proxy, with a forged address":                      {"", []string{"X-Forwarded-For", "127.0.0.1"}, false},
+		"through a local proxy that sends Forwarded":                        {"", []string{"Forwarded", "for=192.0.2.1"}, false},
+		"from elsewhere through a trusted proxy":                            {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"from this machine through a trusted proxy":                         {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "::1"}, true},
+		"without headers of the trusted proxy":                              {"trusted_proxies: [127.0.0.1]", nil, true},
+		"through a proxy other than the trusted one":                        {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"through a proxy other than the trusted one, with a forged address": {"trusted_proxies: [10.0.0.0/8]", []string{"X-Forwarded-For", "127.0.0.1"}, false},
+		"from an unknown address through a trusted proxy":                   {"trusted_proxies: [127.0.0.1]", []string{"Forwarded", "for=unknown"}, false},
+		"through a trusted proxy that sends no address":                     {"trusted_proxies: [127.0.0.1]", []string{"Via", "1.1 proxy"}, false},
+		"from another machine's loopback address": {
 			"trusted_proxies: [127.0.0.1, 10.0.0.0/8]", []string{"X-Forwarded-For", "127.0.0.1, 10.0.0.7"}, false,
 		},
-		"from here, with a story": {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1, ::1"}, true},
+		"from this machine, with an invented address before": {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1, ::1"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, test.access, "access: [loopback]")
 			for _, era := range eras {
 				a := echoed(t, d.as(t, era, test.header...))
-				if test.in != isIn(a) {
+				if test.in != wasCalled(a) {
 					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}
 				if e := recordOfRefusal(t, a); !test.in && (a.Status != http.StatusForbidden || e.Kind != recourse.KindPermissionDenied) {
@@ -291,10 +291,10 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// recordOfRefusal returns the record of a refusal; of any other answer an empty one.
+// recordOfRefusal returns the record of a refusal, and an empty record for any other answer.
 func recordOfRefusal(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	tb.Helper()
-	if isIn(a) {
+	if wasCalled(a) {
 		return &recourse.Error{}
 	}
 	return recordOf(tb, a)

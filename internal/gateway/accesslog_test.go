@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// requestLines returns the lines of the access log, without what differs from run to run.
+// requestLines returns the lines of the access log, without the members that differ from run to run.
 func requestLines(t *testing.T, log *logBuffer) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -25,7 +25,7 @@ func requestLines(t *testing.T, log *logBuffer) []map[string]any {
 		}
 		for _, name := range []string{"time", "ms", "peer", "request_id"} {
 			if line[name] == nil {
-				t.Errorf("a line has no %s: %s", name, text)
+				t.Errorf("no %s in the line %s", name, text)
 			}
 			delete(line, name)
 		}
@@ -34,7 +34,7 @@ func requestLines(t *testing.T, log *logBuffer) []map[string]any {
 	return lines
 }
 
-// Each request has a line with what an operator needs to know, and with nothing that was said in the call.
+// The access log has a line for each request, without the contents of the call.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
@@ -72,7 +72,7 @@ func TestAccessLog(t *testing.T) {
 		if line["bytes_in"] == nil || line["bytes_out"] == 0.0 || line["http_method"] != http.MethodPost || line["level"] != "INFO" {
 			t.Errorf("got %v", line)
 		}
-		if i > 1 { // invented by a client, and masked
+		if i > 1 { // the client invented these names; the log masks them
 			delete(line, "tool")
 			delete(line, "path")
 		}
@@ -85,7 +85,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// Nothing is logged that was not asked for, nor below the level.
+// Without the setting, or below the level, no requests are logged.
 func TestAccessLogIsOff(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())

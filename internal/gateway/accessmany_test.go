@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// At an endpoint with several servers its own access counts, its own grants by the names that clients see, and the servers'
-// grants by their own.
+// An endpoint with several servers has access control of its own. Its grants use the names that clients see; the servers'
+// grants use the servers' own names.
 func TestAccessOfManyServers(t *testing.T) {
 	t.Parallel()
 	for _, serverEra := range eras {
@@ -30,7 +30,7 @@ func TestAccessOfManyServers(t *testing.T) {
 				"reader": {"echo", "two_echo"}, "nobody": nil,
 				"boss": {"two_ask", "two_echo", "two_get_field", "two_order_create", "two_order_get", "two_progress"},
 			}
-			for range 2 { // lists are kept, and not for others
+			for range 2 { // the second time from the kept lists of each caller
 				for _, era := range eras {
 					for name, want := range sees {
 						a, err := d.member(t, era, name).ListTools(t.Context())
@@ -63,7 +63,7 @@ func TestAccessOfManyServers(t *testing.T) {
 				}{
 					{"reader", "echo", false},
 					{"reader", "two_echo", false},
-					{"reader", "two_get_field", true}, // which the server does not list for them
+					{"reader", "two_get_field", true}, // the server's own grants do not include it
 					{"reader", "order_create", true},
 					{"boss", "echo", true},
 					{"boss", "two_echo", false},
@@ -75,7 +75,7 @@ func TestAccessOfManyServers(t *testing.T) {
 					}
 					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`) ||
 						strings.Contains(string(a.Body), `"kind":"unknown_tool"`); denied != call.denied {
-						t.Errorf("%s, %s calls %s: %s", era, call.who, call.tool, a.Body)
+						t.Errorf("%s, %s calls %s: got %s", era, call.who, call.tool, a.Body)
 					}
 				}
 				if a := echoed(t, d.as(t, era)); recordOf(t, a).Kind != recourse.KindUnauthenticated {

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// What is wrong with an account is said in every contract, in both eras: with the scopes that are missing, with the link under
-// which a person mends it, and without a token.
+// Every contract reports failures of an account in both eras, with the missing scopes and the link that fixes it, and without
+// tokens.
 func TestAccountFailuresInEveryContract(t *testing.T) {
 	t.Parallel()
 	const access, refresh = "canary-access-token-1", "canary-refresh-token-1"
@@ -45,7 +45,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 				}
 				for _, era := range eras {
 					client := testkit.NewClient(t, f.url+"/farm/mcp", era)
-					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // which terra asks for
+					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
 					if era == testkit.Legacy {
 						if _, err := client.Initialize(t.Context()); err != nil {
 							t.Fatal(err)
@@ -60,14 +60,14 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 					}
 					record := recordOf(t, a)
 					if record.Kind != failure.kind || record.Origin != failure.origin || record.Effect != recourse.EffectNone || record.Retry != recourse.RetryAfterAuth {
-						t.Errorf("%s: %+v", era, record)
+						t.Errorf("%s: got %+v", era, record)
 					}
 					if failure.kind == recourse.KindMissingScope && (len(record.MissingScopes) == 0 || slices.Contains(record.MissingScopes, "")) {
-						t.Errorf("%s: the scopes are %q", era, record.MissingScopes)
+						t.Errorf("%s: got scopes %q", era, record.MissingScopes)
 					}
 					f.linkIn(t, strings.ReplaceAll(string(a.Body), `\n`, " "))
 					if said := string(a.Body) + f.log.String(); strings.Contains(said, "canary") || strings.Contains(said, "hunter2") {
-						t.Errorf("%s: a secret shows: %s", era, said)
+						t.Errorf("%s: a secret is shown: %s", era, said)
 					}
 				}
 			})
@@ -75,7 +75,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 	}
 }
 
-// A store that is away is said as such, and the calls go on when it is back.
+// While the store is down, calls fail and say so; when it is back, they succeed.
 func TestAccountsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -97,7 +97,7 @@ func TestAccountsWithoutTheStore(t *testing.T) {
 				t.Errorf("got %s %+v", a.Body, record)
 			}
 			if log := f.log.String(); !strings.Contains(log, "closed") {
-				t.Errorf("the log does not say why: %s", log)
+				t.Errorf("no cause in the log: %s", log)
 			}
 		})
 	}

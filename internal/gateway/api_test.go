@@ -90,7 +90,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r)
 }
 
-// requests returns the requests that it has received, one per line.
+// requests returns the requests received so far, one per line.
 func (p *provider) requests() (lines []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *provider) requests() (lines []string) {
 	return lines
 }
 
-// startAPI starts a gateway in front of an API; keys are those of its entry, a line each.
+// startAPI starts a gateway in front of an API. keys are lines of the API's entry.
 func startAPI(tb testing.TB, p *provider, description string, keys ...string) *front {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "api.yaml")
@@ -195,7 +195,7 @@ func TestAPI(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 			if key := p.sent[0].Header.Get("X-Api-Key"); key != "secret-of-ours" {
-				t.Errorf("the key is %q", key)
+				t.Errorf("got key %q", key)
 			}
 
 			a, err := c.Call(t.Context(), "orders_create", `{"count":0,"colour":1}`)
@@ -209,8 +209,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// A status of 400 or more is never a success: it becomes the failure that it means, and the effect
-// follows from the method.
+// A failed or unusable answer of a provider becomes the failure that it means. The effect follows from the method
+// and the status.
 func TestAPIFailures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -222,21 +222,21 @@ func TestAPIFailures(t *testing.T) {
 		effect recourse.Effect
 		times  int
 	}{
-		"a read is repeated":       {503, nil, "", "orders_get", recourse.KindUnavailable, recourse.EffectNone, 3},
-		"a write is not":           {503, nil, "", "orders_create", recourse.KindUnavailable, recourse.EffectUnknown, 1},
-		"a PUT is":                 {502, nil, "", "orders_delete", recourse.KindUnavailable, recourse.EffectUnknown, 3},
-		"what has a key is":        {500, nil, "", "pay", recourse.KindServerError, recourse.EffectUnknown, 3},
-		"a limit with a long wait": {429, map[string]string{"Retry-After": "3600"}, "", "orders_create", recourse.KindRateLimited, recourse.EffectNone, 1},
-		"not found":                {404, nil, `{"message":"no such order"}`, "orders_create", recourse.KindNotFound, recourse.EffectNone, 1},
-		"a conflict":               {409, nil, `{"code":"TAKEN"}`, "orders_create", recourse.KindConflict, recourse.EffectNone, 1},
-		"our own credentials":      {401, nil, `{"error":"bad key"}`, "orders_get", recourse.KindInternal, recourse.EffectNone, 1},
-		"not permitted":            {403, nil, "", "orders_get", recourse.KindPermissionDenied, recourse.EffectNone, 1},
-		"an HTML page":             {200, map[string]string{"Content-Type": "text/html"}, "<h1>Sign in</h1>", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
-		"broken JSON":              {200, nil, `{"a":`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
-		"an image":                 {200, map[string]string{"Content-Type": "image/png"}, "x", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
-		"too large":                {200, nil, `"` + strings.Repeat("x", 5<<20) + `"`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
-		"a redirect elsewhere":     {302, map[string]string{"Location": "http://other.example/"}, "", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
-		"a redirect of a POST":     {302, map[string]string{"Location": "/v1/orders/7"}, "", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
+		"503 to a GET is repeated":                          {503, nil, "", "orders_get", recourse.KindUnavailable, recourse.EffectNone, 3},
+		"503 to a POST":                                     {503, nil, "", "orders_create", recourse.KindUnavailable, recourse.EffectUnknown, 1},
+		"502 to a DELETE is repeated":                       {502, nil, "", "orders_delete", recourse.KindUnavailable, recourse.EffectUnknown, 3},
+		"500 to a POST with an idempotency key is repeated": {500, nil, "", "pay", recourse.KindServerError, recourse.EffectUnknown, 3},
+		"a limit with a long wait":                          {429, map[string]string{"Retry-After": "3600"}, "", "orders_create", recourse.KindRateLimited, recourse.EffectNone, 1},
+		"not found":                                         {404, nil, `{"message":"no such order"}`, "orders_create", recourse.KindNotFound, recourse.EffectNone, 1},
+		"a conflict":                                        {409, nil, `{"code":"TAKEN"}`, "orders_create", recourse.KindConflict, recourse.EffectNone, 1},
+		"the gateway's own credentials":                     {401, nil, `{"error":"bad key"}`, "orders_get", recourse.KindInternal, recourse.EffectNone, 1},
+		"not permitted":                                     {403, nil, "", "orders_get", recourse.KindPermissionDenied, recourse.EffectNone, 1},
+		"an HTML page":                                      {200, map[string]string{"Content-Type": "text/html"}, "<h1>Sign in</h1>", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
+		"broken JSON":                                       {200, nil, `{"a":`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"an image":                                          {200, map[string]string{"Content-Type": "image/png"}, "x", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"too large":                                         {200, nil, `"` + strings.Repeat("x", 5<<20) + `"`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"a redirect elsewhere":                              {302, map[string]string{"Location": "http://other.example/"}, "", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"a redirect of a POST":                              {302, map[string]string{"Location": "/v1/orders/7"}, "", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -257,7 +257,7 @@ func TestAPIFailures(t *testing.T) {
 			result, a := callAPI(t, c, tt.tool, arguments)
 			e := recordOf(t, a)
 			if !result.IsError || e.Kind != tt.kind || e.Effect != tt.effect || len(p.requests()) != tt.times {
-				t.Errorf("kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.requests()), a.Body)
+				t.Errorf("got kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.requests()), a.Body)
 			}
 			if e.Provider != "Orders" || tt.status >= 400 && tt.status != 401 && (e.Origin != recourse.OriginProvider ||
 				e.Upstream.Status != tt.status || e.Upstream.RequestID != "of-theirs") {
@@ -268,7 +268,7 @@ func TestAPIFailures(t *testing.T) {
 				keys[r.Header.Get("Idempotency-Key")] = true
 			}
 			if len(keys) != 1 || keys[""] != (tt.tool != "pay") {
-				t.Errorf("keys: %v", keys)
+				t.Errorf("got keys %v", keys)
 			}
 		})
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// lies returns an answer of a provider's; headers are names and values.
+// lies returns a handler that answers with these parts. headers are names and values.
 func lies(status int, media, body string, headers ...string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Type"] = nil // or it would be guessed
+		w.Header()["Content-Type"] = nil // so that net/http does not detect one
 		if media != "" {
 			w.Header().Set("Content-Type", media)
 		}
@@ -23,11 +23,11 @@ func lies(status int, media, body string, headers ...string) func(http.ResponseW
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the gateway has read enough
+		_, _ = io.WriteString(w, body) // fails if the gateway has stopped reading
 	}
 }
 
-// cutOff returns an answer that ends before it is complete.
+// cutOff returns a handler that breaks its answer off.
 func cutOff(answer func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r)
@@ -36,8 +36,7 @@ func cutOff(answer func(http.ResponseWriter, *http.Request)) func(http.ResponseW
 	}
 }
 
-// An answer that contradicts its status and headers is a failure, with the provider's name and what is known about the
-// effect.
+// An answer that contradicts its status or headers is a failure with the provider's name and the known effect.
 func TestAPIThatLies(t *testing.T) {
 	t.Parallel()
 	const json = "application/json"
@@ -48,30 +47,30 @@ func TestAPIThatLies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_ = zip.Close() // it is in memory
+	_ = zip.Close()
 	for name, tt := range map[string]struct {
 		answer func(http.ResponseWriter, *http.Request)
 		kind   recourse.Kind
 		text   string
 	}{
-		"it breaks off":         {cutOff(lies(200, json, `{"a":1}`, "Content-Length", "100")), recourse.KindUnreachable, "broke before the answer was complete"},
-		"a chunk breaks off":    {cutOff(lies(200, json, `{"a"`)), recourse.KindUnreachable, "broke before the answer was complete"},
-		"nothing":               {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, recourse.KindUnreachable, "Orders"},
-		"HTML of no type":       {lies(200, "", "\n<!DOCTYPE html><title>Sign in</title>"), recourse.KindBadResponse, "text/html"},
-		"HTML as JSON":          {lies(200, json, "<html>"), recourse.KindBadResponse, "not valid"},
-		"two texts":             {lies(200, json, `{"a":1} {"b":2}`), recourse.KindBadResponse, "not valid"},
-		"JSON that is no UTF-8": {lies(200, json, "{\"a\":\"\xff\"}"), recourse.KindBadResponse, "not in UTF-8"},
-		"text that is no UTF-8": {lies(200, "text/csv; charset=latin1", "caf\xe9"), recourse.KindBadResponse, "not in UTF-8"},
-		"too deep":              {lies(200, json, strings.Repeat("[", 50_000)), recourse.KindBadResponse, "not valid"},
-		"a bomb":                {lies(200, json, bomb.String(), "Content-Encoding", "gzip"), recourse.KindBadResponse, "larger than 4 MiB"},
-		"not compressed":        {lies(200, json, `{"orders":[1,2,3]}`, "Content-Encoding", "gzip"), recourse.KindBadResponse, "Content-Encoding does not fit"},
-		"an unknown coding":     {lies(200, json, "\x0b\x02\x80{}\x03", "Content-Encoding", "br"), recourse.KindBadResponse, ""},
-		"a part, unasked":       {lies(206, json, `{"orders":[1]}`, "Content-Range", "bytes 0-13/900"), recourse.KindBadResponse, "nobody has asked for a part"},
-		"not modified":          {lies(304, "", ""), recourse.KindBadResponse, "304"},
-		"round and round":       {lies(307, "", "", "Location", "/v1/orders"), recourse.KindBadResponse, "keeps redirecting"},
-		"a status of its own":   {lies(999, json, `{}`), recourse.KindServerError, "999"},
-		"a flood of headers":    {lies(200, json, `{}`, "X-A", strings.Repeat("b", 1<<20)), recourse.KindUnreachable, "Orders"},
-		"a 500 that did nothing": {
+		"body shorter than its length": {cutOff(lies(200, json, `{"a":1}`, "Content-Length", "100")), recourse.KindUnreachable, "broke before the answer was complete"},
+		"chunked body without its end": {cutOff(lies(200, json, `{"a"`)), recourse.KindUnreachable, "broke before the answer was complete"},
+		"no answer":                    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, recourse.KindUnreachable, "Orders"},
+		"HTML without a type":          {lies(200, "", "\n<!DOCTYPE html><title>Sign in</title>"), recourse.KindBadResponse, "text/html"},
+		"HTML as JSON":                 {lies(200, json, "<html>"), recourse.KindBadResponse, "not valid"},
+		"two JSON texts":               {lies(200, json, `{"a":1} {"b":2}`), recourse.KindBadResponse, "not valid"},
+		"JSON in invalid UTF-8":        {lies(200, json, "{\"a\":\"\xff\"}"), recourse.KindBadResponse, "not in UTF-8"},
+		"text in Latin-1":              {lies(200, "text/csv; charset=latin1", "caf\xe9"), recourse.KindBadResponse, "not in UTF-8"},
+		"too deep":                     {lies(200, json, strings.Repeat("[", 50_000)), recourse.KindBadResponse, "not valid"},
+		"a gzip bomb":                  {lies(200, json, bomb.String(), "Content-Encoding", "gzip"), recourse.KindBadResponse, "larger than 4 MiB"},
+		"not compressed":               {lies(200, json, `{"orders":[1,2,3]}`, "Content-Encoding", "gzip"), recourse.KindBadResponse, "Content-Encoding does not fit"},
+		"an unknown coding":            {lies(200, json, "\x0b\x02\x80{}\x03", "Content-Encoding", "br"), recourse.KindBadResponse, ""},
+		"an unrequested part":          {lies(206, json, `{"orders":[1]}`, "Content-Range", "bytes 0-13/900"), recourse.KindBadResponse, "nobody has asked for a part"},
+		"not modified":                 {lies(304, "", ""), recourse.KindBadResponse, "304"},
+		"an endless redirect":          {lies(307, "", "", "Location", "/v1/orders"), recourse.KindBadResponse, "keeps redirecting"},
+		"an invented status":           {lies(999, json, `{}`), recourse.KindServerError, "999"},
+		"a flood of headers":           {lies(200, json, `{}`, "X-A", strings.Repeat("b", 1<<20)), recourse.KindUnreachable, "Orders"},
+		"a 500 that claims no effect": {
 			lies(500, json, `{"v":1,"kind":"not_found","effect":"none","origin":"gateway","message":"Nothing was done."}`),
 			recourse.KindServerError, "Nothing was done",
 		},
@@ -84,17 +83,17 @@ func TestAPIThatLies(t *testing.T) {
 				result, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), tool, arguments)
 				e := recordOf(t, a)
 				if !result.IsError || e.Kind != tt.kind || e.Effect != effect || e.Provider != "Orders" || !strings.Contains(result.Text(), tt.text) {
-					t.Errorf("%s: %s, effect %s, provider %q: %s", tool, e.Kind, e.Effect, e.Provider, result.Text())
+					t.Errorf("%s: got %s, effect %s, provider %q: %s", tool, e.Kind, e.Effect, e.Provider, result.Text())
 				}
-				if got := len(p.requests()); tool == "orders_create" && got != 1 && name != "round and round" {
-					t.Errorf("a write is sent %d times", got)
+				if got := len(p.requests()); tool == "orders_create" && got != 1 && name != "an endless redirect" {
+					t.Errorf("got %d writes, want 1", got)
 				}
 			}
 		})
 	}
 }
 
-// What a provider objects to in an argument is in the text, whatever form it has: models only read that.
+// The text of a failure, which is all that models read, has the provider's objections to arguments, in whichever form they came.
 func TestAPIViolations(t *testing.T) {
 	t.Parallel()
 	const json = "application/json"
@@ -127,7 +126,7 @@ func TestAPIViolations(t *testing.T) {
 			400, "application/problem+json", `{"title":"One or more validation errors occurred.","status":400,"errors":{"count":["too large"]}}`,
 			"One or more validation errors occurred. count: too large",
 		},
-		"it says so itself": {
+		"a message that already has the objection": {
 			422, json, `{"message":"count must be less than 100","errors":[{"field":"count","message":"must be less than 100"}]}`,
 			"count must be less than 100",
 		},
@@ -138,7 +137,7 @@ func TestAPIViolations(t *testing.T) {
 			result, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
 			e := recordOf(t, a)
 			if e.Message != tt.text || len(e.Violations) != 1 || e.Violations[0].Param != "count" || e.Effect != recourse.EffectNone {
-				t.Errorf("%q, want %q, %+v", e.Message, tt.text, e.Violations)
+				t.Errorf("got %q with %+v, want %q", e.Message, e.Violations, tt.text)
 			}
 			if !strings.Contains(result.Text(), tt.text) {
 				t.Error(result.Text())

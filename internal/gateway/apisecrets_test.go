@@ -8,8 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// What the entry adds to the query reaches only the provider: neither the model nor the log, even if the provider
-// repeats it.
+// A secret that the entry adds to the query reaches only the provider, even if the provider repeats it in its answer.
 func TestAPIQuerySecret(t *testing.T) {
 	t.Parallel()
 	const secret = "k3y-of-the-0perator-9f2c"
@@ -23,15 +22,15 @@ func TestAPIQuerySecret(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if strings.Contains(string(a.Body), secret) {
-		t.Errorf("the client sees %s", a.Body)
+		t.Errorf("the client got %s", a.Body)
 	}
 	f.await(t, func(lines []logLine) bool { return len(lines) == 1 })
 	if strings.Contains(f.log.String(), secret) {
-		t.Errorf("the log has %s", f.log)
+		t.Errorf("the secret is in the log: %s", f.log)
 	}
 }
 
-// A client's own header is passed on if the entry says so, and then a refusal is for the client to fix.
+// If the entry forwards the client's header, a refusal of it is for the client to fix.
 func TestAPIForward(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })

@@ -24,7 +24,7 @@ var refusals = []struct {
 	{faults.Status(http.StatusForbidden, faults.RPC), http.StatusForbidden, "", recourse.KindPermissionDenied},
 }
 
-// With the client's own credentials, a refusal is between client and server.
+// If the server refuses the client's own credentials, the client gets the server's refusal unchanged.
 func TestRefusalOfTheClientsCredentials(t *testing.T) {
 	t.Parallel()
 	for _, c := range refusals {
@@ -45,7 +45,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 						t.Errorf("%s: got HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 					}
 					if !bytes.Equal(got.Body, want.Body) || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
-						t.Errorf("%s: the server's answer became %s", method, got.Body)
+						t.Errorf("%s: got %s, want the server's answer", method, got.Body)
 					}
 				}
 				check("tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`)
@@ -69,8 +69,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 	}
 }
 
-// Without them it is the gateway's own credentials that were refused: no client is asked
-// to sign in for that.
+// If the server refuses the gateway's own credentials, no client is asked to sign in.
 func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 	t.Parallel()
 	for _, c := range refusals {
@@ -93,7 +92,7 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 				const own = "The farm refused the gateway's own credentials. The operator of the gateway has to renew them."
 				isOwn := e.Kind == recourse.KindInternal && e.Origin == recourse.OriginGateway && e.Message == own
 				if isOwn != (c.challenge != "") || !isOwn && e.Kind != c.kind {
-					t.Errorf("%s of %s says %s", e.Kind, e.Origin, e.Message)
+					t.Errorf("got %s of %s with %s", e.Kind, e.Origin, e.Message)
 				}
 				if got := srv.Calls(testkit.OrderCreate)[0].Header["Authorization"]; len(got) != 1 || got[0] != "Bearer gateway-t0ken" {
 					t.Errorf("the server got the credentials %q", got)
@@ -109,8 +108,8 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 	}
 }
 
-// A wrong key of the gateway itself is never blamed on the farmer, the customer or any other caller, in any contract:
-// the failure does not mention signing in, tokens or parameters, and nobody is told to call again.
+// If the gateway's own key is wrong, no contract blames the caller: the failure does not mention signing in, tokens or
+// parameters, and does not advise to call again.
 func TestOwnCredentialsInEveryContract(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -134,7 +133,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if name == "terra" { // which promises that
+					if name == "terra" { // terra promises this form
 						if a.Status != http.StatusInternalServerError || len(a.Body) > 0 {
 							t.Errorf("got HTTP %d %s", a.Status, a.Body)
 						}
@@ -142,7 +141,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					}
 					text := strings.ReplaceAll(string(a.Body), `\"`, `"`)
 					if !strings.Contains(text, want[name]) || want[name] == "" {
-						t.Errorf("no %q in HTTP %d %s", want[name], a.Status, text)
+						t.Errorf("got HTTP %d %s, want %q in it", a.Status, text, want[name])
 					}
 					for _, wrong := range []string{"uthenticat", "uthoriz", "oken", "arameter", "farmer", "signed in", `"retryable":true`} {
 						if strings.Contains(text, wrong) {
@@ -150,7 +149,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 						}
 					}
 					if e := recordOf(t, a); e.RetryAdvice() != recourse.RetryNever || e.Effect != recourse.EffectNone {
-						t.Errorf("retry %s, effect %s", e.RetryAdvice(), e.Effect)
+						t.Errorf("got retry %s, effect %s", e.RetryAdvice(), e.Effect)
 					}
 				})
 			}
@@ -158,7 +157,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 	}
 }
 
-// Which of a client's headers go on is the operator's to say.
+// Only the headers in the entry's forward reach the server.
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -171,7 +170,7 @@ func TestForwardedHeaders(t *testing.T) {
 	for _, request := range srv.Requests() {
 		for name, want := range map[string]string{"Authorization": "Bearer client", "X-Static": "1", "X-Unlisted": ""} {
 			if got := request.Header.Get(name); got != want {
-				t.Errorf("%s has %s: %q, want %q", request.RPC, name, got, want)
+				t.Errorf("%s: got %s: %q, want %q", request.RPC, name, got, want)
 			}
 		}
 	}

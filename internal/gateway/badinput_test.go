@@ -19,8 +19,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// wantRefusal checks an HTTP error of the gateway itself: a JSON-RPC error with nothing else but the id, if that can be
-// known; its data has the record and the members of a problem document.
+// wantRefusal checks an HTTP error of the gateway: a JSON-RPC error with the request's id, if known, and the record and
+// the members of a problem document in its data.
 func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	t.Helper()
 	if a.Status != status {
@@ -28,19 +28,19 @@ func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	}
 	var message, rpcError map[string]json.RawMessage
 	if err := json.Unmarshal(a.Body, &message); err != nil || string(message["jsonrpc"]) != `"2.0"` || string(message["id"]) != id {
-		t.Fatalf("no JSON-RPC error with the id %q: %s", id, a.Body)
+		t.Fatalf("got %s, want a JSON-RPC error with id %q", a.Body, id)
 	}
 	if delete(message, "id"); len(message) != 2 {
-		t.Errorf("something stands beside the error: got %s", a.Body)
+		t.Errorf("got more than the error: %s", a.Body)
 	}
 	if a.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("Content-Type %s", a.Header.Get("Content-Type"))
+		t.Errorf("got Content-Type %s", a.Header.Get("Content-Type"))
 	}
 	if err := json.Unmarshal(message["error"], &rpcError); err != nil || len(rpcError) != 3 {
-		t.Fatalf("error %s", message["error"])
+		t.Fatalf("got error %s", message["error"])
 	}
 	if string(rpcError["code"]) != strconv.Itoa(code) {
-		t.Errorf("code %s, want %d: %s", rpcError["code"], code, a.Body)
+		t.Errorf("got code %s, want %d: %s", rpcError["code"], code, a.Body)
 	}
 	var data struct {
 		V         int    `json:"v"`
@@ -56,7 +56,7 @@ func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	if err := json.Unmarshal(rpcError["data"], &data); err != nil || data.V != 1 || data.Kind == "" || data.Origin != "caller" ||
 		data.Effect != "none" || data.RequestID != a.Header.Get("X-Request-Id") ||
 		data.Type != "about:blank" || data.Title != http.StatusText(status) || data.Status != status || data.Detail == "" {
-		t.Errorf("data %s", rpcError["data"])
+		t.Errorf("got data %s", rpcError["data"])
 	}
 }
 
@@ -112,9 +112,9 @@ func TestBadMessages(t *testing.T) {
 			wantRefusal(t, a, http.StatusBadRequest, c.code, "")
 		})
 	}
-	t.Cleanup(func() { // when all of them have been answered
+	t.Cleanup(func() { // after all subtests
 		if got := srv.Messages("ping") + srv.Messages("x") + srv.Messages("tools/call"); got != 0 {
-			t.Errorf("%d messages reached the server", got)
+			t.Errorf("got %d messages at the server, want none", got)
 		}
 	})
 	deep := `{"jsonrpc":"2.0","id":1,"method":"x/deep","params":` + strings.Repeat("[", 127) + strings.Repeat("]", 127) + `}`
@@ -151,36 +151,36 @@ func TestBadRequests(t *testing.T) {
 		header       http.Header
 		status, code int
 	}{
-		"content type missing":        {http.MethodPost, ping, http.Header{"Content-Type": nil}, 415, -32600},
-		"content type text":           {http.MethodPost, ping, h("Content-Type", "text/plain"), 415, -32600},
-		"content type almost":         {http.MethodPost, ping, h("Content-Type", "application/json-rpc"), 415, -32600},
-		"content encoding":            {http.MethodPost, ping, h("Content-Encoding", "gzip"), 415, -32600},
-		"accept JSON only":            {http.MethodPost, ping, h("Accept", "application/json"), 406, -32600},
-		"accept events only":          {http.MethodPost, ping, h("Accept", "text/event-stream"), 406, -32600},
-		"accept refuses":              {http.MethodPost, ping, h("Accept", "*/*, text/event-stream;q=0"), 406, -32600},
-		"accept of GET":               {http.MethodGet, "", h("Accept", "application/json"), 406, -32600},
-		"PUT":                         {http.MethodPut, ping, nil, 405, -32600},
-		"OPTIONS without origin":      {http.MethodOptions, "", nil, 405, -32600},
-		"unknown version":             {http.MethodPost, ping, h("Mcp-Protocol-Version", "2027-01-01"), 400, -32022},
-		"version of another era":      {http.MethodPost, ping, h("Mcp-Protocol-Version", "2024-11-05"), 400, -32022},
-		"hostile version":             {http.MethodPost, ping, h("Mcp-Protocol-Version", "\U000e0001\"\\\u200b"), 400, -32022},
-		"version twice":               {http.MethodPost, ping, h("Mcp-Protocol-Version", "2025-11-25", "Mcp-Protocol-Version", "2025-06-18"), 400, -32020},
-		"_meta missing":               {http.MethodPost, call(""), modern(nil), 400, -32602},
-		"_meta without capabilities":  {http.MethodPost, call(`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`), modern(nil), 400, -32602},
-		"method header missing":       {http.MethodPost, call(meta), h("Mcp-Protocol-Version", "2026-07-28", "Mcp-Name", "echo"), 400, -32020},
-		"method header of another":    {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Method": "ping"}), 400, -32020},
-		"name header of another":      {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Name": "get_field"}), 400, -32020},
-		"name header broken":          {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Name": "=?base64?%%?="}), 400, -32020},
-		"version header missing":      {http.MethodPost, call(meta), nil, 400, -32020},
-		"version header of another":   {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Protocol-Version": "2025-11-25"}), 400, -32020},
-		"unknown host":                {http.MethodPost, ping, h("Host", "evil.example.com"), 403, -32603},
-		"port that is not configured": {http.MethodPost, ping, h("Host", "other.example.com:1"), 403, -32603},
-		"unknown origin":              {http.MethodPost, ping, h("Origin", "https://evil.example.com"), 403, -32603},
-		"null origin":                 {http.MethodPost, ping, h("Origin", "null"), 403, -32603},
-		"origin with another port":    {http.MethodPost, ping, h("Origin", "https://app.example.com:444"), 403, -32603},
-		"origin of another scheme":    {http.MethodPost, ping, h("Origin", "http://app.example.com"), 403, -32603},
-		"origin of a GET":             {http.MethodGet, "", h("Origin", "https://evil.example.com"), 403, -32603},
-		"preflight of a stranger": {
+		"content type missing":       {http.MethodPost, ping, http.Header{"Content-Type": nil}, 415, -32600},
+		"content type text":          {http.MethodPost, ping, h("Content-Type", "text/plain"), 415, -32600},
+		"content type almost":        {http.MethodPost, ping, h("Content-Type", "application/json-rpc"), 415, -32600},
+		"content encoding":           {http.MethodPost, ping, h("Content-Encoding", "gzip"), 415, -32600},
+		"accept JSON only":           {http.MethodPost, ping, h("Accept", "application/json"), 406, -32600},
+		"accept events only":         {http.MethodPost, ping, h("Accept", "text/event-stream"), 406, -32600},
+		"accept refuses":             {http.MethodPost, ping, h("Accept", "*/*, text/event-stream;q=0"), 406, -32600},
+		"accept of GET":              {http.MethodGet, "", h("Accept", "application/json"), 406, -32600},
+		"PUT":                        {http.MethodPut, ping, nil, 405, -32600},
+		"OPTIONS without origin":     {http.MethodOptions, "", nil, 405, -32600},
+		"unknown version":            {http.MethodPost, ping, h("Mcp-Protocol-Version", "2027-01-01"), 400, -32022},
+		"version of another era":     {http.MethodPost, ping, h("Mcp-Protocol-Version", "2024-11-05"), 400, -32022},
+		"hostile version":            {http.MethodPost, ping, h("Mcp-Protocol-Version", "\U000e0001\"\\\u200b"), 400, -32022},
+		"version twice":              {http.MethodPost, ping, h("Mcp-Protocol-Version", "2025-11-25", "Mcp-Protocol-Version", "2025-06-18"), 400, -32020},
+		"_meta missing":              {http.MethodPost, call(""), modern(nil), 400, -32602},
+		"_meta without capabilities": {http.MethodPost, call(`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`), modern(nil), 400, -32602},
+		"method header missing":      {http.MethodPost, call(meta), h("Mcp-Protocol-Version", "2026-07-28", "Mcp-Name", "echo"), 400, -32020},
+		"method header of another":   {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Method": "ping"}), 400, -32020},
+		"name header of another":     {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Name": "get_field"}), 400, -32020},
+		"name header broken":         {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Name": "=?base64?%%?="}), 400, -32020},
+		"version header missing":     {http.MethodPost, call(meta), nil, 400, -32020},
+		"version header of another":  {http.MethodPost, call(meta), modern(map[string]string{"Mcp-Protocol-Version": "2025-11-25"}), 400, -32020},
+		"unknown host":               {http.MethodPost, ping, h("Host", "evil.example.com"), 403, -32603},
+		"port of no known host":      {http.MethodPost, ping, h("Host", "other.example.com:1"), 403, -32603},
+		"unknown origin":             {http.MethodPost, ping, h("Origin", "https://evil.example.com"), 403, -32603},
+		"null origin":                {http.MethodPost, ping, h("Origin", "null"), 403, -32603},
+		"origin with another port":   {http.MethodPost, ping, h("Origin", "https://app.example.com:444"), 403, -32603},
+		"origin of another scheme":   {http.MethodPost, ping, h("Origin", "http://app.example.com"), 403, -32603},
+		"origin of a GET":            {http.MethodGet, "", h("Origin", "https://evil.example.com"), 403, -32603},
+		"preflight of an unknown origin": {
 			http.MethodOptions, "", h("Origin", "https://evil.example.com", "Access-Control-Request-Method", "POST"), 403, -32603,
 		},
 	} {
@@ -192,13 +192,13 @@ func TestBadRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := ""
-			if c.status == http.StatusBadRequest { // the others are refused unread
+			if c.status == http.StatusBadRequest { // others are refused before the body is read
 				id = "1"
 			}
 			wantRefusal(t, a, c.status, c.code, id)
 			switch {
 			case c.status == 405 && a.Header.Get("Allow") != "GET, POST, DELETE":
-				t.Errorf("Allow: %q", a.Header.Get("Allow"))
+				t.Errorf("got Allow: %q", a.Header.Get("Allow"))
 			case c.code == -32022:
 				var data struct {
 					Supported []string `json:"supported"`
@@ -206,10 +206,10 @@ func TestBadRequests(t *testing.T) {
 				}
 				if err := json.Unmarshal(a.Message.Error.Data, &data); err != nil || len(data.Supported) != 4 ||
 					data.Requested != c.header.Get("Mcp-Protocol-Version") {
-					t.Errorf("data %s", a.Message.Error.Data)
+					t.Errorf("got data %s", a.Message.Error.Data)
 				}
 			case c.status == 403 && a.Header.Get("Access-Control-Allow-Origin") != "":
-				t.Error("a stranger's page may read the refusal")
+				t.Error("a page of an unknown origin may read the refusal")
 			}
 		})
 	}
@@ -223,7 +223,7 @@ func TestBadRequests(t *testing.T) {
 		client := testkit.NewClient(t, f.url, testkit.Legacy)
 		a, err := client.Send(t.Context(), http.MethodPost, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`), good)
 		if err != nil || a.Status != http.StatusOK {
-			t.Errorf("%v: %v %+v", good, err, a)
+			t.Errorf("%v: got %+v, %v", good, a, err)
 		}
 	}
 	client := testkit.NewClient(t, f.url+"/more", testkit.Legacy)
@@ -234,7 +234,7 @@ func TestBadRequests(t *testing.T) {
 	wantRefusal(t, a, http.StatusNotFound, -32600, "")
 }
 
-// A message that is too large is answered with its id, if that is at its beginning.
+// The refusal of a too large message has its id, if the id is at the beginning of the message.
 func TestTooLargeWithID(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -254,7 +254,7 @@ func TestTooLargeWithID(t *testing.T) {
 	}
 }
 
-// Browsers ask before they call.
+// A browser sends a preflight request before it calls.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -272,7 +272,7 @@ func TestPreflight(t *testing.T) {
 		"Access-Control-Allow-Headers": "content-type, mcp-session-id", "Vary": "Origin", "Access-Control-Allow-Credentials": "",
 	} {
 		if got := a.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 	client.Header = origin
@@ -280,11 +280,11 @@ func TestPreflight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
-		t.Errorf("headers of the answer: %v", a.Header)
+		t.Errorf("got headers %v", a.Header)
 	}
 }
 
-// A flood is a body of some size, which counts how much of it is read.
+// A flood is a body of a given size. It counts how much of it is read.
 type flood struct {
 	pattern string
 	left    int64
@@ -304,9 +304,8 @@ func (f *flood) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// Large requests are refused without being read to the end, and no bad input takes more than 64 MiB of memory. Nothing
-// else runs meanwhile, since memory is the whole process's.
-func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
+// Large requests are refused before they are read to the end, and no bad input takes more than 64 MiB of memory.
+func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 	for _, c := range []struct { //nolint:paralleltest // as above
@@ -337,11 +336,11 @@ func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that 
 				}
 				wantRefusal(t, a, c.status, c.code, "")
 			})
-			if c.status == 413 && body.taken.Load() > 16<<20 { // includes what the kernel buffers
-				t.Errorf("%d MiB were read of what is refused", body.taken.Load()>>20)
+			if c.status == 413 && body.taken.Load() > 16<<20 { // more than the kernel may buffer
+				t.Errorf("%d MiB of a refused request were read", body.taken.Load()>>20)
 			}
 			if peak > 64<<20 {
-				t.Errorf("%d MiB of memory", peak>>20)
+				t.Errorf("got %d MiB of memory", peak>>20)
 			}
 		})
 	}
@@ -368,7 +367,7 @@ func sendSized(ctx context.Context, c *testkit.Client, body io.Reader, size int6
 	return &testkit.Answer{Status: resp.StatusCode, Header: resp.Header, Body: raw}, err
 }
 
-// peakHeap returns the most memory that is in use while f runs.
+// peakHeap returns the largest amount of memory in use while f runs.
 func peakHeap(f func()) uint64 {
 	done, finished := make(chan struct{}), make(chan uint64)
 	go func() {
@@ -392,8 +391,8 @@ func peakHeap(f func()) uint64 {
 	return <-finished
 }
 
-// A client that sends its message drop by drop, or none at all, is not waited for forever.
-func TestSlowBody(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+// A client that sends its message too slowly, or never, is refused.
+func TestSlowBody(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
 	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		head         string
 		status, code int
@@ -437,7 +436,7 @@ func TestSlowBody(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 	}
 }
 
-// dialPipe serves g on the other end of a connection in memory.
+// dialPipe serves g on a connection in memory, and returns the client's end.
 func dialPipe(g http.Handler) (client net.Conn, stop func()) {
 	client, server := net.Pipe()
 	listener := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
@@ -449,7 +448,7 @@ func dialPipe(g http.Handler) (client net.Conn, stop func()) {
 		_ = client.Close()
 		_ = front.Close()
 		served.Wait()
-		time.Sleep(2 * time.Second) // the goroutines of the connection end
+		time.Sleep(2 * time.Second) // until the goroutines of the connection have ended
 	}
 }
 

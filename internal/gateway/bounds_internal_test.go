@@ -8,12 +8,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The page names the bounds as they are.
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
 		fmt.Sprintf("%d KiB, 128 levels, 4000 objects; %d,000 objects in a list", args.MaxSchema>>10, args.MaxObjects/1000),
 		fmt.Sprintf("%d,000 in a list", args.MaxInstructions/1000),
-		fmt.Sprintf(" s and %.0f s", bodyTimeout.Seconds()), // to read the body, behind what front has for the head
+		fmt.Sprintf(" s and %.0f s", bodyTimeout.Seconds()), // how long a client may take for the body; front has its own for the head
 	)
 }

@@ -19,7 +19,7 @@ import (
 
 const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
 
-// protected starts a gateway with breaker and bulkhead in front of srv, and returns it with a client.
+// protected starts a gateway with breaker and bulkhead in front of srv, and returns the gateway and a client.
 func protected(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
 	t.Helper()
 	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
@@ -36,7 +36,7 @@ func order(t *testing.T, c *testkit.Client) *testkit.Answer {
 	return a
 }
 
-// wantHeldBack checks the refusal of a call that was not sent.
+// wantHeldBack checks that a call was refused without being sent.
 func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
 	t.Helper()
 	e := recordOf(t, a)
@@ -44,14 +44,14 @@ func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
 		t.Errorf("got refusal %#v", e)
 	}
 	if e.RetryAfter < wait || e.RetryAfter > wait+10*time.Millisecond || a.Took != 0 {
-		t.Errorf("told after %s to wait %s, want %s", a.Took, e.RetryAfter, wait)
+		t.Errorf("after %s: got wait %s, want %s", a.Took, e.RetryAfter, wait)
 	}
 	if !strings.Contains(string(a.Body), "This one was not sent.") {
-		t.Errorf("the sentence is %s", a.Body)
+		t.Errorf("got %s, want a sentence that says so", a.Body)
 	}
 }
 
-// A server that does not answer is not called until it may have recovered, and one call at a time finds out.
+// A server that does not answer gets no calls until it may have recovered; then one call at a time probes it.
 func TestBreakerHoldsBack(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -66,9 +66,9 @@ func TestBreakerHoldsBack(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
 				_, client := protected(t, srv, era, quickBreaker)
 				srv.Always(testkit.OrderCreate, fault)
-				for range 4 { // initialize is none of them
+				for range 4 { // initialize does not count
 					if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
-						t.Fatalf("before it opens: %#v", e)
+						t.Fatalf("before the breaker opens: got %#v", e)
 					}
 				}
 				sent := srv.Attempts(testkit.OrderCreate)
@@ -78,7 +78,7 @@ func TestBreakerHoldsBack(t *testing.T) {
 				time.Sleep(4 * time.Second)
 				wantHeldBack(t, order(t, client), time.Second)
 				if srv.Attempts(testkit.OrderCreate) != sent {
-					t.Errorf("%d requests reached the server", srv.Attempts(testkit.OrderCreate)-sent)
+					t.Errorf("got %d requests at the server", srv.Attempts(testkit.OrderCreate)-sent)
 				}
 				time.Sleep(time.Second)
 				if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
@@ -91,14 +91,14 @@ func TestBreakerHoldsBack(t *testing.T) {
 					t.Errorf("the probe of a server that answers: got %s", a.Body)
 				}
 				if a := order(t, client); !succeeded(a) {
-					t.Errorf("after it has closed: got %s", a.Body)
+					t.Errorf("after the breaker has closed: got %s", a.Body)
 				}
 			})
 		}
 	}
 }
 
-// What a server answers opens nothing, nor does a client that leaves.
+// Answers of the server, of any kind, leave the breaker closed, and so does a client that leaves.
 func TestBreakerCountsTransportOnly(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]testkit.Fault{
@@ -106,7 +106,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 		"a JSON-RPC error": faults.RPCError("internal", -32603, "broken", ""),
 		"429":              faults.Status(http.StatusTooManyRequests, faults.Plain),
 		"500":              faults.Status(http.StatusInternalServerError, faults.Plain),
-		"no JSON":          faults.HTMLWith200(),
+		"an HTML page":     faults.HTMLWith200(),
 		"another's answer": faults.WrongID(testkit.JSON),
 		"client gone":      faults.Hang(),
 	} {
@@ -116,7 +116,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 			srv.Always(testkit.OrderCreate, fault)
 			for range 10 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) // its failure does not matter
+				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) // may fail
 				cancel()
 				synctest.Wait()
 			}
@@ -129,7 +129,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 	}
 }
 
-// A tool that hangs does not hold its neighbours back.
+// If one tool hangs, the breaker holds only that tool back.
 func TestBreakerOfATool(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestBreakerOfATool(t *testing.T) {
 		srv.Always(testkit.OrderCreate, faults.Hang())
 		for range 4 {
 			if e := recordOf(t, order(t, client)); e.Kind != recourse.KindTimeout {
-				t.Fatalf("before it opens: %#v", e)
+				t.Fatalf("before the breaker opens: got %#v", e)
 			}
 		}
 		a := order(t, client)
@@ -157,7 +157,7 @@ func TestBreakerOfATool(t *testing.T) {
 	})
 }
 
-// A server that cannot be reached is held back as a whole, other methods included.
+// If the server cannot be reached, the breaker holds back all tools and methods.
 func TestBreakerOfAServer(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestBreakerOfAServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			_ = order(t, client) // it is repeated, since it cannot have arrived
+			_ = order(t, client) // repeated, since the call cannot have arrived
 		}
 		wantHeldBack(t, order(t, client), 5*time.Second)
 		a, err := client.Request(t.Context(), "prompts/list", "")
@@ -191,7 +191,7 @@ func TestBreakerOfAServer(t *testing.T) {
 	})
 }
 
-// The server's own word keeps the breaker open for longer.
+// A Retry-After of the server keeps the breaker open for longer.
 func TestBreakerKeepsRetryAfter(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestBreakerKeepsRetryAfter(t *testing.T) {
 	})
 }
 
-// While it is open, calls are not repeated either; but the possible effect of an earlier attempt is still reported.
+// An open breaker also stops repetitions. The possible effect of an earlier attempt is still reported.
 func TestBreakerEndsRepetition(t *testing.T) {
 	t.Parallel()
 	for tool, effect := range map[string]recourse.Effect{"read_only": recourse.EffectNone, "idempotent": recourse.EffectUnknown} {
@@ -215,16 +215,16 @@ func TestBreakerEndsRepetition(t *testing.T) {
 			srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			order(t, client) // three attempts
 			before := srv.Attempts(testkit.OrderCreate)
-			a := order(t, client) // two, and then it is open
+			a := order(t, client) // two attempts; then the breaker opens
 			if e := recordOf(t, a); srv.Attempts(testkit.OrderCreate)-before != 2 || e.Kind != recourse.KindUnavailable || e.Effect != effect ||
 				e.Upstream.Status != http.StatusServiceUnavailable || e.RetryAfter < 4*time.Second || a.Took > time.Second {
-				t.Errorf("after %d attempts and %s: %#v", srv.Attempts(testkit.OrderCreate)-before, a.Took, e)
+				t.Errorf("after %d attempts and %s: got %#v", srv.Attempts(testkit.OrderCreate)-before, a.Took, e)
 			}
 		})
 	}
 }
 
-// What a call may have done stays in doubt when its repetition was not even sent.
+// If the breaker holds a repetition back, the effect of the first attempt stays unknown.
 func TestEffectOfEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 	})
 }
 
-// A reload that leaves the way to the server as it is leaves the breaker as it is; one that removes it lets calls pass.
+// A reload keeps the breaker of an unchanged server. After one that removes the breaker, calls pass.
 func TestBreakerSurvivesReload(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestBreakerSurvivesReload(t *testing.T) {
 	})
 }
 
-// Where failures are only observed, an open breaker holds nothing back.
+// With mode observe, an open breaker holds nothing back.
 func TestBreakerObserved(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -284,17 +284,17 @@ func TestBreakerObserved(t *testing.T) {
 	})
 }
 
-// Behind an endpoint of several servers, each has its own breaker and its own bound, and its reads are hedged as its entry says.
+// Each server of an endpoint keeps its own breaker, bulkhead and hedging.
 func TestProtectionOfOneOfMany(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
 		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
 		c := f.client(t, era)
 		f.list(t, c)
 		f.shop.Next(testkit.GetField, faults.Hang())
 		before := f.shop.Attempts(testkit.GetField)
 		if r := mustCall(t, c, "shop_get_field", `{"field_id":"F-1"}`); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
-			t.Errorf("a read that is late, sent %d times: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
+			t.Errorf("a late read: got %d requests: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
 		}
 		f.shop.Always(testkit.EveryMessage, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		var said string
@@ -303,13 +303,13 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 		}
 		sent := f.shop.Attempts(testkit.OrderCreate)
 		if !strings.Contains(said, "shop keeps failing") || sent > 8 {
-			t.Errorf("%d calls were sent; the last one says %s", sent, said)
+			t.Errorf("got %d calls at the server; the last one says %s", sent, said)
 		}
 		if got := f.list(t, c); len(toolNames(t, got)) != 12 {
-			t.Errorf("while it is held back, the list is %s", got.Body)
+			t.Errorf("while shop is held back: got list %s", got.Body)
 		}
 		if r := mustCall(t, c, "order_create", `{"reference":"A","amount":1}`); r.IsError {
-			t.Errorf("the other server: %s", r.Text())
+			t.Errorf("the other server: got %s", r.Text())
 		}
 		f.shop.Behave()
 		time.Sleep(time.Minute)
@@ -317,20 +317,19 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 			mustCall(t, c, "shop_order_create", `{"reference":"B","amount":1}`), mustCall(t, c, "shop_order_create", `{"reference":"C","amount":1}`),
 		} {
 			if r.IsError {
-				t.Errorf("when it is back: %s", r.Text())
+				t.Errorf("after shop is back: got %s", r.Text())
 			}
 		}
 		for _, p := range f.g.Protections() {
 			if p.Bulkheads[0].In != 0 {
-				t.Errorf("%s: %+v", p.Server, p.Bulkheads)
+				t.Errorf("%s: got %+v", p.Server, p.Bulkheads)
 			}
 		}
 	})
 }
 
-// What the gateway answers for a server, as it does with the initialize of a program that all share, does not show that the
-// server is there again.
-func TestBreakerIsNotClosedFromMemory(t *testing.T) {
+// Answers that the gateway itself gives, such as to initialize for a shared program, do not close the breaker.
+func TestBreakerStaysOpenAfterTheGatewaysOwnAnswers(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
@@ -342,7 +341,7 @@ func TestBreakerIsNotClosedFromMemory(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		for range 3 {
 			if a, err := client.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
-				t.Errorf("a list in between: %v", err)
+				t.Errorf("a list in between: got %v", err)
 			}
 		}
 		if s := g.Protections()[0].Circuits[0]; s.Status != breaker.StatusHalfOpen {
@@ -351,7 +350,7 @@ func TestBreakerIsNotClosedFromMemory(t *testing.T) {
 	})
 }
 
-// A server that is held back is not even asked for its list: the last one serves until it answers again.
+// A server that is held back is not asked for its list either: the last list is used until the server answers again.
 func TestBreakerHoldsBackLists(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -362,10 +361,10 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 			order(t, client)
 		}
 		lists := srv.Messages("tools/list")
-		time.Sleep(6 * time.Minute) // the list is old
+		time.Sleep(6 * time.Minute) // the list is out of date
 		wantHeldBack(t, order(t, client), 4*time.Minute)
 		if n := srv.Messages("tools/list") - lists; n != 0 {
-			t.Errorf("the server was asked for its list %d times", n)
+			t.Errorf("got %d requests for the list", n)
 		}
 		srv.Behave()
 		time.Sleep(4 * time.Minute)
@@ -375,22 +374,22 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 	})
 }
 
-// A program that ends in the middle of calls, or that cannot be started, is held back as well.
+// A program that ends during calls, or cannot be started, is held back as well.
 func TestBreakerOfAProgram(t *testing.T) {
 	t.Parallel()
 	const entry = "breaker: {min_calls: 3, open_for: 1m}"
 	for name, started := range map[string]func(t *testing.T) *front{
-		"it ends": func(t *testing.T) *front {
+		"ends during calls": func(t *testing.T) *front {
 			t.Helper()
 			program := child.NewProgram(t)
 			program.Always(testkit.OrderCreate, "exit")
 			return startChildren(t, program, entry)
 		},
-		"it dies at its start": func(t *testing.T) *front {
+		"ends at its start": func(t *testing.T) *front {
 			t.Helper()
 			return start(t, "", append(command(t, child.NewProgram(t), "die"), entry)...)
 		},
-		"there is none": func(t *testing.T) *front {
+		"does not exist": func(t *testing.T) *front {
 			t.Helper()
 			return start(t, "", "command: [/no/such/program]", entry)
 		},
@@ -404,12 +403,12 @@ func TestBreakerOfAProgram(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("it is never held back: %s", f.log)
+			t.Errorf("the program is never held back: %s", f.log)
 		})
 	}
 }
 
-// Names that are too long for a tool have no circuit, however many of them a client invents.
+// Overlong tool names get no circuit, so that a client cannot fill the memory with invented names.
 func TestBreakerOfInventedTools(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// bridged returns a server of the legacy era, and a client of the modern one in front of it.
+// bridged starts a gateway in front of a legacy server, and returns the server, the gateway and a modern client.
 func bridged(t *testing.T, entry ...string) (*testkit.Server, *front, *testkit.Client) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
@@ -28,7 +28,7 @@ func bridged(t *testing.T, entry ...string) (*testkit.Server, *front, *testkit.C
 	return srv, f, client
 }
 
-// inputRequired is what the bridge turns a question into.
+// inputRequired is the result that asks a modern client a question.
 type inputRequired struct {
 	ResultType    string `json:"resultType"`
 	InputRequests map[string]struct {
@@ -38,17 +38,17 @@ type inputRequired struct {
 	RequestState string `json:"requestState"`
 }
 
-// asked returns the question that an answer consists of.
+// asked returns the question in an answer.
 func asked(t *testing.T, a *testkit.Answer) inputRequired {
 	t.Helper()
 	var q inputRequired
 	if a.Message == nil || json.Unmarshal(a.Message.Result, &q) != nil || q.ResultType != "input_required" || q.RequestState == "" {
-		t.Fatalf("no question: HTTP %d %s", a.Status, a.Body)
+		t.Fatalf("got HTTP %d %s, want a question", a.Status, a.Body)
 	}
 	return q
 }
 
-// answers returns the params of the call that brings the answer to a question.
+// answers returns the params of the call that answers a question.
 func answers(tool string, q inputRequired, answer string) string {
 	responses := map[string]json.RawMessage{}
 	for key := range q.InputRequests {
@@ -83,27 +83,27 @@ func TestBridgedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, calls := begin(t)
-			client := modernClient(t, f, "a") // the program belongs to this client only
+			client := modernClient(t, f, "a") // the program's only client
 			for i, answer := range []string{ada, `{"action":"decline"}`, `{"action":"cancel"}`} {
 				q := asked(t, post(t, client, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
 				for _, request := range q.InputRequests {
 					if request.Method != "elicitation/create" || !strings.Contains(string(request.Params), "What is your name?") {
-						t.Errorf("asked %+v", request)
+						t.Errorf("got question %+v", request)
 					}
 				}
 				a := post(t, client, `"r"`, "tools/call", answers(testkit.Ask, q, answer))
 				if result, err := a.ToolResult(); err != nil || result.Text() != answer || result.ResultType != "complete" {
-					t.Errorf("answered %s: %s", answer, a.Body)
+					t.Errorf("got %s, want the answer %s", a.Body, answer)
 				}
 				if n := calls(); n != i+1 {
-					t.Errorf("the tool ran %d times, want %d", n, i+1)
+					t.Errorf("got %d executions, want %d", n, i+1)
 				}
 			}
 		})
 	}
 }
 
-// A state belongs to one question of one call of one caller.
+// A requestState is only valid for its caller, gateway and tool, and only once.
 func TestBridgedStates(t *testing.T) {
 	t.Parallel()
 	_, f, client := bridged(t, "timeout: 5s", "forward: [Authorization]")
@@ -132,12 +132,12 @@ func TestBridgedStates(t *testing.T) {
 	forged.RequestState = "tampered"
 	invalid("invented", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
 	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, q, ada)); !succeeded(a) {
-		t.Errorf("the right one: got %s", a.Body)
+		t.Errorf("the right state: got %s", a.Body)
 	}
 	invalid("used twice", post(t, client, "4", "tools/call", answers(testkit.Ask, q, ada)))
 }
 
-// A client that comes back without the answer is asked again.
+// A client that repeats the call without an answer is asked again.
 func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	srv, _, client := bridged(t, "timeout: 5s")
@@ -147,11 +147,11 @@ func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
 	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, again, ada)); !succeeded(a) || srv.Executions(testkit.Ask) != 1 {
-		t.Errorf("executed %d times: %s", srv.Executions(testkit.Ask), a.Body)
+		t.Errorf("got %d executions: %s", srv.Executions(testkit.Ask), a.Body)
 	}
 }
 
-// A client that cannot be asked is not asked, and the server is told so.
+// If the client has not declared elicitation, the server's question is refused.
 func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	t.Parallel()
 	_, _, client := bridged(t, "timeout: 5s")
@@ -162,7 +162,7 @@ func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	}
 }
 
-// What a server of the legacy era says of itself, in the words of the modern one.
+// The initialize result of a legacy server becomes the result of server/discover.
 func TestBridgedDiscover(t *testing.T) {
 	t.Parallel()
 	_, _, client := bridged(t)
@@ -188,30 +188,29 @@ func TestBridgedResults(t *testing.T) {
 			client := f.client(t, testkit.Modern)
 			for _, tt := range []struct{ method, params, added string }{
 				{"tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`, `,"resultType":"complete"}`},
-				{"tools/list", `{}`, `,"resultType":"complete"}`}, // it says for how long it can be kept
+				{"tools/list", `{}`, `,"resultType":"complete"}`}, // with ttlMs and cacheScope
 				{"x/invented", `{}`, `,"resultType":"complete"}`},
 			} {
 				was, is := post(t, direct, `"é"`, tt.method, tt.params), post(t, client, `"é"`, tt.method, tt.params)
 				want := strings.TrimSuffix(string(was.Message.Result), "}") + tt.added
 				got := string(is.Message.Result)
-				if tt.method == "x/invented" { // which echoes the request
+				if tt.method == "x/invented" { // its result echoes the request
 					want, got = want[len(want)-100:], got[len(got)-100:]
 				}
 				if diff := cmp.Diff(want, got); diff != "" || string(is.Message.ID) != `"é"` {
-					t.Errorf("%s: id %s (-want +got):\n%s", tt.method, is.Message.ID, diff)
+					t.Errorf("%s with id %s (-want +got):\n%s", tt.method, is.Message.ID, diff)
 				}
 			}
 			for _, r := range srv.Calls(testkit.GetField)[1:] {
 				if strings.Contains(string(r.Body), "io.modelcontextprotocol") || r.Header.Get("Mcp-Method") != "" || r.Header.Get("Mcp-Name") != "" {
-					t.Errorf("the server was sent %s %s", r.Header, r.Body)
+					t.Errorf("the server got %s %s", r.Header, r.Body)
 				}
 			}
 		})
 	}
 }
 
-// Methods that have no counterpart are refused by the gateway, and the server does not
-// see them.
+// The gateway refuses methods without a counterpart in the legacy era, without asking the server.
 func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 	t.Parallel()
 	srv, _, client := bridged(t)
@@ -231,8 +230,7 @@ func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 	}
 }
 
-// Progress has the token of the client that waits for it, and of no other, although all
-// use the same.
+// Progress reaches only the call that it belongs to, although all clients use the same token.
 func TestBridgedProgress(t *testing.T) {
 	t.Parallel()
 	_, f, _ := bridged(t, "timeout: 10s")
@@ -255,21 +253,21 @@ func TestBridgedProgress(t *testing.T) {
 				return
 			}
 			if n := strings.Count(string(a.Body), `"progressToken":"same"`); i%2 == 0 && n != 3 || i%2 == 1 && strings.Contains(string(a.Body), "progress\"") {
-				t.Errorf("%d notifications: %s", n, a.Body)
+				t.Errorf("got %d notifications: %s", n, a.Body)
 			}
 		})
 	}
 	calls.Wait()
 }
 
-// A client that goes, and a call that takes too long, are told to the server.
+// If a client leaves, or a call takes too long, the call is cancelled at the server.
 func TestBridgedCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
 		client := start(t, srv.URL(), "timeout: 1s", "tools: {progress: {read_only: false}}").client(t, testkit.Modern)
 		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // it asks immediately
+		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // the tool asks at once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,8 +285,8 @@ func TestBridgedCancellation(t *testing.T) {
 	})
 }
 
-// A session that the server has lost is opened again, once for all who are in it, and
-// the calls are made again, writes included.
+// A session that the server has lost is opened once again for all its callers, and their calls, including writes, are
+// repeated.
 func TestBridgedLostSession(t *testing.T) {
 	t.Parallel()
 	srv, f, client := bridged(t, "timeout: 10s")
@@ -309,16 +307,16 @@ func TestBridgedLostSession(t *testing.T) {
 	}
 	calls.Wait()
 	if n := srv.Messages("initialize") - before; n != 1 {
-		t.Errorf("%d sessions were opened", n)
+		t.Errorf("got %d sessions", n)
 	}
 	for i := range 16 {
 		if n := srv.Orders(fmt.Sprintf("A-%d", i)); n != 1 {
-			t.Errorf("order %d was created %d times", i, n)
+			t.Errorf("order %d: created %d times", i, n)
 		}
 	}
 }
 
-// A question without params gets them: the Go SDK reads none without.
+// A question without params gets empty ones, since the Go SDK requires them.
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
 	f := startChildren(t, child.NewProgram(t), "share: client")
@@ -327,7 +325,7 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
 	for _, request := range q.InputRequests {
 		if request.Method != "roots/list" || string(request.Params) != "{}" {
-			t.Errorf("the question is %s %s", request.Method, request.Params)
+			t.Errorf("got question %s %s", request.Method, request.Params)
 		}
 	}
 	const roots = `{"roots":[{"uri":"file:///fields"}]}`
@@ -337,8 +335,7 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 	}
 }
 
-// Whether the server speaks the client's era or not: when it refuses the client's own
-// credentials, that is between the two, challenge and all.
+// A refusal of the client's own credentials reaches the client with its challenge, across eras too.
 func TestBridgedCredentials(t *testing.T) {
 	t.Parallel()
 	srv, _, client := bridged(t, "forward: [Authorization]")
@@ -356,8 +353,7 @@ func TestBridgedCredentials(t *testing.T) {
 	}
 }
 
-// A server that is reached in another way after a reload gets no answers to earlier questions: their calls are
-// cancelled, and the client is told.
+// If a reload changes how a server is reached, its held calls are cancelled, and a client that answers is told so.
 func TestBridgedReload(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
@@ -372,6 +368,6 @@ func TestBridgedReload(t *testing.T) {
 	}
 	reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
 	if a := post(t, client, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
-		t.Errorf("as it is: got %s", a.Body)
+		t.Errorf("with mode observe: got %s", a.Body)
 	}
 }

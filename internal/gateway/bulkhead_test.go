@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// crowd makes n calls of a tool at the same time, and returns their answers in the order in which they came.
+// crowd makes n calls of a tool at the same time, and returns the answers in the order of their arrival.
 func crowd(t *testing.T, client *testkit.Client, n int, tool, arguments string) []*testkit.Answer {
 	t.Helper()
 	var mu sync.Mutex
@@ -37,10 +37,10 @@ func crowd(t *testing.T, client *testkit.Client, n int, tool, arguments string) 
 	return answers
 }
 
-const slowCall = `{"count":1,"gapMs":1000}` // of progress: it takes two seconds
+const slowCall = `{"count":1,"gapMs":1000}` // for the tool progress: takes two seconds
 
-// Calls beyond the bound wait for their turn, those beyond the queue are refused immediately, and those that wait too
-// long are refused then.
+// Calls beyond the limit wait in the queue. Calls beyond the queue are refused at once, and calls that wait too long
+// when their wait is over.
 func TestBulkhead(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -52,7 +52,7 @@ func TestBulkhead(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
 				g, client := protected(t, srv, era, entry, "timeout: 5s")
 				answers := crowd(t, client, 7, testkit.Progress, slowCall)
-				var took time.Duration // of one call alone
+				var took time.Duration // by the first call alone
 				for i, a := range answers {
 					switch {
 					case i < 2: // beyond the queue
@@ -64,10 +64,10 @@ func TestBulkhead(t *testing.T) {
 					}
 				}
 				if n := srv.Attempts(testkit.Progress); took < time.Second || n < 4 || n > 5 {
-					t.Errorf("%d calls were sent, in turns of %s", n, took)
+					t.Errorf("got %d calls at the server, in turns of %s", n, took)
 				}
 				if s := g.Protections()[0].Bulkheads[0]; s.In != 0 || s.Queued != 0 || s.Max != 2 || s.Refused < 2 {
-					t.Errorf("in the end the bulkhead is %+v", s)
+					t.Errorf("at the end: got bulkhead %+v", s)
 				}
 			})
 		}
@@ -81,11 +81,11 @@ func wantBusy(t *testing.T, a *testkit.Answer, after time.Duration, words string
 		t.Errorf("got refusal %#v with %#v", e, e.RetryAfter)
 	}
 	if a.Took != after || !strings.Contains(e.Message, words) {
-		t.Errorf("after %s: %s", a.Took, e.Message)
+		t.Errorf("after %s: got %s", a.Took, e.Message)
 	}
 }
 
-// A call that waits is refused when its time is over, and its place is free when its client leaves.
+// A waiting call is refused when its wait is over, and leaves the queue when its client leaves.
 func TestBulkheadWaits(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestBulkheadWaits(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if a, err := echo(t.Context()); err != nil || a.Took != 10*time.Second {
-				t.Errorf("the call that hangs: got %+v, %v", a, err)
+				t.Errorf("the hung call: got %+v, %v", a, err)
 			}
 		})
 		synctest.Wait()
@@ -113,20 +113,20 @@ func TestBulkheadWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := echo(ctx); err == nil {
-			t.Error("a client that has gone is answered")
+			t.Error("got an answer after the client left")
 		}
 		synctest.Wait()
 		if s := g.Protections()[0].Bulkheads[0].State; s != (bulkhead.State{Max: 1, In: 1, Queued: 1}) {
-			t.Errorf("after a client has gone the bulkhead is %+v", s)
+			t.Errorf("after a client has left: got bulkhead %+v", s)
 		}
 		all.Wait()
 		if a, err := echo(t.Context()); err != nil || !succeeded(a) || a.Took != 0 {
-			t.Errorf("when the one that hangs is over: got %s, %v", a.Body, err)
+			t.Errorf("after the hung call: got %s, %v", a.Body, err)
 		}
 	})
 }
 
-// A refusal tells a queue that was full from a wait that was too long, however short or long either took.
+// A refusal says whether the queue was full or the wait too long.
 func TestBulkheadSaysWhy(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestBulkheadSaysWhy(t *testing.T) {
 	})
 }
 
-// The time in a queue is not the server's: it has all of its timeout, however long the wait was.
+// The time in the queue does not count towards the server's timeout.
 func TestQueueLeavesTheServerItsTime(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{
@@ -152,15 +152,15 @@ func TestQueueLeavesTheServerItsTime(t *testing.T) {
 			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 2500ms")
 			for _, a := range crowd(t, client, 4, testkit.Progress, slowCall) {
 				if !succeeded(a) {
-					t.Errorf("after %s: %s", a.Took, a.Body)
+					t.Errorf("after %s: got %s", a.Took, a.Body)
 				}
 			}
 		})
 	}
 }
 
-// One server that hangs, with as many calls as it may have, leaves the others alone.
-func TestBulkheadStarvesNobody(t *testing.T) {
+// A hung server with all its places taken does not delay calls of another server.
+func TestBulkheadsAreIndependent(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		hung, fine := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
@@ -173,16 +173,16 @@ func TestBulkheadStarvesNobody(t *testing.T) {
 		all.Go(func() { crowd(t, bad, 100, testkit.Echo, `{"message":"m"}`) })
 		time.Sleep(8 * time.Second)
 		if a, err := good.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || a.Took != 0 {
-			t.Errorf("the other server: %v after %s", err, a.Took)
+			t.Errorf("the other server: got %v after %s", err, a.Took)
 		}
 		all.Wait()
 		if n := hung.Attempts(testkit.Echo); n > 20 {
-			t.Errorf("%d calls were sent to the server that hangs", n)
+			t.Errorf("got %d calls at the hung server", n)
 		}
 	})
 }
 
-// Calls that wait for a place are refused when the server is found not to answer.
+// When the breaker opens, calls that wait for a place are refused.
 func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -196,11 +196,11 @@ func TestBulkheadAndBreaker(t *testing.T) {
 				held++
 			}
 			if a.Took > 5*time.Second {
-				t.Errorf("answered after %s", a.Took)
+				t.Errorf("got the answer after %s", a.Took)
 			}
 		}
 		if held != 7 || srv.Attempts(testkit.Echo) != 1 {
-			t.Errorf("%d calls were held back, and %d sent", held, srv.Attempts(testkit.Echo))
+			t.Errorf("got %d calls held back and %d sent", held, srv.Attempts(testkit.Echo))
 		}
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 		if err != nil {
@@ -210,7 +210,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 	})
 }
 
-// A reload changes the bound for the calls that are under way and those that wait.
+// A reload changes the limit for calls under way and for waiting calls.
 func TestBulkheadSurvivesReload(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 	})
 }
 
-// Where failures are only observed, nobody waits or is refused.
+// With mode observe, no call waits or is refused.
 func TestBulkheadObserved(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"concurrency: {max: 1, queue: 0}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
@@ -246,14 +246,14 @@ func TestBulkheadObserved(t *testing.T) {
 			_, client := protected(t, srv, testkit.Modern, entry, "mode: observe")
 			for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
 				if !succeeded(a) || a.Took > 2*time.Second {
-					t.Errorf("after %s: %s", a.Took, a.Body)
+					t.Errorf("after %s: got %s", a.Took, a.Body)
 				}
 			}
 		})
 	}
 }
 
-// While a call probes a server, the others are refused immediately, even if they would first have to wait for a place.
+// While a call probes the server, others are refused at once, even if all places are taken.
 func TestBulkheadDuringProbe(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestBulkheadDuringProbe(t *testing.T) {
 	})
 }
 
-// After a wait in the queue, the timeout holds as for any other call.
+// A call that has waited in the queue still has the full timeout, and no more.
 func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"concurrency: {max: 1}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
@@ -282,14 +282,14 @@ func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 			srv.Always(testkit.OrderCreate, faults.Hang())
 			for i, a := range crowd(t, client, 2, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) {
 				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || recordOf(t, a).Kind != recourse.KindTimeout {
-					t.Errorf("call %d is answered after %s, want %s: %s", i, a.Took, want, a.Body)
+					t.Errorf("call %d: got the answer after %s, want %s: %s", i, a.Took, want, a.Body)
 				}
 			}
 		})
 	}
 }
 
-// A subscription lasts for hours, and takes no place from the calls meanwhile.
+// A subscription, which may last for hours, takes no place in the bulkhead.
 func TestSubscriptionTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

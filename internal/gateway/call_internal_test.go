@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Whatever one caller has left in a call, the next finds nothing of it.
+// A reused call keeps nothing of the previous caller.
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
@@ -31,9 +31,9 @@ func TestForgetLeavesNothing(t *testing.T) {
 	all := slices.Concat(testkit.Unlike(used.req.msg, fresh.req.msg), testkit.Unlike(used.in.messages, fresh.in.messages),
 		testkit.Unlike(used.in.scan, fresh.in.scan))
 	fresh.req.msg, fresh.in.messages, fresh.in.scan = used.req.msg, used.in.messages, used.in.scan
-	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, which are stopped when a call ends
+	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, stopped when a call ends
 	for _, left := range append(all, testkit.Unlike(used, fresh)...) {
-		if !strings.HasPrefix(left, "wire.Message.reader.names.s") { // the seed and the empty slots, see internal/wire
+		if !strings.HasPrefix(left, "wire.Message.reader.names.s") { // the seed and the empty slots stay: see internal/wire
 			t.Error("left:", left)
 		}
 	}

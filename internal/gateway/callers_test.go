@@ -15,8 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A value from a caller's own arguments is not masked for that caller, but it is for the next one, whose request has no
-// arguments at all.
+// A value from a caller's own arguments is shown to that caller, but masked for the next one.
 func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 	t.Parallel()
 
@@ -59,9 +58,8 @@ func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 	}
 }
 
-// With share: client each session has its own program, which may have its own tools: sessions are neither refused nor
-// told about another's tools.
-func TestToolListsAreThoseOfTheSession(t *testing.T) {
+// If each session has its own tools, calls are checked against the list of their own session.
+func TestEachSessionHasItsOwnToolList(t *testing.T) {
 	t.Parallel()
 
 	for name, begin := range map[string]func() *front{
@@ -83,18 +81,18 @@ func TestToolListsAreThoseOfTheSession(t *testing.T) {
 				_, rest, _ := strings.Cut(string(a.Body), `"own-`)
 				name, _, ok := strings.Cut(rest, `"`)
 				if tools[i] = "own-" + name; !ok {
-					t.Fatalf("no tool of its own: %.300s", a.Body)
+					t.Fatalf("got %.300s, want a tool of its own", a.Body)
 				}
 			}
 			for range 2 {
 				for i, c := range clients {
 					if a, err := c.Call(t.Context(), tools[i], `{"mine":1}`); err != nil || !succeeded(a) {
-						t.Errorf("client %d calls its tool: %v %.300s", i, err, a.Body)
+						t.Errorf("client %d calls its own tool: got %v, %.300s", i, err, a.Body)
 					}
 					other := tools[(i+1)%len(tools)]
 					a, err := c.Call(t.Context(), other+"x", `{}`)
 					if err != nil || succeeded(a) || strings.Contains(string(a.Body), other+"?") {
-						t.Errorf("client %d is told of another's tool: %v %.300s", i, err, a.Body)
+						t.Errorf("client %d calls another's tool: got %v, %.300s", i, err, a.Body)
 					}
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// ledger keeps all that observers are told.
+// ledger records all outcomes.
 type ledger struct{ testkit.Buffer }
 
 func (l *ledger) Ended(o *observe.Outcome) {
@@ -22,14 +22,13 @@ func (l *ledger) Ended(o *observe.Outcome) {
 	}
 }
 
-// What a caller proves its identity by stays with the gateway: it reaches no server, no program, no log, no observer and no
-// answer, unless forward says so; and then the server alone.
+// A caller's credentials reach no server, log, observer or answer. With forward, they reach only the server.
 func TestCredentialsStay(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
 	key, id := auth.NewKey()
 	if got, ok := auth.KeyID(key); !ok || got != id {
-		t.Fatalf("the id in %s is %s", key, got)
+		t.Fatalf("%s: got id %s", key, got)
 	}
 	access := "access:\n  team: {keys: [" + keyEntry(key) + "]}\n  devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry(key) + "]}\n" +
 		"  staff: {jwt: {issuer: '" + issuer.URL + "', audience: [farm]}}\n"
@@ -54,11 +53,11 @@ func TestCredentialsStay(t *testing.T) {
 					for _, r := range srv.Requests() {
 						for name, values := range r.Header {
 							if strings.Contains(strings.Join(values, " "), secret) && !strings.Contains(forward, strings.ToLower(name)) {
-								t.Errorf("%s was sent to the server in %s", secret, name)
+								t.Errorf("%s reached the server in %s", secret, name)
 							}
 						}
 						if strings.Contains(string(r.Body), secret) {
-							t.Errorf("%s was sent to the server: %s", secret, r.Body)
+							t.Errorf("%s reached the server: %s", secret, r.Body)
 						}
 					}
 				}
@@ -67,7 +66,7 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-// useCredentials makes calls that go well and calls that fail, and returns all answers.
+// useCredentials makes successful and failed calls with these credentials, and returns all answers.
 func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token string) string {
 	tb.Helper()
 	var answers strings.Builder
@@ -86,7 +85,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 			c := d.as(tb, era, header...)
 			a := echoed(tb, c)
 			_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)
-			if !isIn(a) {
+			if !wasCalled(a) {
 				continue
 			}
 			for _, fault := range []testkit.Fault{faults.LeakyToolError(), faults.ResetBeforeAnswer()} {
@@ -100,7 +99,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 	return answers.String()
 }
 
-// A program's environment and input have nothing of the caller's credentials.
+// The caller's credentials reach neither the environment nor the input of a program.
 func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	t.Parallel()
 	key, _ := auth.NewKey()
@@ -110,7 +109,7 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	d := &door{&front{log: log, url: open(t, g, false) + "/farm/mcp"}, nil}
 	for _, era := range eras {
 		a := echoed(t, d.as(t, era, "Authorization", "Bearer "+key))
-		if !isIn(a) || strings.Contains(string(a.Body), key) {
+		if !wasCalled(a) || strings.Contains(string(a.Body), key) {
 			t.Errorf("got HTTP %d %s", a.Status, a.Body)
 		}
 	}

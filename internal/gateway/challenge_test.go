@@ -12,14 +12,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Clients find out where to sign in: from the challenge to the metadata, and from there to the issuer.
+// The challenge leads clients to the metadata, and the metadata to the issuer where they can sign in.
 func TestResourceMetadata(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
 	srv := testkit.NewServer(t, testkit.InMemory())
 	for name, test := range map[string]struct {
 		top, more string
-		paths     map[string]string // to the resource in the metadata
+		paths     map[string]string // path to the resource in its metadata; "": not found
 		challenge string
 	}{
 		"one endpoint": {
@@ -90,7 +90,7 @@ func TestResourceMetadata(t *testing.T) {
 	}
 }
 
-// A token that lacks a scope is answered with 403 and the scope to ask for.
+// The answer to a token that lacks a scope is 403, with the scope to ask for.
 func TestMissingScope(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
@@ -122,7 +122,7 @@ func TestMissingScope(t *testing.T) {
 			}
 			for name, scopes := range map[string]any{"scope": "farm write", "scp": []string{"farm", "write"}} {
 				c.Header.Set("Authorization", "Bearer "+issuer.Token(t, map[string]any{name: scopes}))
-				if a, err = c.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err != nil || !isIn(a) {
+				if a, err = c.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err != nil || !wasCalled(a) {
 					t.Errorf("%s: %v HTTP %d %s", name, err, a.Status, a.Body)
 				}
 			}

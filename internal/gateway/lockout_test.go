@@ -57,14 +57,14 @@ func TestLockout(t *testing.T) {
 					t.Errorf("%s: %s, %s", key, e.Kind, e.RetryAfter)
 				}
 			}
-			if a := from("192.0.2.2", "good"); !isIn(a) {
+			if a := from("192.0.2.2", "good"); !wasCalled(a) {
 				t.Errorf("another address: got HTTP %d %s", a.Status, a.Body)
 			}
 			if n := strings.Count(d.log.String(), "an address is refused"); n != 1 {
 				t.Errorf("the log tells of %d lockouts: %s", n, d.log)
 			}
 			time.Sleep(15*time.Minute - time.Since(began))
-			if a := from("192.0.2.1", "good"); !isIn(a) {
+			if a := from("192.0.2.1", "good"); !wasCalled(a) {
 				t.Errorf("afterwards: got HTTP %d %s", a.Status, a.Body)
 			}
 		})
@@ -90,7 +90,7 @@ func TestLockoutAddresses(t *testing.T) {
 			d := openDoor(t, two+test.access+"access: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]")
 			fail(t, d, 2, "X-Forwarded-For", test.failed)
 			a := echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", test.then, "Authorization", "Bearer good"))
-			if test.out != (a.Status == http.StatusTooManyRequests) || test.out == isIn(a) {
+			if test.out != (a.Status == http.StatusTooManyRequests) || test.out == wasCalled(a) {
 				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		})
@@ -120,7 +120,7 @@ func TestReloadOfAccess(t *testing.T) {
 			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
 		}
 		session := d.as(t, testkit.Legacy, "Authorization", "Bearer good")
-		if !isIn(with("good")) || !isIn(echoed(t, session)) {
+		if !wasCalled(with("good")) || !wasCalled(echoed(t, session)) {
 			t.Fatal("the key is not let in")
 		}
 		fail(t, d, 1)
@@ -128,11 +128,11 @@ func TestReloadOfAccess(t *testing.T) {
 		if a := with("good"); a.Status != http.StatusUnauthorized { // the second failure
 			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
-		if a := with("better"); !isIn(a) {
+		if a := with("better"); !wasCalled(a) {
 			t.Errorf("a new key: got HTTP %d %s", a.Status, a.Body)
 		}
 		session.Header.Set("Authorization", "Bearer better") // of the same caller
-		if a := echoed(t, session); !isIn(a) {
+		if a := echoed(t, session); !wasCalled(a) {
 			t.Errorf("the session of before: got HTTP %d %s", a.Status, a.Body)
 		}
 		reload(t, g, one)
@@ -143,7 +143,7 @@ func TestReloadOfAccess(t *testing.T) {
 			t.Errorf("after three failures: got HTTP %d %s", a.Status, a.Body)
 		}
 		reload(t, g, config("", ""))
-		if a := echoed(t, d.as(t, testkit.Modern)); !isIn(a) {
+		if a := echoed(t, d.as(t, testkit.Modern)); !wasCalled(a) {
 			t.Errorf("without access: got HTTP %d %s", a.Status, a.Body)
 		}
 	})

@@ -80,7 +80,7 @@ func TestStoredKeys(t *testing.T) {
 			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+text))
 		}
 		for range 20 {
-			if a := with(key); !isIn(a) {
+			if a := with(key); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 		}
@@ -109,7 +109,7 @@ func TestStoredKeys(t *testing.T) {
 		with(key)
 		store.update(func() { store.err = errors.New("the disk is full") })
 		time.Sleep(30 * time.Second)
-		if a := with(key); !isIn(a) {
+		if a := with(key); !wasCalled(a) {
 			t.Errorf("while the store is down for a short time: got HTTP %d %s", a.Status, a.Body)
 		}
 		time.Sleep(time.Minute)

@@ -105,7 +105,7 @@ func TestTokens(t *testing.T) {
 			}
 			a := echoed(t, d.with(t, test.token))
 			if test.kind == "" {
-				if !isIn(a) {
+				if !wasCalled(a) {
 					t.Errorf("%s: got HTTP %d %s", name, a.Status, a.Body)
 				}
 				continue
@@ -138,7 +138,7 @@ func TestVerifiedSessions(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
 			d := openDoor(t, staff(issuer), "access: [staff]", forward)
 			c := d.as(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
-			if a := echoed(t, c); !isIn(a) {
+			if a := echoed(t, c); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			for name, test := range map[string]struct {
@@ -174,7 +174,7 @@ func TestKeyRotation(t *testing.T) {
 		d := tokenDoor(t, issuer)
 		old := issuer.Token(t, nil)
 		for range 20 {
-			if a := echoed(t, d.with(t, old)); !isIn(a) {
+			if a := echoed(t, d.with(t, old)); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 		}
@@ -183,7 +183,7 @@ func TestKeyRotation(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		issuer.SetKeys(testkit.NewSigningKey(t, "new", "ES256"))
-		if a := echoed(t, d.with(t, issuer.Token(t, nil))); !isIn(a) {
+		if a := echoed(t, d.with(t, issuer.Token(t, nil))); !wasCalled(a) {
 			t.Errorf("a new key: got HTTP %d %s", a.Status, a.Body)
 		}
 		if n := issuer.Fetches(); n != 2 {
@@ -265,13 +265,13 @@ func TestIssuerIsDown(t *testing.T) {
 			answer := test.answer(string(issuer.Key().Public()))
 			d := tokenDoor(t, issuer)
 			good := func() string { return issuer.Token(t, nil) }
-			if a := echoed(t, d.with(t, good())); !isIn(a) {
+			if a := echoed(t, d.with(t, good())); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			issuer.Answer(answer)
 			for range 3 {
 				time.Sleep(time.Hour)
-				if a := echoed(t, d.with(t, good())); !isIn(a) {
+				if a := echoed(t, d.with(t, good())); !wasCalled(a) {
 					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}
 			}
@@ -289,7 +289,7 @@ func TestIssuerIsDown(t *testing.T) {
 			issuer.Answer(nil)
 			time.Sleep(time.Minute)
 			for _, d := range []*door{d, late} {
-				if a := echoed(t, d.with(t, good())); !isIn(a) {
+				if a := echoed(t, d.with(t, good())); !wasCalled(a) {
 					t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
 				}
 			}
@@ -324,7 +324,7 @@ func TestMetadataNotBelieved(t *testing.T) {
 			}
 			issuer.SetMetadata("")
 			time.Sleep(time.Minute)
-			if a := echoed(t, d.with(t, issuer.Token(t, nil))); !isIn(a) {
+			if a := echoed(t, d.with(t, issuer.Token(t, nil))); !wasCalled(a) {
 				t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
 			}
 		})
@@ -357,7 +357,7 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 		token := issuer.Token(t, nil)
 		done := make(chan bool)
 		for range 100 {
-			go func() { done <- isIn(echoed(t, d.with(t, token))) }()
+			go func() { done <- wasCalled(echoed(t, d.with(t, token))) }()
 		}
 		gone, leave := context.WithCancel(t.Context()) // one of them does not wait
 		left := make(chan error)
@@ -390,7 +390,7 @@ func TestTokenEnds(t *testing.T) {
 		d := tokenDoor(t, issuer, "leeway: 0s")
 		c := d.with(t, issuer.Token(t, map[string]any{"exp": time.Now().Add(10 * time.Second).Unix()}))
 		for range 9 {
-			if a := echoed(t, c); !isIn(a) {
+			if a := echoed(t, c); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}
 			time.Sleep(time.Second)

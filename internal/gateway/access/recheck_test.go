@@ -16,7 +16,7 @@ import (
 // recheckEvery is how often the caller of a long call is verified again.
 const recheckEvery = 10 * time.Second
 
-// lapsing lets nobody in, and takes its time to say so.
+// lapsing refuses every caller, after the time in took.
 type lapsing struct {
 	took  time.Duration
 	asked []time.Time
@@ -33,7 +33,7 @@ func request(tb testing.TB) *http.Request {
 	return httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", http.NoBody)
 }
 
-// A recheck that is used for one call after the other asks about each when its own time has come, and not after its end.
+// A reused Recheck verifies the caller of each call at the call's own times, and not after its end.
 func TestRecheckIsReused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,17 +51,17 @@ func TestRecheckIsReused(t *testing.T) {
 		k.Ends(cancel)
 		<-ctx.Done()
 		if took := time.Since(began); took != recheckEvery*3/2 || len(by.asked) != 1 || access.Lapsed(ctx) == nil || first.Err() != nil {
-			t.Errorf("after %s, asked %d times, ended with %v", took, len(by.asked), context.Cause(ctx))
+			t.Errorf("got the end after %s, asked %d times, cause %v", took, len(by.asked), context.Cause(ctx))
 		}
 		k.Stop()
 		time.Sleep(time.Hour)
 		if len(by.asked) != 1 {
-			t.Errorf("asked %d times", len(by.asked))
+			t.Errorf("got %d checks, want 1: none after the end", len(by.asked))
 		}
 	})
 }
 
-// What is found out about the caller of a call that has ended meanwhile does not end the next one.
+// A check that finishes after its call has ended does not end the next call.
 func TestRecheckAnswersTooLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRecheckAnswersTooLate(t *testing.T) {
 	})
 }
 
-// BenchmarkRecheck is what the watch of a call's caller takes when the call ends before the first look.
+// BenchmarkRecheck measures a Recheck of a call that ends before the first check.
 func BenchmarkRecheck(b *testing.B) {
 	var k access.Recheck
 	r, by := request(b), &lapsing{}
