@@ -96,8 +96,13 @@ test-bench: ## Run the tests of the benchmarks, which start many processes
 test-dist: ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
+.PHONY: test-mutants
+test-mutants: ## Change the program in a few places, one in each kind of file, and see that tests notice
+	@$(INSTALL)
+	@go run ./internal/mutants -sample
+
 .PHONY: test-all
-test-all: test test-long test-bench test-dist ## Run all four
+test-all: test test-long test-bench test-dist test-mutants ## Run all five
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint

@@ -13,13 +13,14 @@ import (
 
 // A mutation is one change of one file.
 type mutation struct {
-	Name string   `yaml:"name,required"`
-	File string   `yaml:"file,required"` // relative to the module's root, with slashes
-	Find string   `yaml:"find,required"` // occurs once in the file
-	Put  string   `yaml:"put,required"`  // replaces it
-	Test []string `yaml:"test,required"` // packages whose tests should notice, such as ./contract
-	Run  string   `yaml:"run"`           // go test's -run; "": every test
-	Must bool     `yaml:"must"`          // it must be noticed
+	Name   string   `yaml:"name,required"`
+	File   string   `yaml:"file,required"` // relative to the module's root, with slashes
+	Find   string   `yaml:"find,required"` // occurs once in the file
+	Put    string   `yaml:"put,required"`  // replaces it
+	Test   []string `yaml:"test,required"` // packages whose tests should notice, such as ./contract
+	Run    string   `yaml:"run"`           // go test's -run; "": every test
+	Must   bool     `yaml:"must"`          // it must be noticed
+	Sample bool     `yaml:"sample"`        // it is one of the few that -sample makes
 }
 
 // read reads the list, and reports all mistakes in it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,6 +31,37 @@ func TestListApplies(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: no test is called like %q", m.Name, m.Run)
+		}
+	}
+}
+
+// The sample has a mutation of each kind of file, by how it becomes a part of the program, and all of them must be noticed:
+// otherwise mutations of that kind could have no effect, and nobody would know.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	list, err := read(root, "internal/mutants/list.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := map[string]bool{} // by kind
+	for _, m := range list {
+		kind, isPart := compacts[path.Dir(m.File)]
+		if !isPart || path.Ext(m.File) != ".yaml" {
+			kind = path.Ext(m.File)
+		}
+		sampled[kind] = sampled[kind] || m.Sample
+		if m.Sample && !m.Must {
+			t.Errorf("%s is in the sample, and does not have to be noticed", m.Name)
+		}
+	}
+	for kind, is := range sampled {
+		if !is {
+			t.Errorf("no mutation of %s is in the sample", kind)
+		}
+	}
+	for _, name := range compacts {
+		if _, ok := sampled[name]; !ok {
+			t.Errorf("there is no mutation of %s", name)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Command mutants changes the program, one place at a time, and runs the tests that should notice. Run it with `make
 // mutants`, or
 //
-//	go run ./internal/mutants [-p 2] [-match REGEXP] [-list FILE]
+//	go run ./internal/mutants [-p 2] [-match REGEXP] [-sample] [-list FILE]
 //
 // # The list
 //
@@ -10,11 +10,15 @@
 // embedded file, such as a contract, is written into a copy of the compiled tests, which contains the file as it is.
 // The source tree is never changed. Several mutations run at a time, those that must be noticed first.
 //
+// `make test-mutants` makes those that are marked sample: one in each kind of file, by how it becomes a part of the program.
+// If one of them is not noticed, it is rather this program that is broken than the tests.
+//
 // # What counts
 //
 // A mutation is killed if a test fails, or does not end in time. Golden files that `make golden` rewrites do not count:
 // with RECOURSE_GOLDEN=off, the tests that compare with them pass. These are mistakes in the list: a mutation that does
-// not compile, packages that fail without it, and a text that is not found, or found twice.
+// not compile, packages that fail without it, and a text that is not found, or found twice. What a test needs has to be
+// installed: a test that is left out notices nothing.
 //
 // The program prints a line for each mutation, and the survivors at the end. It exits with 1 if a mutation survives
 // that must be noticed, if 5 % of all survive, or if there was a mistake.
@@ -44,9 +48,10 @@ func main() {
 	file := flag.String("list", "internal/mutants/list.yaml", "the list of mutations, relative to the module's root")
 	parallel := flag.Int("p", runtime.NumCPU(), "how many run at a time")
 	match := flag.String("match", "", "only mutations whose names match this regular expression")
+	sample := flag.Bool("sample", false, "only mutations that are marked sample")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code, err := run(ctx, os.Stdout, *file, *match, *parallel)
+	code, err := run(ctx, os.Stdout, *file, *match, *sample, *parallel)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -55,7 +60,7 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, out io.Writer, file, match string, parallel int) (code int, err error) {
+func run(ctx context.Context, out io.Writer, file, match string, sample bool, parallel int) (code int, err error) {
 	wanted, err := regexp.Compile(match)
 	if err != nil {
 		return 0, err
@@ -70,7 +75,7 @@ func run(ctx context.Context, out io.Writer, file, match string, parallel int) (
 	}
 	var chosen []mutation
 	for _, m := range list {
-		if wanted.MatchString(m.Name) {
+		if wanted.MatchString(m.Name) && (m.Sample || !sample) {
 			chosen = append(chosen, m)
 		}
 	}
@@ -81,7 +86,7 @@ func run(ctx context.Context, out io.Writer, file, match string, parallel int) (
 	defer os.RemoveAll(dir)
 	slices.SortStableFunc(chosen, func(a, b mutation) int { return must(b) - must(a) })
 	fmt.Fprintf(out, "%d mutations, %d at a time: this takes about %s\n",
-		len(chosen), parallel, (each * time.Duration(len(chosen)) / time.Duration(max(parallel, 1))).Round(time.Minute))
+		len(chosen), parallel, (each * time.Duration(len(chosen)) / time.Duration(max(parallel, 1))).Round(10*time.Second))
 	made, err := newBinaries(root, dir, chosen)
 	if err != nil {
 		return 0, err

@@ -37,7 +37,7 @@ func (r *runner) test(ctx context.Context, binary, pkg, run string) (output []by
 	args := []string{"-test.failfast", "-test.paniconexit0", "-test.timeout=" + limit, "-test.run=" + run}
 	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // what compile has made
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
-	cmd.Env = append(cmd.Environ(), "RECOURSE_GOLDEN=off")
+	cmd.Env = append(cmd.Environ(), "RECOURSE_GOLDEN=off", "CI=true") // with which tests that lack something fail
 	output, err = cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
