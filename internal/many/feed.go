@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse"
@@ -134,46 +133,22 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 		return false, resp.StatusCode >= http.StatusInternalServerError
 	}
 	var honours wire.Filter
-	for events := wire.NewEventReader(resp.Body, maxEvent); ; {
-		event, err := events.Next()
-		if err != nil {
-			return heard, !heard || !honours.IsEmpty()
-		}
-		if !event.Complete || !event.First || len(event.Data) == 0 { // notifications are never that long
-			continue
-		}
-		method, said, answer := announced(event.Data)
+	for part := range wire.NewMessageReader(resp, maxEvent).Whole() { // no notification is longer
+		method := string(part.Signs.Method)
 		switch {
-		case answer:
+		case part.Kind == wire.Response:
 			return heard, !honours.IsEmpty()
 		case method == wire.MethodAcknowledged:
-			honours, heard = said, true
+			honours, heard = wire.AgreedIn(part.Data), true
 			f.agreed(honours)
 			if missed {
 				f.missed(honours)
 			}
-		case heard && strings.HasPrefix(method, "notifications/") && !strings.HasPrefix(method, "notifications/subscriptions/"):
-			f.l.put(bytes.Clone(event.Data))
+		case heard && wire.IsAnnouncement(method):
+			f.l.put(bytes.Clone(part.Data))
 		}
 	}
-}
-
-// announced returns the method of a message, what an acknowledgement agrees to, and whether the message
-// ends the subscription.
-func announced(text []byte) (method string, agreed wire.Filter, answer bool) {
-	var message struct {
-		Method string     `json:"method"`
-		Result json.Value `json:"result"`
-		Error  json.Value `json:"error"`
-		Params struct {
-			Notifications json.Value `json:"notifications"`
-		} `json:"params"`
-	}
-	if json.UnmarshalLenient(text, &message) != nil {
-		return "", wire.Filter{}, false
-	}
-	_ = json.UnmarshalLenient(message.Params.Notifications, &agreed) // what cannot be read is not agreed to
-	return message.Method, agreed, message.Result != nil || message.Error != nil
+	return heard, !heard || !honours.IsEmpty()
 }
 
 // missed tells the client that everything the server would have reported may have changed.

@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
 // A Filter is the notifications that a subscriptions/listen asks for, or that a server agrees to send (MCP
 // 2026-07-28, "Subscriptions").
 type Filter struct {
@@ -26,4 +32,16 @@ func (f *Filter) Changes() (methods []string) {
 		methods = append(methods, MethodToolsChanged)
 	}
 	return methods
+}
+
+// AgreedIn returns what a notifications/subscriptions/acknowledged agrees to: nothing that cannot be read.
+func AgreedIn(text []byte) (f Filter) {
+	_ = json.UnmarshalLenient(json.Lookup(text, "/params/notifications"), &f) // see above
+	return f
+}
+
+// IsAnnouncement reports whether a notification of a subscription is for its client, and not about the
+// subscription itself.
+func IsAnnouncement(method string) bool {
+	return strings.HasPrefix(method, "notifications/") && !strings.HasPrefix(method, "notifications/subscriptions/")
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
@@ -177,8 +176,7 @@ func (srv *Server) agree(
 		case !part.Complete || part.Err != nil || string(part.Signs.Method) != wire.MethodAcknowledged:
 			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, part.Data))
 		}
-		// What cannot be read is not agreed to.
-		_ = json.UnmarshalLenient(json.Lookup(part.Data, "/params/notifications"), &l.agreed)
+		l.agreed = wire.AgreedIn(part.Data)
 		return nil, nil //nolint:nilnil // it has agreed
 	}
 	if err := l.reader.End(); wire.BrokeOff(err) {
@@ -226,7 +224,7 @@ func (t *stream) pass(l *listening) {
 // announced returns a notification in legacy form, or nil if there is no such form.
 func announced(part *wire.Part) []byte {
 	method := string(part.Signs.Method)
-	if !strings.HasPrefix(method, "notifications/") || strings.HasPrefix(method, "notifications/subscriptions/") {
+	if !wire.IsAnnouncement(method) {
 		return nil
 	}
 	params := json.MembersOf(json.Change(json.Lookup(part.Data, "/params"), "_meta", func(meta json.Value) json.Value {
