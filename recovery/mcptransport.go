@@ -91,7 +91,7 @@ func (t *mcpTransport) whole(r *http.Request, id json.RawMessage, resp *http.Res
 	case err != nil, id == nil:
 		return resp, nil //nolint:nilerr // it is neither
 	case kind == "text/event-stream":
-		resp.Body = &wholeEvents{from: resp.Body, ctx: r.Context(), id: id}
+		resp.Body = newWholeEvents(r.Context(), id, resp.Body)
 		return resp, nil
 	case kind != "application/json":
 		return resp, nil
