@@ -111,6 +111,8 @@ func http1(line string) string {
 	return "HTTP/1.1 " + status
 }
 
+// parseEvents finds the answer in an event stream. It takes no [wire.MessageReader], which passes over events that
+// clients ignore: here somebody wants to know what they say.
 func parseEvents(text []byte) (*answer, error) {
 	reader := wire.NewEventReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\n\n")), MaxAnswer)
 	for {

@@ -102,7 +102,7 @@ func newStreamed(resp *http.Response, id wire.ID, change func([]byte) io.Reader)
 	return &streamed{source: resp.Body, events: wire.NewMessageReader(resp, maxAnswer), id: id, change: change}
 }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. It takes part by part, since its reader decides when there is another.
 func (s *streamed) Read(p []byte) (int, error) {
 	for len(s.passing) == 0 && s.last == nil {
 		part, err := s.events.Next()
