@@ -46,7 +46,7 @@ func all(t *testing.T) map[string]systems.System {
 	return list
 }
 
-// A schema is what is needed of an inputSchema to fill it in.
+// A schema is the part of an inputSchema that is needed to generate arguments.
 type schema struct {
 	Type       any                `json:"type"`
 	Properties map[string]*schema `json:"properties"`
@@ -60,8 +60,8 @@ func (s *schema) is(name string) bool {
 	return s.Type == name || slices.Contains(types, any(name))
 }
 
-// integers returns a value of the schema for each integer in it, with number in that
-// integer's place; a value without any is the last.
+// integers returns one value of the schema for each integer in it, in which number replaces that integer, and a value
+// with ordinary numbers.
 func (s *schema) integers(number string) (values []string, plain string) {
 	switch {
 	case len(s.Enum) > 0:
@@ -110,8 +110,7 @@ func (s *schema) object(number string) (values []string, plain string) {
 	return values, with("", "")
 }
 
-// A number that no int64 holds is a mistake in the arguments, in every argument of every
-// tool: nothing was carried out.
+// A number beyond int64 is a mistake in the arguments, in every argument of every tool, and has no effect.
 func TestHugeNumbers(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -143,11 +142,11 @@ func TestHugeNumbers(t *testing.T) {
 		}
 	}
 	if found < 20 {
-		t.Errorf("%d arguments were found: there are more", found)
+		t.Errorf("found only %d arguments", found)
 	}
 }
 
-// What each contract advises can be done at its system: the tools are there, with the parameters that it names.
+// Each contract's advice fits its system: the tools exist, with the parameters that it names.
 func TestAdviceFitsTheTools(t *testing.T) {
 	t.Parallel()
 	for name, system := range all(t) {

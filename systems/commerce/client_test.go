@@ -14,8 +14,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// A client that knows nothing but the page repeats what is retryable, with waits that
-// grow and a random part, and nothing else.
+// A client that only knows the page repeats what is retryable, with growing waits and jitter, and nothing else.
 func TestClientRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/retry-backoff", "commerce/retry-not")
@@ -33,8 +32,8 @@ func TestClientRepeats(t *testing.T) {
 		{"a success", "get-orders", `{}`, retry.Reads, nil, true},
 		{"an outage that ends", "get-orders", `{"ids":["fault-once"]}`, retry.Reads, backoff[:1], true},
 		{"an outage", "get-orders", `{"ids":["fault-down"]}`, retry.Reads, backoff, false},
-		{"an adapter that says so", "get-orders", `{"ids":["fault-locked"]}`, retry.Reads, backoff, false},
-		{"an adapter that does not", "get-orders", `{"ids":["fault-adapter"]}`, retry.Reads, nil, false},
+		{"an adapter that allows a retry", "get-orders", `{"ids":["fault-locked"]}`, retry.Reads, backoff, false},
+		{"an adapter that allows no retry", "get-orders", `{"ids":["fault-adapter"]}`, retry.Reads, nil, false},
 		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, retry.Writes, nil, false},
 		{"a mistake in the arguments", "create-sales-order", newOrder("a", "ada", "1"), retry.Writes, nil, false},
 		{"arguments that do not fit", "create-sales-order", `{}`, retry.Writes, nil, false},
@@ -47,16 +46,16 @@ func TestClientRepeats(t *testing.T) {
 				return client.Call(t, test.tool, test.arguments)
 			})
 			if diff := cmp.Diff(test.waits, waits); diff != "" || calls != len(test.waits)+1 {
-				t.Errorf("%d calls, and waits (-want +got):\n%s", calls, diff)
+				t.Errorf("%d calls, waits (-want +got):\n%s", calls, diff)
 			}
 			if isDone := last.Error == nil && !last.Tool(t).IsError; isDone != test.isDone {
-				t.Errorf("in the end: %s %+v", last.Result, last.Error)
+				t.Errorf("last result: %s %+v", last.Result, last.Error)
 			}
 		})
 	}
 }
 
-// A write that may have been done is looked for where its failure says, and not made again.
+// After a write with unknown effect, the client makes the verify call from its failure, and does not repeat the write.
 func TestClientLooksForWrite(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/retry-not")
@@ -67,7 +66,7 @@ func TestClientLooksForWrite(t *testing.T) {
 	}
 }
 
-// The wait of a limit is the first one, and grows.
+// The stated wait of a limit is the first wait; later ones grow.
 func TestClientWaitsForLimit(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Modern)

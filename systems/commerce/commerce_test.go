@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// patience is the time that calls are given where one is not answered.
+// patience is the timeout of calls in tests where one gets no answer.
 const patience = 500 * time.Millisecond
 
 func newSystem(t *testing.T, o commerce.Options) *commerce.System {
@@ -39,7 +39,7 @@ func rules(t *testing.T) *contract.Contract {
 	return c
 }
 
-// A failure is the object of the page.
+// A failure is the page's error object.
 type failure struct {
 	Code      int    `json:"code"`
 	Message   string `json:"message"`
@@ -72,13 +72,12 @@ func orderOf(externalID, email, items string) string {
 		`"lineItems":[` + items + `]}}`
 }
 
-// wires are the ways to a system: the direct ones, and those through a gateway that
-// believes nothing that it says of itself.
+// wires are the ways to a system: directly, and through gateways that do not trust it.
 func wires() []systemtest.Wire {
 	return append(systemtest.Wires(), systemtest.Fronted("contract: commerce", "trust_annotations: false")...)
 }
 
-// Every failure of a tool that the package documents, on every wire.
+// Every tool failure in the package's documentation, on every wire.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/domain-failure-in-result", "commerce/domain-failure-in-text", "commerce/domain-failure-is-error",
@@ -91,7 +90,7 @@ func TestFailures(t *testing.T) {
 		2001: "Validation", 2002: "Validation", 2003: "Validation", 3001: "System", 3002: "System", 4001: "Adapter", 4002: "System",
 	}
 
-	kinds := map[int]recourse.Kind{ // what clients that know the page make of them; 4001 is the adapter's
+	kinds := map[int]recourse.Kind{ // kinds by the code, for clients that know the page; 4001 depends on the adapter
 		2001: recourse.KindInvalidValue, 2002: recourse.KindMissingParam, 2003: recourse.KindInvalidValue,
 		3001: recourse.KindRateLimited, 3002: recourse.KindTimeout, 4002: recourse.KindUnavailable,
 	}
@@ -111,13 +110,13 @@ func TestFailures(t *testing.T) {
 		{"no such sku", "create-sales-order", strings.Replace(newOrder("a", good, "1"), "MUG-BLUE", "X", 1), 4001, "SKU_NOT_FOUND", false},
 		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, 4001, "ORDER_NOT_FOUND", false},
 		{"a shipped order", "cancel-order", `{"orderId":"SO-1002"}`, 4001, "INVALID_ORDER_STATE", false},
-		{"a shipped order is not changed", "update-order", `{"id":"SO-1002","updates":{"note":"x"}}`, 4001, "INVALID_ORDER_STATE", false},
+		{"a change of a shipped order", "update-order", `{"id":"SO-1002","updates":{"note":"x"}}`, 4001, "INVALID_ORDER_STATE", false},
 		{"more than was ordered", "fulfill-order", `{"orderId":"SO-1001","lineItems":[{"sku":"MUG-RED","quantity":9}]}`, 4001, "QUANTITY_EXCEEDS_ORDER", false},
 		{"not shipped yet", "create-return", `{"return":{"orderId":"SO-1001","lineItems":[{"sku":"MUG-RED","quantity":1}]}}`, 4001, "INVALID_ORDER_STATE", false},
 		{"too many requests", "create-sales-order", newOrder("fault-busy", good, "1"), 3001, "", true},
 		{"no answer", "get-orders", `{"ids":["fault-timeout"]}`, 3002, "", true},
 		{"the adapter fails", "get-orders", `{"ids":["fault-adapter"]}`, 4001, "BACKEND_BUG", false},
-		{"the adapter says that it may be repeated", "create-sales-order", newOrder("fault-locked", good, "1"), 4001, "RECORD_LOCKED", true},
+		{"the adapter allows a retry", "create-sales-order", newOrder("fault-locked", good, "1"), 4001, "RECORD_LOCKED", true},
 		{"down", "get-inventory", `{"skus":["fault-down"]}`, 4002, "", true},
 		{"down, before a write", "cancel-order", `{"orderId":"SO-1001","reason":"fault-down"}`, 4002, "", true},
 	}
@@ -128,7 +127,7 @@ func TestFailures(t *testing.T) {
 			client := wire.Client(t, s)
 			for _, test := range tests {
 				if isTold := test.code == 3001 || test.name == "down, before a write"; isTold && strings.HasPrefix(wire.Name, "gateway") {
-					test.retryable = false // that nothing was written, the gateway is told and does not know
+					test.retryable = false // the gateway does not trust the server that nothing was written
 				}
 				r := client.Call(t, test.tool, test.arguments)
 				var text, member failure
@@ -154,17 +153,17 @@ func TestFailures(t *testing.T) {
 				about := text.Details.Context
 				if about.Category != categories[text.Code] || about.Name == "" || about.RequestID == "" || text.Message == "" ||
 					text.Details.Suggestion == "" || text.Details.Reason == "" {
-					t.Errorf("%s: something is missing: %+v", test.name, text)
+					t.Errorf("%s: a required member is missing: %+v", test.name, text)
 				}
 				if strings.Contains(string(r.Result), "Mill Lane") || strings.Contains(string(r.Result), good) {
-					t.Errorf("%s: an argument is told back: %s", test.name, r.Result)
+					t.Errorf("%s: the answer has an argument: %s", test.name, r.Result)
 				}
 			}
 		})
 	}
 }
 
-// Arguments that do not fit the schema never come to the adapter.
+// Arguments that do not match the schema never reach the adapter.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/protocol-failure", "commerce/protocol-failure-message", "commerce/protocol-failure-field",
@@ -185,9 +184,9 @@ func TestArguments(t *testing.T) {
 				data.Error.Details.Field != data.Field {
 				t.Errorf("%v: %s", err, r.Error.Data)
 			}
-			r.Error.Data = nil // which not every client shows
+			r.Error.Data = nil // not every client shows data
 			if e := r.Read(t, rules(t)); rules(t).Retryable(e, &contract.Call{Method: "tools/call", At: contract.AtArguments}) {
-				t.Errorf("by the table, %+v is to be repeated", e)
+				t.Errorf("by the table, %+v is retryable", e)
 			}
 			if orders := list[commerce.Order](t, client, "get-orders", `{"externalIds":["web-9"]}`); len(orders) != 0 {
 				t.Errorf("the order was created: %+v", orders)
@@ -196,7 +195,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The reason of arguments that break the schema is the rule that they break, where they break it as a whole, too.
+// The reason is the rule that the arguments violate, also if that concerns all of them.
 func TestReasonIsTheRule(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires() {
@@ -228,7 +227,7 @@ func TestReasonIsTheRule(t *testing.T) {
 	}
 }
 
-// Of several mistakes that the tool finds the first is told, and all are listed.
+// Of several mistakes that the tool finds, the message has the first, and the violations have all.
 func TestAllViolations(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/first-violation", "commerce/all-violations", "commerce/field-details-field")
@@ -259,7 +258,7 @@ func list[T any](t *testing.T, client systemtest.Client, tool, arguments string)
 	return answer.Items
 }
 
-// The tools do what they say, each through the adapter.
+// Each tool does what its description says, by the adapter.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/tools")
@@ -314,11 +313,11 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// shelf is an adapter of somebody else's, which supports one tool.
+// shelf is a foreign adapter that supports a single tool.
 type shelf struct{ commerce.Unsupported }
 
-// A tool answers what its adapter returns, and reports its error with its own code; what
-// the adapter does not support is 5001.
+// A tool returns its adapter's answer, and reports the adapter's error with its own code; what the adapter does not
+// support is 5001.
 func TestAdapters(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/adapters", "commerce/code-5001", "commerce/success")
@@ -348,7 +347,7 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// What is kept in memory is bounded, and says so.
+// The shop's memory is limited, and a full shop says so.
 func TestFullShop(t *testing.T) {
 	t.Parallel()
 	m := commerce.NewMemory()
@@ -361,11 +360,11 @@ func TestFullShop(t *testing.T) {
 		t.Errorf("%v", refused)
 	}
 	if o, err := m.CreateSalesOrder(t.Context(), commerce.NewOrder{ExternalID: "7"}); err != nil || o.ExternalID != "7" {
-		t.Errorf("an order that is there: %+v, %v", o, err)
+		t.Errorf("an existing order: %+v, %v", o, err)
 	}
 }
 
-// A write that is not answered in time says how to find out; the call it names tells.
+// A write without an answer in time names a verify call, whose answer shows whether the write was done.
 func TestUnansweredWrite(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify")
@@ -378,7 +377,7 @@ func TestUnansweredWrite(t *testing.T) {
 	} {
 		t.Run(test.tool, func(t *testing.T) {
 			t.Parallel()
-			wire := wires()[len(test.tool)%len(wires())] // any will do
+			wire := wires()[len(test.tool)%len(wires())] // any of them
 			client := wire.Client(t, newSystem(t, commerce.Options{Timeout: patience}))
 			r := client.Call(t, test.tool, test.arguments)
 			var f failure
@@ -392,25 +391,25 @@ func TestUnansweredWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := client.Call(t, verify.Tool, string(arguments)).Tool(t).Text(); !strings.Contains(text, test.want) {
-				t.Errorf("%s does not tell: %s", verify, text)
+				t.Errorf("%s does not show the write: %s", verify, text)
 			}
 		})
 	}
 }
 
-// What the demo shows can be called.
+// The demo's scenes can be called.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, commerce.Options{Timeout: patience})
 	client := systemtest.Stdio(t, s.MCPServer())
 	for _, scene := range s.Scenes() {
 		if r := client.Call(t, scene.Tool, scene.Arguments); r.Error == nil && r.Tool(t).Text() == "" {
-			t.Errorf("%s: nothing is said", scene.Title)
+			t.Errorf("%s: no text", scene.Title)
 		}
 	}
 }
 
-// The Go SDK's own client sees what a model is to be told.
+// The client of the Go SDK gets the text for the model.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	session := systemtest.SDK(t, newSystem(t, commerce.Options{}))
@@ -428,8 +427,8 @@ func TestSDKClient(t *testing.T) {
 	}
 }
 
-// What is wrong with the params themselves is said without them, and without the names of
-// Go's types: the arguments stand in them.
+// A mistake in the params themselves is reported without echoing them, since they contain the arguments, and without
+// names of Go types.
 func TestParamsAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/no-arguments", "commerce/rpc-invalid-params")
@@ -454,7 +453,7 @@ func TestParamsAreNotEchoed(t *testing.T) {
 					continue
 				}
 				if all := string(r.Body) + r.Error.Message + string(r.Error.Data); strings.Contains(all, card) || strings.Contains(all, "mcp.") {
-					t.Errorf("%s %s: the params are told back: %s", bad.method, bad.params, all)
+					t.Errorf("%s %s: the answer echoes the params: %s", bad.method, bad.params, all)
 				}
 			}
 		})

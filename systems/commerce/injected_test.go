@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// However the answer to a write gets lost, and whether the write was made or not, there is one order in the end, and the
-// client knows it.
+// However the answer to a write gets lost, and whether the write was done or not, one order results, and the client
+// knows it.
 func TestOneOrderWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/client-verifies")

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// What a client repeats, and how often, goes by retryable: whatever has failed, and wherever it is said.
+// Retries depend on retryable alone: whatever failed, and wherever the failure is in the answer.
 func TestClientGoesByRetryable(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/retry-backoff", "commerce/retry-not", "commerce/client-reads-both", "commerce/client-undecided")
@@ -34,8 +34,8 @@ func TestClientGoesByRetryable(t *testing.T) {
 			reached: map[string]int{get: 4}, waits: backoff,
 		},
 		{name: "an outage", tool: get, arguments: `{"ids":["fault-down"]}`, code: "4002", reached: map[string]int{get: 4}, waits: backoff},
-		{name: "an adapter that says so", tool: get, arguments: `{"ids":["fault-locked"]}`, code: "4001", reached: map[string]int{get: 4}, waits: backoff},
-		{name: "an adapter that does not", tool: get, arguments: `{"ids":["fault-adapter"]}`, code: "4001", reached: map[string]int{get: 1}},
+		{name: "an adapter that allows a retry", tool: get, arguments: `{"ids":["fault-locked"]}`, code: "4001", reached: map[string]int{get: 4}, waits: backoff},
+		{name: "an adapter that allows no retry", tool: get, arguments: `{"ids":["fault-adapter"]}`, code: "4001", reached: map[string]int{get: 1}},
 		{
 			name: "not supported", faults: fault("effect: after, fault: {contract: commerce, code: 5001}"), tool: get, arguments: all, code: "5001",
 			reached: map[string]int{get: 1},
@@ -46,7 +46,7 @@ func TestClientGoesByRetryable(t *testing.T) {
 			tool: cancel, arguments: `{"orderId":"SO-1001"}`, reached: map[string]int{cancel: 1}, waits: []time.Duration{12 * second},
 		},
 		{
-			name: "a write of which the answer to verify says nothing", faults: "- {match: {tool: update-order}, effect: after, fault: reset-before}",
+			name: "a write without a conclusive verify answer", faults: "- {match: {tool: update-order}, effect: after, fault: reset-before}",
 			tool: "update-order", arguments: `{"id":"SO-1001","updates":{"note":"ring twice"}}`, code: "unreachable",
 			reached: map[string]int{"update-order": 1, get: 1}, waits: []time.Duration{second},
 		},
@@ -61,7 +61,7 @@ func TestClientGoesByRetryable(t *testing.T) {
 	}
 }
 
-// A mistake is told with its field and its rule, and is not sent twice; the input that was changed is.
+// A mistake is reported with its field and rule, and is not sent twice; the corrected input is sent.
 func TestClientChangesInput(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/client-changes-input", "commerce/client-reads-both")
@@ -78,7 +78,7 @@ func TestClientChangesInput(t *testing.T) {
 			for range 2 {
 				e := agent.Call(t, "create-sales-order", tt.wrong, tt.code).Failure
 				if len(e.Violations) == 0 || e.Violations[0].Param != tt.param {
-					t.Errorf("the violations are %+v", e.Violations)
+					t.Errorf("got violations %+v", e.Violations)
 				}
 			}
 			agent.CheckReached(t, map[string]int{"create-sales-order": 1})
@@ -89,7 +89,7 @@ func TestClientChangesInput(t *testing.T) {
 	}
 }
 
-// A write whose answer is lost is settled by the call that the failure names, and is never made twice.
+// A write whose answer is lost is settled by its verify call, and is never made twice.
 func TestClientVerifies(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/client-verifies")
@@ -97,7 +97,7 @@ func TestClientVerifies(t *testing.T) {
 	agent := systemtest.NewAgent(t, newSystem(t, commerce.Options{Timeout: 50 * time.Millisecond}), rules(t), "")
 	made := agent.Call(t, "create-sales-order", newOrder("fault-timeout-9", "ada@example.com", "1"), "")
 	if !strings.Contains(made.Text, "fault-timeout-9") {
-		t.Errorf("the order is %s", made.Text)
+		t.Errorf("got order %s", made.Text)
 	}
 	agent.Call(t, "cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, "")
 	agent.CheckReached(t, map[string]int{"create-sales-order": 1, "cancel-order": 1, "get-orders": 2})

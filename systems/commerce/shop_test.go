@@ -17,7 +17,7 @@ import (
 
 const email = "ada@example.com"
 
-// available tells how much of a sku is in stock.
+// available returns how many of a sku are in stock.
 func available(t *testing.T, client systemtest.Client, sku string) int {
 	t.Helper()
 	found := list[commerce.Stock](t, client, "get-inventory", `{"skus":["`+sku+`"]}`)
@@ -27,7 +27,7 @@ func available(t *testing.T, client systemtest.Client, sku string) int {
 	return found[0].Available
 }
 
-// refusal returns the failure of a call; its Code is 0 for a success.
+// refusal returns the failure of a call; its Code is 0 after a success.
 func refusal(t *testing.T, client systemtest.Client, tool, arguments string) failure {
 	t.Helper()
 	var f failure
@@ -35,8 +35,8 @@ func refusal(t *testing.T, client systemtest.Client, tool, arguments string) fai
 	return f
 }
 
-// Goods are taken out of stock by an order and put back when it is cancelled: what is
-// gone cannot be ordered again, in one line or in several.
+// An order takes goods out of stock, and cancelling puts them back: nothing can be ordered twice, in one line or in
+// several.
 func TestStock(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/code-4001", "commerce/original-error")
@@ -69,18 +69,17 @@ func TestStock(t *testing.T) {
 			t.Errorf("%s %s: %+v", step.tool, step.arguments, f)
 		}
 		if left := available(t, client, "TOWEL-1"); left != step.left {
-			t.Errorf("%s %s: %d are left, want %d", step.tool, step.arguments, left, step.left)
+			t.Errorf("%s %s: got %d left, want %d", step.tool, step.arguments, left, step.left)
 		}
 	}
-	// An order that was changed since is still the one that was asked for.
+	// The same request still finds the order after a change.
 	client.Call(t, "update-order", `{"id":"SO-1004","updates":{"note":"ring twice"}}`)
 	if f := refusal(t, client, "create-sales-order", towels("b", "2")); f.Code != 0 {
 		t.Errorf("%+v", f)
 	}
 }
 
-// An order is shipped in parts, never more than was ordered; and no more comes back than
-// was shipped.
+// An order is shipped in parts, but never more than was ordered; and no more can be returned than was shipped.
 func TestPartialFulfillment(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/invalid-order-state")
@@ -125,7 +124,7 @@ func TestPartialFulfillment(t *testing.T) {
 	}
 }
 
-// What is found comes in pages, and may be restricted to a time.
+// Results come in pages, and can be limited to a period.
 func TestPagesAndPeriods(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Legacy)
@@ -174,8 +173,7 @@ func TestPagesAndPeriods(t *testing.T) {
 	}
 }
 
-// What is out of bounds is found before the adapter is asked, with the rule and the
-// place of the first mistake.
+// Values out of range are refused before the adapter is called, with the rule and the place of the first mistake.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/code-2001", "commerce/code-2002", "commerce/code-2003", "commerce/format-rules", "commerce/tool-validation",
@@ -184,7 +182,7 @@ func TestBounds(t *testing.T) {
 	long := strings.Repeat("ä", 1001)
 	withAddress := func(country string) string { return strings.Replace(newOrder("a", email, "1"), `"US"`, country, 1) }
 	many := strings.Repeat(`{"sku":"MUG-RED","quantity":1},`, 100) + `{"sku":"MUG-RED","quantity":1}`
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.Legacy) // which would say 5001
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.Legacy) // the adapter would answer 5001
 	for _, test := range []struct {
 		tool, arguments string
 		code            int
@@ -229,12 +227,12 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s %.200s: %+v", test.tool, test.arguments, f)
 		}
 		if test.code != 5001 && f.Details.Suggestion == "" {
-			t.Errorf("%s %.200s: nothing is advised", test.tool, test.arguments)
+			t.Errorf("%s %.200s: no advice", test.tool, test.arguments)
 		}
 	}
 }
 
-// A call is answered within 10 seconds unless the options say otherwise.
+// The default timeout of a call is 10 seconds.
 func TestDefaultTimeout(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/code-3002")
@@ -248,7 +246,7 @@ func TestDefaultTimeout(t *testing.T) {
 	})
 }
 
-// The allowance of calls is that of all callers together, and states the wait.
+// All callers share the limit, and its failure states the wait.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/code-3001", "commerce/context-wait")

@@ -27,8 +27,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// knock makes a call with a credential and returns the HTTP answer; the whole of what
-// a client without the key can do.
+// knock makes a call with a credential, and returns the HTTP answer: all that a client without a key can do.
 func knock(t *testing.T, url, authorization string) *testkit.Answer {
 	t.Helper()
 	client := testkit.NewClient(t, url, testkit.Modern)
@@ -42,7 +41,7 @@ func knock(t *testing.T, url, authorization string) *testkit.Answer {
 	return a
 }
 
-// refusedWith reports whether an answer is a refusal with a status, as a JSON-RPC error.
+// refusedWith reports whether an answer is an HTTP error with that status, and a JSON-RPC error.
 func refusedWith(a *testkit.Answer, status int) bool {
 	return a.Status == status && a.Message != nil && a.Message.Error != nil
 }
@@ -53,7 +52,7 @@ func TestAPIKey(t *testing.T) {
 
 	key := fieldmcp.APIKey("willow")
 	if !regexp.MustCompile(`^field_live_[0-9a-f]{32}$`).MatchString(key) {
-		t.Fatalf("the key %s has another form", key)
+		t.Fatalf("got key %s", key)
 	}
 	url := systemtest.Serve(t, newSystem(t, fieldmcp.Options{}))
 	for _, authorization := range []string{"Bearer " + key, "bearer " + key} {
@@ -74,8 +73,7 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
-// An address from which too many authentications have failed is refused for a while,
-// whatever it brings then.
+// After too many failed authentications from an address, it is refused for a while, even with valid credentials.
 func TestLockout(t *testing.T) {
 	t.Parallel()
 	now := newClock()
@@ -133,7 +131,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// sign returns a token with those members.
+// sign returns a token with this header and these claims.
 func sign(t *testing.T, key *ecdsa.PrivateKey, header, claims map[string]any) string {
 	t.Helper()
 	text := encode(t, header) + "." + encode(t, claims)
@@ -157,7 +155,7 @@ func encode(t *testing.T, v any) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// with returns m with some members set, or without those that are nil.
+// with returns m with some members set; those that are nil are removed.
 func with(m, members map[string]any) map[string]any {
 	m = maps.Clone(m)
 	for name, value := range members {
@@ -183,11 +181,11 @@ func TestToken(t *testing.T) {
 	claims := members{"iss": "https://id.example.com", "aud": "fieldmcp", "exp": after(time.Hour), "org": "willow"}
 
 	for name, token := range map[string]string{
-		"plain":                   sign(t, is.key, header, claims),
-		"several audiences":       sign(t, is.key, header, with(claims, members{"aud": []string{"other", "fieldmcp"}})),
-		"valid since a while":     sign(t, is.key, header, with(claims, members{"nbf": after(-time.Hour), "iat": after(-time.Hour)})),
-		"a clock that is 20 s on": sign(t, is.key, header, with(claims, members{"nbf": after(20 * time.Second)})),
-		"expired 20 s ago":        sign(t, is.key, header, with(claims, members{"exp": after(-20 * time.Second)})),
+		"plain":              sign(t, is.key, header, claims),
+		"several audiences":  sign(t, is.key, header, with(claims, members{"aud": []string{"other", "fieldmcp"}})),
+		"valid for a while":  sign(t, is.key, header, with(claims, members{"nbf": after(-time.Hour), "iat": after(-time.Hour)})),
+		"a clock 20 s ahead": sign(t, is.key, header, with(claims, members{"nbf": after(20 * time.Second)})),
+		"expired 20 s ago":   sign(t, is.key, header, with(claims, members{"exp": after(-20 * time.Second)})),
 	} {
 		if a := knock(t, url, "Bearer "+token); a.Status != 200 || a.Message.Error != nil {
 			t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
@@ -208,7 +206,7 @@ func TestToken(t *testing.T) {
 	_, _ = io.WriteString(mac, hmacText)
 	bad := map[string]string{
 		"another key":               sign(t, newKey(t), header, claims),
-		"a key that is not listed":  sign(t, is.key, with(header, members{"kid": "k2"}), claims),
+		"an unlisted key":           sign(t, is.key, with(header, members{"kid": "k2"}), claims),
 		"no key":                    sign(t, is.key, with(header, members{"kid": nil}), claims),
 		"a key of another type":     sign(t, is.key, with(header, members{"kid": "other"}), claims),
 		"another algorithm":         sign(t, is.key, with(header, members{"alg": "ES384"}), claims),
@@ -231,7 +229,7 @@ func TestToken(t *testing.T) {
 		"too long":                  good + strings.Repeat("A", 10<<10),
 	}
 	for name, token := range bad {
-		// A system of its own each: an address with too many failures is locked out.
+		// A new system for each token: an address with too many failures is locked out.
 		url := systemtest.Serve(t, newSystem(t, fieldmcp.Options{Identity: &is.identity, Now: now.Now}))
 		if a := knock(t, url, "Bearer "+token); !refusedWith(a, 401) {
 			t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
@@ -242,8 +240,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A key set is fetched again when it is old, and for a key that it lacks, but not for
-// every such token; one that cannot be fetched is nobody's fault who calls.
+// The key set is fetched again when it is old, and for an unknown key, but not for every token with one; if it cannot
+// be fetched, no caller is blamed.
 func TestKeySet(t *testing.T) {
 	t.Parallel()
 	now := newClock()
@@ -261,13 +259,13 @@ func TestKeySet(t *testing.T) {
 		status  int
 		fetched int32
 	}{
-		{"the first", 0, "k1", false, 200, 1},
-		{"the next", time.Second, "k1", false, 200, 1},
+		{"the first key", 0, "k1", false, 200, 1},
+		{"the same key", time.Second, "k1", false, 200, 1},
 		{"an invented key at once", time.Second, "k9", false, 401, 1},
 		{"an invented key after a minute", time.Minute, "k9", false, 401, 2},
 		{"another one", time.Second, "k8", false, 401, 2},
-		{"the set is old, and cannot be fetched", 10 * time.Minute, "k1", true, 500, 3},
-		{"it can again", 0, "k1", false, 200, 4},
+		{"the set is old, and the issuer fails", 10 * time.Minute, "k1", true, 500, 3},
+		{"the issuer answers again", 0, "k1", false, 200, 4},
 	}
 	for _, step := range steps {
 		now.pass(step.pass)
@@ -279,7 +277,7 @@ func TestKeySet(t *testing.T) {
 	}
 }
 
-// What became of an organisation's connection to the provider.
+// Each state of an organisation's connection to the provider has its code.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/provider-scopes")
@@ -317,8 +315,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A connection changes while the system runs, and calls follow: by what the farmer does
-// in the dashboard, and in the account at the provider.
+// Calls follow when a connection changes, by what the farmer does in the dashboard or in the account at the provider.
 func TestConnectionsChange(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/code-token-expired", "fieldmcp/code-token-revoked", "fieldmcp/code-missing-scope", "fieldmcp/code-provider-not-connected",
@@ -381,12 +378,11 @@ func TestConnectionsChange(t *testing.T) {
 		}
 	}
 	if err := s.Revoke("nobody"); err == nil {
-		t.Error("what nobody has granted is revoked")
+		t.Error("access that was never granted was revoked")
 	}
 }
 
-// An access that is used lasts, since each refresh token is used once and followed by
-// another; one that is not used for 90 days has run out.
+// Access lasts while it is used, since each refresh token is used once and replaced; after 90 days without use it ends.
 func TestAccessLasts(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/token-90-days", "fieldmcp/refresh-rotation")
@@ -404,7 +400,7 @@ func TestAccessLasts(t *testing.T) {
 	}
 }
 
-// The organisation is that of the credentials, whatever a client says.
+// The organisation is determined by the credentials, whatever a client says.
 func TestOrganisationOfCredentials(t *testing.T) {
 	t.Parallel()
 	client := testkit.NewClient(t, systemtest.Serve(t, newSystem(t, fieldmcp.Options{})), testkit.Modern)
@@ -418,7 +414,7 @@ func TestOrganisationOfCredentials(t *testing.T) {
 	}
 }
 
-// An access token lasts 30 minutes, and is refreshed when less than 5 remain.
+// An access token is valid for 30 minutes, and refreshed when less than 5 remain.
 func TestTokenRefresh(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/provider-token-refresh")
@@ -446,7 +442,7 @@ func TestTokenRefresh(t *testing.T) {
 	}
 }
 
-// Whatever comes as a token is taken apart or refused.
+// Any token is either parsed or refused.
 func FuzzToken(f *testing.F) {
 	for _, seed := range []string{
 		"", "a.b.c", "eyJhbGciOiJFUzI1NiJ9.e30." + strings.Repeat("A", 86), "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJFUzI1NiJ9.eyJhdWQiOlsxXX0.AA",

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// What a gateway in front passes on is the full picture as well, however long the ids are.
+// A batch passes the gateway in full, however long its ids are.
 func TestBatchBehindGateway(t *testing.T) {
 	t.Parallel()
 	ids := []string{"FLD-101", "FLD-102"}
@@ -40,7 +40,7 @@ func TestBatchBehindGateway(t *testing.T) {
 	}
 }
 
-// The provider may take 5 s for an answer, and a call 30 s, however many items there are in it.
+// The provider may take 5 s for an answer, and a call 30 s, however many items it has.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

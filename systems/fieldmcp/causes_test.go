@@ -17,15 +17,15 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// requestID finds the ids of requests in texts.
+// requestID matches request ids.
 var requestID = regexp.MustCompile(`req-[0-9a-f]+`)
 
-// Every code comes of its cause, with its recovery, on every wire and through a gateway.
+// Every code has its cause and its recovery, on every wire and through a gateway.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, tool, arguments string
-		want                  failure // of which Error, Message, Succeeded, Failed and MissingData are looked at apart
+		want                  failure // without Error, Message, Succeeded, Failed and MissingData, which are compared separately
 		check                 func(f failure) bool
 		promises              []string
 	}{
@@ -79,7 +79,7 @@ func TestCauses(t *testing.T) {
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
-			name: "the provider's limit, without a word of a wait", tool: "deere_get_field", arguments: `{"fieldId":"fault-busy"}`,
+			name: "the provider's limit without a wait", tool: "deere_get_field", arguments: `{"fieldId":"fault-busy"}`,
 			want: failure{
 				Code: "RATE_LIMIT_PROVIDER", Retryable: true, RetryAfter: 2, Provider: "John Deere",
 				SuggestedAction: "Wait 2 seconds: the provider limits requests for the moment.",
@@ -113,7 +113,7 @@ func TestCauses(t *testing.T) {
 			promises: []string{"fieldmcp/code-provider-error-4xx"},
 		},
 		{
-			name: "data that is not enough", tool: "deere_analyze_yield", arguments: `{"fieldId":"FLD-104","season":2025}`,
+			name: "insufficient data", tool: "deere_analyze_yield", arguments: `{"fieldId":"FLD-104","season":2025}`,
 			want: failure{Code: "INSUFFICIENT_DATA", SuggestedAction: "Check the missingData array."},
 			check: func(f failure) bool {
 				return slices.Contains(f.MissingData, missing{"harvest", "required"}) && slices.Contains(f.MissingData, missing{"application", "optional"})
@@ -175,7 +175,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// errorsOfTools returns the codes that each tool can fail with, as tools/list says.
+// errorsOfTools returns the codes that each tool can fail with, from tools/list.
 func errorsOfTools(t *testing.T, client systemtest.Client) map[string][]string {
 	t.Helper()
 	var list struct {
@@ -196,8 +196,7 @@ func errorsOfTools(t *testing.T, client systemtest.Client) map[string][]string {
 	return errors
 }
 
-// The pages of the tools name the errors that each can emit, all of them codes of the
-// contract.
+// The tools' pages list the errors of each tool, all of them codes of the contract.
 func TestErrorsOfTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/errors-of-tools")
@@ -207,7 +206,7 @@ func TestErrorsOfTools(t *testing.T) {
 	var tools []contract.Tool
 	for _, name := range client.Tools(t) {
 		if len(declared[name]) == 0 {
-			t.Errorf("of %s nothing is said", name)
+			t.Errorf("no page for %s", name)
 		}
 		tools = append(tools, contract.Tool{Name: name, Errors: declared[name]})
 	}
@@ -216,7 +215,7 @@ func TestErrorsOfTools(t *testing.T) {
 	field, _, _ = strings.Cut(field, "\n## ")
 	for code, want := range map[string]bool{"FIELD_NOT_FOUND": true, "PROVIDER_TIMEOUT": true, "ORG_NOT_FOUND": false, "PARTIAL_SUCCESS": false} {
 		if strings.Contains(field, "`"+code+"`") != want {
-			t.Errorf("%s is told of deere_get_field: %t", code, !want)
+			t.Errorf("deere_get_field lists %s: %t", code, !want)
 		}
 	}
 	if strings.Contains(page, "does not list") || strings.Contains(page, "does not say") {

@@ -15,9 +15,8 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// follow makes a call as a client that knows nothing but the page, with jitter in the
-// middle of what is allowed; it returns the code in the end, "" for a success, how
-// many calls there were, and the waits between them.
+// follow makes a call like a client that only knows the page, with random in the place of jitter. It returns the final
+// code ("" for a success), the number of calls, and the waits.
 func follow(t *testing.T, client systemtest.Client, random float64, tool, arguments string) (code string, calls int, waits []time.Duration) {
 	t.Helper()
 	last, waits := systemtest.Follow(t, rules(t), retry.Reads, random, func() systemtest.Reply {
@@ -30,8 +29,8 @@ func follow(t *testing.T, client systemtest.Client, random float64, tool, argume
 	return code, calls, waits
 }
 
-// The decision tree of the page: what is retryable is repeated after its wait, three
-// times at most; what is not is not, whatever its category.
+// The page's decision tree: what is retryable is repeated after its wait, at most three times; anything else is not,
+// whatever its category.
 func TestClientDecides(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/decision-retryable", "fieldmcp/decision-not-retryable", "fieldmcp/decision-three-retries", "fieldmcp/retry-attempts",
@@ -75,8 +74,8 @@ func TestClientDecides(t *testing.T) {
 	})
 }
 
-// The waits of the page: what the error says, twice and four times that, with up to a
-// second at random from the second on; two seconds where it says nothing.
+// The page's waits: the stated one, or two seconds without one; then twice and four times that, plus up to a second of
+// jitter from the second on.
 func TestClientWaits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/retry-waits", "fieldmcp/retry-jitter", "fieldmcp/retry-start", "fieldmcp/retry-after-respected")
@@ -88,13 +87,13 @@ func TestClientWaits(t *testing.T) {
 		random  float64
 		waits   []time.Duration
 	}{
-		{"a wait is stated", "fault-429", 0, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}},
-		{"a wait is stated, with jitter", "fault-429", 0.5, []time.Duration{12 * time.Second, 24500 * time.Millisecond, 48500 * time.Millisecond}},
+		{"a stated wait", "fault-429", 0, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}},
+		{"a stated wait, with jitter", "fault-429", 0.5, []time.Duration{12 * time.Second, 24500 * time.Millisecond, 48500 * time.Millisecond}},
 		{"the most jitter", "fault-429", 0.999, []time.Duration{12 * time.Second, 24999 * time.Millisecond, 48999 * time.Millisecond}},
-		{"a short wait is stated", "fault-limited", 0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{"a short stated wait", "fault-limited", 0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 		{"the wait of an outage", "fault-502", 0, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
-		{"no wait is stated", "fault-504", 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
-		{"no wait is stated, with jitter", "fault-500", 0.5, []time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
+		{"no stated wait", "fault-504", 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
+		{"no stated wait, with jitter", "fault-500", 0.5, []time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +105,7 @@ func TestClientWaits(t *testing.T) {
 	}
 }
 
-// naps records what the server waits between requests to the provider.
+// naps records the server's waits between requests to the provider.
 type naps struct {
 	mu   sync.Mutex
 	list []time.Duration
@@ -119,8 +118,8 @@ func (n *naps) sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// The server itself asks again before a failure surfaces, and keeps the provider's
-// wait; one that is too long surfaces at once.
+// The server retries before it reports a failure, and keeps the provider's wait; if that is too long, it reports
+// immediately.
 func TestServerRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/rate-limit-provider-after-retries", "fieldmcp/provider-unavailable-after-retries")
@@ -129,7 +128,7 @@ func TestServerRepeats(t *testing.T) {
 		fieldID  string
 		code     string
 		requests int
-		wait     time.Duration // the least between two of them
+		wait     time.Duration // the minimum between two of them
 	}{
 		{"fault-limited", "RATE_LIMIT_PROVIDER", 3, time.Second},
 		{"fault-brief", "", 2, 200 * time.Millisecond},
@@ -158,10 +157,10 @@ func TestServerRepeats(t *testing.T) {
 			}
 			least := test.wait
 			for _, wait := range waits.list {
-				// Each wait is twice as long as the one before, unless the provider says how long it
-				// is, and up to a fifth longer at random.
+				// Each wait is twice as long as the previous one, unless the provider states it, and up to a fifth
+				// longer at random.
 				if wait < least || wait > least+least/5 {
-					t.Errorf("it waits %s, want %s to %s", wait, least, least+least/5)
+					t.Errorf("got wait %s, want %s to %s", wait, least, least+least/5)
 				}
 				if test.wait < time.Second || test.fieldID == "fault-busy" {
 					least *= 2

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 
-// An app is an application that asks a provider's farmer for access.
+// An app is an OAuth client that asks a farmer for access.
 type app struct {
 	oauth2.Config
 
@@ -42,7 +42,7 @@ func newApp(t *testing.T) *app {
 	return a
 }
 
-// page returns what a browser shows, and where it is sent to.
+// page returns what a browser shows, and the location that it is redirected to.
 func (a *app) page(r *http.Request) (status int, text, location string) {
 	a.t.Helper()
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r.WithContext(a.t.Context()))
@@ -81,7 +81,7 @@ func (a *app) submit(path string, form url.Values, header ...string) (status int
 	return status, location
 }
 
-// agree has the farmer agree to some scopes, and returns the code.
+// agree lets the farmer agree to some scopes, and returns the code.
 func (a *app) agree(verifier string, scopes ...string) string {
 	a.t.Helper()
 	asked, err := url.Parse(a.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))
@@ -98,7 +98,7 @@ func (a *app) agree(verifier string, scopes ...string) string {
 	return back.Query().Get("code")
 }
 
-// get asks the API, and returns the status.
+// get sends a request to the API, and returns the status.
 func (a *app) get(path, token string) int {
 	a.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, a.url+path, http.NoBody)
@@ -110,8 +110,8 @@ func (a *app) get(path, token string) int {
 	return status
 }
 
-// A farmer agrees to a part of what is asked for, and the application gets a token that is good for that. The code counts once, and
-// with the right verifier.
+// A farmer agrees to some of the requested scopes, and the application gets a token for those. A code can be used once,
+// and only with its verifier.
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	a := newApp(t)
@@ -129,26 +129,26 @@ func TestConsent(t *testing.T) {
 		t.Fatalf("%+v, %v", token, err)
 	}
 	if a.get("/fields/FLD-101", token.AccessToken) != http.StatusOK || a.get("/equipment/EQ-1", token.AccessToken) != http.StatusForbidden {
-		t.Error("the token is good for something else")
+		t.Error("the token has other scopes")
 	}
 	if _, err := a.Exchange(t.Context(), code, oauth2.VerifierOption(verifier)); err == nil {
-		t.Error("a code counts twice")
+		t.Error("a code was accepted twice")
 	}
 	if _, err := a.Exchange(t.Context(), a.agree(verifier, "ag1"), oauth2.VerifierOption("another")); err == nil {
-		t.Error("another verifier counts")
+		t.Error("another verifier was accepted")
 	}
 	late := a.agree(verifier, "ag1")
 	a.now.pass(2 * time.Minute)
 	if _, err := a.Exchange(t.Context(), late, oauth2.VerifierOption(verifier)); err == nil {
-		t.Error("a code counts after two minutes")
+		t.Error("a code was accepted after two minutes")
 	}
 	a.ClientSecret = "wrong"
 	if _, err := a.Exchange(t.Context(), a.agree(verifier, "ag1"), oauth2.VerifierOption(verifier)); err == nil {
-		t.Error("another secret counts")
+		t.Error("another secret was accepted")
 	}
 }
 
-// Requests that are not the application's own lead nowhere else, and forms of other sites change nothing.
+// Requests that the application did not make redirect nowhere else, and forms from other sites change nothing.
 func TestConsentRefused(t *testing.T) {
 	t.Parallel()
 	a := newApp(t)
@@ -182,7 +182,7 @@ func TestConsentRefused(t *testing.T) {
 	}
 }
 
-// Access that the farmer revokes is no longer valid, and a refresh token that is used twice revokes it, too.
+// Access ends when the farmer revokes it, and when a refresh token is used twice.
 func TestAccessEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(a *app, token *oauth2.Token){
@@ -210,7 +210,7 @@ func TestAccessEnds(t *testing.T) {
 			end(a, token)
 			want := map[string]string{"revoked": "invalid_grant", "replayed": "invalid_grant", "lapsed": "invalid_token"}[name]
 			if said, _ := a.refresh(token.RefreshToken); said != want || a.get("/fields/FLD-101", token.AccessToken) != http.StatusUnauthorized {
-				t.Errorf("it is refreshed: %q", said)
+				t.Errorf("the token was refreshed: %q", said)
 			}
 			page := map[string]string{"revoked": "You have revoked", "replayed": "You have revoked", "lapsed": "has lapsed"}[name]
 			if _, text := a.open(a.url); !strings.Contains(text, page) {
@@ -226,7 +226,7 @@ type granted struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-// refresh redeems a refresh token, and returns the error that it is refused with.
+// refresh redeems a refresh token; if it is refused, refresh returns the error.
 func (a *app) refresh(token string) (string, granted) {
 	a.t.Helper()
 	resp, err := http.PostForm(a.Endpoint.TokenURL, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})

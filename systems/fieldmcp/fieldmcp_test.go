@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	systemtest.Main(m, func() (systems.System, error) { return fieldmcp.New(fieldmcp.Options{}) })
 }
 
-// A clock stands still until a test moves it.
+// A clock stands still until the test moves it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -45,10 +45,10 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// noSleep waits for nothing.
+// noSleep returns immediately.
 func noSleep(context.Context, time.Duration) error { return nil }
 
-// plenty is more than a test calls.
+// plenty is a quota that no test exhausts.
 var plenty = []mcptool.Policy{{Name: "minute", Limit: 100_000, Window: time.Minute}, {Name: "month", Limit: 100_000}}
 
 func newSystem(t *testing.T, o fieldmcp.Options) *fieldmcp.System {
@@ -72,7 +72,7 @@ func rules(t *testing.T) *contract.Contract {
 	return c
 }
 
-// A failure is the object of the page.
+// A failure is the page's error object.
 type failure struct {
 	Error           bool     `json:"error"`
 	Code            string   `json:"code"`
@@ -119,7 +119,7 @@ func fail(t *testing.T, client systemtest.Client, tool, arguments string) failur
 	return f
 }
 
-// kinds are what clients that know the page make of its codes.
+// kinds are the kinds of the page's codes, for clients that know it.
 var kinds = map[string]recourse.Kind{
 	"MISSING_REQUIRED_PARAM": recourse.KindMissingParam, "INVALID_PARAM_TYPE": recourse.KindInvalidType,
 	"MUTUALLY_EXCLUSIVE_PARAMS": recourse.KindConflictingParams, "INVALID_PARAM_VALUE": recourse.KindInvalidValue,
@@ -133,7 +133,7 @@ var kinds = map[string]recourse.Kind{
 	"PARTIAL_SUCCESS": recourse.KindPartial, "INTERNAL_ERROR": recourse.KindInternal,
 }
 
-// Every failure of a tool that the package documents, by arguments, on every wire.
+// Every failure in the tools' documentation that arguments can cause, on every wire.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What the provider answers with 404 is the code of the resource.
+// A 404 of the provider has the code of the resource.
 func TestProviderNotFound(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/upstream-404")
@@ -209,17 +209,16 @@ func TestProviderNotFound(t *testing.T) {
 			t.Errorf("%s %s: %+v", test.tool, test.arguments, f)
 		}
 		if f.Code == "BOUNDARY_NOT_FOUND" && !strings.Contains(f.Message, "Its orgId is ORG-1.") {
-			t.Errorf("what the recovery needs is not told: %+v", f)
+			t.Errorf("no facts for the recovery: %+v", f)
 		}
 		status := client.Call(t, test.tool, test.arguments).Record(t).Upstream.Status
-		if others := strings.Contains(test.arguments, "BND-101"); (status == 404) == others { // that boundary is another field's
-			t.Errorf("%s %s: the provider's status is %d", test.tool, test.arguments, status)
+		if others := strings.Contains(test.arguments, "BND-101"); (status == 404) == others { // that boundary belongs to another field
+			t.Errorf("%s %s: got provider status %d", test.tool, test.arguments, status)
 		}
 	}
 }
 
-// A part of a batch fails: the rest is there in full, and each failure is an error of
-// its own.
+// If a part of a batch fails, the rest is there in full, and each failed item has its own error.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Legacy)
@@ -232,7 +231,7 @@ func TestBatch(t *testing.T) {
 	}
 	f = fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-999","fault-502"]}`)
 	if f.Code != "FIELD_NOT_FOUND" || len(f.Succeeded) != 0 || len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
-		t.Errorf("none of them: %+v", f)
+		t.Errorf("all items fail: %+v", f)
 	}
 	f = fail(t, client, "deere_compare_yields", `{"fieldIds":["FLD-101","FLD-104"],"season":2025}`)
 	if len(f.Succeeded) != 1 || len(f.Failed) != 1 || f.Failed[0].Code != "INSUFFICIENT_DATA" {
@@ -240,7 +239,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A success of the page.
+// A success is the page's object for results.
 type success struct {
 	Error       *bool           `json:"error"`
 	Data        json.RawMessage `json:"data"`
@@ -260,7 +259,7 @@ func succeed(t *testing.T, client systemtest.Client, tool, arguments string) suc
 	return s
 }
 
-// The eleven tools, and what each answers.
+// The eleven tools and their answers.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/tools")
@@ -300,8 +299,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// A comparison is as good as the worst of its fields, and what can be told without what
-// is required is told as insufficient.
+// The quality of a comparison is that of its worst field. Without required data it is insufficient, and the rest is
+// still reported.
 func TestDataQuality(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/success-data-quality", "fieldmcp/success-insufficient", "fieldmcp/missing-data-impact", "fieldmcp/missing-data-optional")
@@ -331,7 +330,7 @@ func TestDataQuality(t *testing.T) {
 	}
 }
 
-// A list comes in pages.
+// Lists have pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Modern)
@@ -399,19 +398,19 @@ func TestListResources(t *testing.T) {
 	}
 }
 
-// What the demo shows can be called.
+// The demo's scenes can be called.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, fieldmcp.Options{})
 	client := systemtest.Stdio(t, s.MCPServer())
 	for _, scene := range s.Scenes() {
 		if text := client.Call(t, scene.Tool, scene.Arguments).Tool(t).Text(); text == "" {
-			t.Errorf("%s: nothing is said", scene.Title)
+			t.Errorf("%s: no text", scene.Title)
 		}
 	}
 }
 
-// The Go SDK's own client sees what a model is to be told.
+// The client of the Go SDK gets the text for the model.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	session := systemtest.SDK(t, newSystem(t, fieldmcp.Options{}))

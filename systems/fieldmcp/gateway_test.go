@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// Over HTTP the limit of the organisation is HTTP 429, also where the system itself,
-// behind a gateway, speaks over stdio and knows of none. On stdio it is a tool error.
+// Over HTTP an organisation's limit is HTTP 429, even if the system behind the gateway speaks stdio and has no limit.
+// On stdio it is a tool error.
 func TestQuotaThroughGateway(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/http-429", "fieldmcp/rate-limit-is-http", "fieldmcp/rate-limit-org-not-over-http", "fieldmcp/retry-after-header",
@@ -54,8 +54,8 @@ func TestQuotaThroughGateway(t *testing.T) {
 	}
 }
 
-// Behind a gateway that tells who calls, one bad client does not lock out the others; it
-// does where nobody tells, or where what is told is not trusted.
+// Behind a gateway that passes on the client's address, one bad client does not lock out the others; it does if the
+// address is missing or not trusted.
 func TestLockoutBehindGateway(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/authentication-block")
@@ -65,11 +65,11 @@ func TestLockoutBehindGateway(t *testing.T) {
 		name    string
 		trusted []netip.Prefix
 		forward string
-		locked  bool // another client than the bad one
+		locked  bool // for another client
 	}{
 		{"told", loopback, "forward: [authorization, x-forwarded-for]", false},
-		{"not told", loopback, "forward: [authorization]", true},
-		{"not trusted", nil, "forward: [authorization, x-forwarded-for]", true},
+		{"no address", loopback, "forward: [authorization]", true},
+		{"an untrusted address", nil, "forward: [authorization, x-forwarded-for]", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestLockoutBehindGateway(t *testing.T) {
 	}
 }
 
-// A wrong key of the gateway's own is the operator's, and nothing to bother a farmer with.
+// A wrong key of the gateway is the operator's problem, and the farmer is not bothered with it.
 func TestGatewaysOwnKey(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/gateways-own-key")
@@ -110,9 +110,8 @@ func TestGatewaysOwnKey(t *testing.T) {
 	}
 }
 
-// What a server says of its own limit is the 429, too: RATE_LIMIT_USER is the word of
-// older pages.
-func TestLimitThatAServerSays(t *testing.T) {
+// A limit in the server's own result becomes the HTTP 429, too; older pages call it RATE_LIMIT_USER.
+func TestLimitInResult(t *testing.T) {
 	t.Parallel()
 	promises.Reads(t, "fieldmcp/reads-rate-limit-user", "fieldmcp/rate-limit-org-not-over-http")
 

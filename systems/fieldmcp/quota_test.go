@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// A limit is the body of the HTTP 429 of the page.
+// A limit is the body of the page's HTTP 429.
 type limit struct {
 	Error      string `json:"error"`
 	ErrorCode  int    `json:"errorCode"`
@@ -28,7 +28,7 @@ type limit struct {
 
 const anything = `{"orgId":"ORG-1"}`
 
-// An organisation has 100 calls a minute, and 17,000 a month.
+// An organisation may make 100 calls a minute and 17,000 a month.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/quota-minute", "fieldmcp/quota-month")
@@ -63,7 +63,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// A month that is used up ends with the month.
+// A used-up month ends with the month.
 func TestMonthUsedUp(t *testing.T) {
 	t.Parallel()
 	now := newClock()
@@ -87,8 +87,7 @@ func TestMonthUsedUp(t *testing.T) {
 	}
 }
 
-// On stdio, where no HTTP 429 can be given, the limit is a tool error that says how
-// long to wait.
+// On stdio, without HTTP statuses, the limit is a tool error that states the wait.
 func TestQuotaOnStdio(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/hint-rate-limit-org")

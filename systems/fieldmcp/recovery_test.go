@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// The decision tree of the page, as an agent goes it: what the agent is told in the end, how long it has waited, and what the
-// server has seen of it.
+// An agent goes through the page's decision tree: what it gets in the end, how long it waits, and what reaches the
+// server.
 func TestClientRecovers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -27,13 +27,13 @@ func TestClientRecovers(t *testing.T) {
 		north    = `{"fieldId":"FLD-101"}`
 		second   = time.Second
 	)
-	// always is a code of the contract for every call, and once for the first one.
+	// always fails every call with a code of the contract, once only the first one.
 	always := func(code string) string { return "- {effect: after, fault: {contract: fieldmcp, code: " + code + "}}" }
 	once := func(code string) string { return "- {times: 1, fault: {contract: fieldmcp, code: " + code + "}}" }
 	for _, tt := range []struct {
 		name, faults    string
 		tool, arguments string
-		code, hint      string // of the failure; "" for a success
+		code, hint      string // of the failure; "" means success
 		reached         int
 		waits           []time.Duration
 		promises        []string
@@ -89,7 +89,7 @@ func TestClientRecovers(t *testing.T) {
 			agent := newAgent(t, tt.faults)
 			e := agent.Call(t, tt.tool, tt.arguments, tt.code).Failure
 			if e != nil && !strings.Contains(strings.Join(e.Hints, " "), tt.hint) {
-				t.Errorf("it advises %q", e.Hints)
+				t.Errorf("got advice %q", e.Hints)
 			}
 			agent.CheckReached(t, map[string]int{tt.tool: tt.reached})
 			agent.CheckWaits(t, tt.waits...)
@@ -97,14 +97,14 @@ func TestClientRecovers(t *testing.T) {
 	}
 }
 
-// newAgent returns an agent of a system of its own.
+// newAgent returns an agent of a new system.
 func newAgent(t *testing.T, faults string, options ...recovery.Option) *systemtest.Agent {
 	t.Helper()
 	system := newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty})
 	return systemtest.NewAgent(t, system, rules(t), faults, options...)
 }
 
-// The quota of the gateway, used up by the agent itself.
+// The agent itself uses up the gateway's quota.
 func TestClientWaitsForTheQuota(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-quota")
@@ -124,7 +124,8 @@ func TestClientWaitsForTheQuota(t *testing.T) {
 	agent.CheckWaits(t, time.Minute)
 }
 
-// A mistake is told with all that is needed to mend it; the same call is not sent again, and the one that is mended is.
+// A mistake is reported with everything needed to correct it; the same call is not sent again, and the corrected one
+// is.
 func TestClientMendsArguments(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-validation", "fieldmcp/decision-validation")
@@ -144,7 +145,7 @@ func TestClientMendsArguments(t *testing.T) {
 			for range 2 {
 				e := agent.Call(t, tt.tool, tt.wrong, tt.code).Failure
 				if len(e.Violations) == 0 || e.Violations[0].Param != tt.param || !strings.Contains(e.Violations[0].Want, tt.want) {
-					t.Errorf("the violations are %+v", e.Violations)
+					t.Errorf("got violations %+v", e.Violations)
 				}
 			}
 			agent.CheckReached(t, map[string]int{tt.tool: 1})
@@ -154,7 +155,7 @@ func TestClientMendsArguments(t *testing.T) {
 	}
 }
 
-// The call that the advice names finds an id that is valid.
+// The call that the advice names finds a valid id.
 func TestClientFindsIDs(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-resource", "fieldmcp/decision-resource")
@@ -170,11 +171,11 @@ func TestClientFindsIDs(t *testing.T) {
 			agent := newAgent(t, "")
 			advised := recovery.Advised(rules(t), agent.Call(t, tt.tool, tt.wrong, tt.code).Failure)
 			if len(advised) != 1 {
-				t.Fatalf("it advises %v", advised)
+				t.Fatalf("got advice %v", advised)
 			}
 			found := agent.Call(t, advised[0].Tool, string(advised[0].Arguments), "").Text
 			if id := tt.right[strings.LastIndex(tt.right, `:`)+1 : len(tt.right)-1]; !strings.Contains(found, id) {
-				t.Errorf("%s is not among what is found: %s", id, found)
+				t.Errorf("no %s in %s", id, found)
 			}
 			agent.Call(t, tt.tool, tt.right, "")
 			agent.CheckReached(t, map[string]int{tt.tool: 2, "deere_list_resources": 1})
@@ -182,7 +183,7 @@ func TestClientFindsIDs(t *testing.T) {
 	}
 }
 
-// What an analysis lacks is told entry by entry; what there is of other periods is found by the call that the advice names.
+// Everything that an analysis lacks is listed; the call that the advice names finds data of other periods.
 func TestClientOfPoorData(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-data-quality", "fieldmcp/decision-data-quality")
@@ -192,7 +193,7 @@ func TestClientOfPoorData(t *testing.T) {
 	impact := map[string]string{}
 	for _, m := range e.Missing {
 		if impact[m.What] = m.Impact; m.Message == "" {
-			t.Errorf("nothing is said of what to do about %s", m.What)
+			t.Errorf("no advice about %s", m.What)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"harvest": "required", "application": "optional"}, impact); diff != "" {
@@ -201,7 +202,7 @@ func TestClientOfPoorData(t *testing.T) {
 	none := agent.Call(t, "deere_search_operations", `{"fieldId":"FLD-101","startDate":"1999-01-01","endDate":"1999-12-31"}`, "NO_DATA_FOR_PERIOD")
 	advised := recovery.Advised(rules(t), none.Failure)
 	if len(advised) != 1 {
-		t.Fatalf("it advises %v", advised)
+		t.Fatalf("got advice %v", advised)
 	}
 	if found := agent.Call(t, advised[0].Tool, `{"fieldId":"FLD-101"}`, "").Text; !strings.Contains(found, `"OP-`) {
 		t.Errorf("found %s", found)
@@ -210,7 +211,8 @@ func TestClientOfPoorData(t *testing.T) {
 	agent.CheckWaits(t)
 }
 
-// Of a batch, what succeeded is told at once, what may succeed is asked for again, and the rest is reported.
+// In a batch, successful items are reported immediately, those that may succeed are requested again, and the rest is
+// reported as failed.
 func TestClientRepeatsItems(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-repeats-items", "fieldmcp/client-uses-succeeded", "fieldmcp/client-reports-failed", "fieldmcp/decision-partial")
@@ -225,14 +227,14 @@ func TestClientRepeatsItems(t *testing.T) {
 	reported := map[string]string{}
 	for _, f := range batch.Failure.Failed {
 		if reported[f.ID] = f.Error.Code; f.Error.Message == "" {
-			t.Errorf("%s is reported without a sentence", f.ID)
+			t.Errorf("%s is reported without a message", f.ID)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"FLD-999": "FIELD_NOT_FOUND", "fault-504": "PROVIDER_TIMEOUT"}, reported); diff != "" {
 		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"FLD-101", "fault-outage"}, told); diff != "" || !strings.Contains(batch.Text, "FLD-101") {
-		t.Errorf("the result is %s, told (-want +got):\n%s", batch.Text, diff)
+		t.Errorf("got result %s, reported (-want +got):\n%s", batch.Text, diff)
 	}
 	want := []inject.Entry{
 		{Tool: "deere_get_fields", Arguments: `{"fieldIds":["FLD-101","fault-outage","FLD-999","fault-504"]}`, Calls: 1, Reached: 1},
@@ -241,13 +243,13 @@ func TestClientRepeatsItems(t *testing.T) {
 	}
 	for i, got := range agent.Injector.Ledger().Calls {
 		if i >= len(want) || got.Arguments != want[i].Arguments || got.Reached != want[i].Reached {
-			t.Errorf("call %d is %+v", i, got)
+			t.Errorf("call %d: got %+v", i, got)
 		}
 	}
 	agent.CheckReached(t, map[string]int{"deere_get_fields": 4})
 }
 
-// Whoever can connect the account is asked to, with what it takes; then the call is made again. It is not asked for twice.
+// The hook that connects accounts is called once, with everything it needs; then the call is repeated.
 func TestClientHasAccountConnected(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/client-auth", "fieldmcp/client-auth-once", "fieldmcp/client-scopes", "fieldmcp/decision-auth")
@@ -267,7 +269,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 				if helps != "nobody can" {
 					options = append(options, recovery.WithConnect(func(_ context.Context, e *recourse.Error) error {
 						if asked++; e.Code != tt.code || e.Provider != "John Deere" || strings.Join(e.MissingScopes, " ") != tt.scopes {
-							t.Errorf("asked for %+v", e)
+							t.Errorf("the hook got %+v", e)
 						}
 						if helps == "somebody does" {
 							system.Connect(tt.organisation)
@@ -282,7 +284,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 				}
 				agent.Call(t, tt.tool, `{"fieldId":"FLD-101"}`, code)
 				if asked != reached-1 {
-					t.Errorf("asked %d times", asked)
+					t.Errorf("the hook was called %d times", asked)
 				}
 				agent.CheckReached(t, map[string]int{tt.tool: reached})
 				agent.CheckWaits(t)
@@ -291,7 +293,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 	}
 }
 
-// A hook that fails has the failure told as it was.
+// If the hook fails, the call returns the original failure.
 func TestClientCannotConnect(t *testing.T) {
 	t.Parallel()
 	agent := systemtest.NewAgent(t, newSystem(t, fieldmcp.Options{Organisation: "lapsed"}), rules(t), "",

@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// ReachBy has s ask its library by another way than the network.
+// ReachBy replaces the network between s and its library.
 func (s *System) ReachBy(way http.RoundTripper) {
 	s.api.http.Transport = mcptool.Transport(way, provider)
 }

@@ -42,7 +42,7 @@ func rules(t *testing.T) *contract.Contract {
 	return c
 }
 
-// A toolError is the object of the page.
+// A toolError is the page's error object.
 type toolError struct {
 	Kind      string         `json:"kind"`
 	Code      string         `json:"code"`
@@ -51,7 +51,7 @@ type toolError struct {
 	Details   map[string]any `json:"details"`
 }
 
-// Every failure that the package documents, on every wire.
+// Every documented failure, on every wire.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 
@@ -103,14 +103,13 @@ func TestFailures(t *testing.T) {
 				}
 			}
 			if text := client.Call(t, "list_analysis_rules", `{"category":"taste"}`).Tool(t).Text(); !strings.HasPrefix(text, "Resource not found: ") {
-				t.Errorf("a category that does not exist: %s", text)
+				t.Errorf("an unknown category: %s", text)
 			}
 		})
 	}
 }
 
-// What clients that know the page make of sentences in Markdown, which name neither code
-// nor status.
+// The kinds of Markdown sentences, which have neither code nor status, for clients that know the page.
 func TestKindsOfSentences(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
@@ -124,7 +123,7 @@ func TestKindsOfSentences(t *testing.T) {
 	}
 }
 
-// A success and a failure have the same blocks in each format.
+// Successes and failures have the same blocks in each format.
 func TestFailuresFollowTheFormatOfSuccesses(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/same-format-as-success")
@@ -158,7 +157,7 @@ func TestFailuresFollowTheFormatOfSuccesses(t *testing.T) {
 	}
 }
 
-// A question of the page.
+// A question is the page's object for questions.
 type question struct {
 	Kind       string `json:"kind"`
 	Type       string `json:"type"`
@@ -176,7 +175,7 @@ func ask(t *testing.T, client systemtest.Client, tool, arguments string) questio
 	var q question
 	r.Object(t, 0, &q)
 	if q.Kind != "needsInput:v1" || q.Type != "elicitation" || r.Tool(t).IsError {
-		t.Fatalf("%s %s is no question: %s", tool, arguments, r.Result)
+		t.Fatalf("%s %s: got %s, want a question", tool, arguments, r.Result)
 	}
 	return q
 }
@@ -213,23 +212,23 @@ func TestQuestions(t *testing.T) {
 
 			unknown := ask(t, client, "get_pattern", `{"id":"singelton","format":"json"}`)
 			if diff := cmp.Diff([]string{"singleton"}, unknown.NeedsInput.Suggestions["id"]); diff != "" {
-				t.Errorf("what is suggested (-want +got):\n%s", diff)
+				t.Errorf("suggestions (-want +got):\n%s", diff)
 			}
 			if q := ask(t, client, "get_pattern", `{"id":"object-thing","format":"json"}`); len(q.NeedsInput.Suggestions["id"]) != 5 || len(q.Options) != 5 {
-				t.Errorf("of many hits five are suggested: %+v", q)
+				t.Errorf("got suggestions %+v, want five", q)
 			}
 			if q := ask(t, client, "get_pattern", `{"id":"fault-404","format":"json"}`); q.NeedsInput.Suggestions != nil {
-				t.Errorf("where a search finds nothing: %+v", q)
+				t.Errorf("no hits: %+v", q)
 			}
 			id := unknown.Options[0].Value
 			if text := client.Call(t, "get_pattern", `{"id":"`+id+`"}`).Tool(t).Text(); !strings.HasPrefix(text, "# Singleton") {
-				t.Errorf("the suggestion does not help: %s", text)
+				t.Errorf("the suggested id fails: %s", text)
 			}
 		})
 	}
 }
 
-// The server's own limit has the status 429, which nobody else has given.
+// The server's own limit has status 429, which no library has answered with.
 func TestOwnLimit(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/gateway-429")
@@ -239,7 +238,7 @@ func TestOwnLimit(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, newSystem(t, patterns.Options{PerMinute: 1}))
 			var e toolError
-			for range 3 { // a minute may end between the first and the second
+			for range 3 { // a minute may end between two calls
 				r := client.Call(t, "get_pattern", `{"id":"observer","format":"json"}`)
 				e = toolError{}
 				if r.Object(t, 0, &e); e.Code != "" {
@@ -253,8 +252,7 @@ func TestOwnLimit(t *testing.T) {
 	}
 }
 
-// A client that knows nothing but the page repeats what is retryable, with growing
-// waits, and nothing else.
+// A client that only knows the page repeats what is retryable, with growing waits, and nothing else.
 func TestClientRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/retry-true", "patterns/retry-false")
@@ -280,7 +278,7 @@ func TestClientRepeats(t *testing.T) {
 			t.Errorf("%s: %d calls, and waits (-want +got):\n%s", test.id, calls, diff)
 		}
 		if failed := last.Tool(t).IsError; failed != (test.id == "fault-500" || test.id == "fault-400" || test.id == "fault-429" || test.id == "fault-401") {
-			t.Errorf("%s: isError %t in the end", test.id, failed)
+			t.Errorf("%s: the last answer has isError %t", test.id, failed)
 		}
 	}
 }
@@ -307,19 +305,19 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// What the demo shows can be called.
+// The demo's scenes can be called.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, patterns.Options{})
 	client := systemtest.Stdio(t, s.MCPServer())
 	for _, scene := range s.Scenes() {
 		if text := client.Call(t, scene.Tool, scene.Arguments).Tool(t).Text(); text == "" {
-			t.Errorf("%s: nothing is said", scene.Title)
+			t.Errorf("%s: no text", scene.Title)
 		}
 	}
 }
 
-// The Go SDK's own client sees what a model is to be told.
+// The client of the Go SDK gets the text for the model.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	session := systemtest.SDK(t, newSystem(t, patterns.Options{}))

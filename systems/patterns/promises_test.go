@@ -15,12 +15,12 @@ import (
 	"github.com/recoursehq/recourse/systems/patterns"
 )
 
-// wires are the ways to a system: directly, and through a gateway that believes nothing that its tools say of themselves.
+// wires are the ways to a system: directly, and through a gateway that does not trust its annotations.
 func wires() []systemtest.Wire {
 	return append(systemtest.Wires(), systemtest.Fronted("contract: patterns", "trust_annotations: false")...)
 }
 
-// Every code, by what causes it in the library or on the way to it: the whole object, in every format, on every wire.
+// Every code, by its cause in the library or on the way there: the whole object, in every format, on every wire.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/code-client-error", "patterns/message-client-error", "patterns/code-server-error", "patterns/message-server-error",
@@ -94,10 +94,10 @@ func TestPromises(t *testing.T) {
 					for _, block := range result.Content {
 						medias = append(medias, block.MimeType)
 						if block.MimeType == "text/markdown" && block.Text != e.Message {
-							t.Errorf("%s: the sentence is %q", arguments, block.Text)
+							t.Errorf("%s: got sentence %q", arguments, block.Text)
 						}
 						if block.MimeType == "application/json" && block.Text != indented(t, result.StructuredContent) {
-							t.Errorf("%s: the block is %s", arguments, block.Text)
+							t.Errorf("%s: got block %s", arguments, block.Text)
 						}
 					}
 					if diff := cmp.Diff(media, medias); diff != "" {
@@ -107,7 +107,7 @@ func TestPromises(t *testing.T) {
 						t.Errorf("%s: members %q", arguments, order)
 					}
 					if tt.status == 0 && e.Details["statusCode"] != nil {
-						t.Errorf("%s: a status that nobody gave: %s", arguments, result.StructuredContent)
+						t.Errorf("%s: got an invented status: %s", arguments, result.StructuredContent)
 					}
 					if record := r.Record(t); record.RetryAfter != tt.after || record.Effect != "" && record.Effect != "none" {
 						t.Errorf("%s: %v after %s, effect %s", arguments, record, record.RetryAfter, record.Effect)
@@ -118,7 +118,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// indented puts an object on lines, two spaces for each step.
+// indented returns an object indented by two spaces.
 func indented(t *testing.T, object json.RawMessage) string {
 	t.Helper()
 	var b strings.Builder
@@ -131,7 +131,7 @@ func indented(t *testing.T, object json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// members returns the names of an object's members, in their order.
+// members returns the names of an object's members, in order.
 func members(t *testing.T, object json.RawMessage) []string {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(object)))

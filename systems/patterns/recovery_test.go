@@ -20,7 +20,7 @@ import (
 	"github.com/recoursehq/recourse/systems/patterns"
 )
 
-// What is repeated goes by retryable; the sentence is there for the user in the end, and code and details are in the log.
+// Retries depend on retryable alone. The error has the sentence for the user; code and details are in the log.
 func TestClientGoesByRetryable(t *testing.T) {
 	t.Parallel()
 	const get, analyze, second = "get_pattern", "analyze_code", time.Second
@@ -35,11 +35,11 @@ func TestClientGoesByRetryable(t *testing.T) {
 		promises        []string
 	}{
 		{
-			name: "a failure of the server's that passes", faults: "- {times: 2, effect: after, fault: {contract: patterns, code: SERVER_ERROR}}",
+			name: "a server failure that passes", faults: "- {times: 2, effect: after, fault: {contract: patterns, code: SERVER_ERROR}}",
 			tool: get, arguments: `{"id":"observer"}`, reached: 3, waits: backoff[:2], promises: []string{"patterns/retry-true"},
 		},
 		{
-			name: "a network that lasts", tool: get, arguments: `{"id":"fault-drop","format":"json"}`, code: "NETWORK_ERROR", sentence: "The pattern library",
+			name: "a network failure that lasts", tool: get, arguments: `{"id":"fault-drop","format":"json"}`, code: "NETWORK_ERROR", sentence: "The pattern library",
 			logged: []string{"code=NETWORK_ERROR"}, reached: 4, waits: backoff, promises: []string{"patterns/retry-true", "patterns/client-message"},
 		},
 		{
@@ -47,23 +47,23 @@ func TestClientGoesByRetryable(t *testing.T) {
 			logged: []string{"code=SERVER_ERROR", "status=500"}, reached: 4, waits: backoff, promises: []string{"patterns/client-log"},
 		},
 		{
-			name: "a request that is refused", tool: get, arguments: `{"id":"fault-400","format":"json"}`, code: "CLIENT_ERROR", sentence: "HTTP 400",
+			name: "a refused request", tool: get, arguments: `{"id":"fault-400","format":"json"}`, code: "CLIENT_ERROR", sentence: "HTTP 400",
 			logged: []string{"code=CLIENT_ERROR", "status=400"}, reached: 1, promises: []string{"patterns/retry-false", "patterns/client-message", "patterns/client-log"},
 		},
 		{
-			name: "a limit, which this contract has nobody repeat", tool: get, arguments: `{"id":"fault-429","format":"json"}`, code: "CLIENT_ERROR",
+			name: "a limit, which is not retryable in this contract", tool: get, arguments: `{"id":"fault-429","format":"json"}`, code: "CLIENT_ERROR",
 			sentence: "limits requests", logged: []string{"status=429"}, reached: 1, promises: []string{"patterns/retry-false"},
 		},
 		{
-			name: "what is not there", tool: analyze, arguments: `{"code":"// fault-404"}`, code: "NOT_FOUND", reached: 1,
+			name: "not found", tool: analyze, arguments: `{"code":"// fault-404"}`, code: "NOT_FOUND", reached: 1,
 			promises: []string{"patterns/retry-false"},
 		},
 		{
-			name: "credentials that nobody can give", tool: analyze, arguments: `{"code":"// fault-401"}`, code: "AUTHENTICATION_ERROR", reached: 1,
+			name: "missing credentials", tool: analyze, arguments: `{"code":"// fault-401"}`, code: "AUTHENTICATION_ERROR", reached: 1,
 			promises: []string{"patterns/retry-false"},
 		},
 		{
-			name: "what nothing else fits", tool: get, arguments: `{"id":"fault-odd","format":"json"}`, code: "UNKNOWN_ERROR",
+			name: "an unknown failure", tool: get, arguments: `{"id":"fault-odd","format":"json"}`, code: "UNKNOWN_ERROR",
 			logged: []string{"code=UNKNOWN_ERROR"}, reached: 1, promises: []string{"patterns/retry-false", "patterns/client-log"},
 		},
 	} {
@@ -74,11 +74,11 @@ func TestClientGoesByRetryable(t *testing.T) {
 			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t), tt.faults, recovery.WithLogger(logger))
 			if e := agent.Call(t, tt.tool, tt.arguments, tt.code).Failure; e != nil && !strings.Contains(e.Message, tt.sentence) {
-				t.Errorf("it says %q", e.Message)
+				t.Errorf("got message %q", e.Message)
 			}
 			for _, want := range tt.logged {
 				if !strings.Contains(log.String(), want) {
-					t.Errorf("%s is not in the log: %s", want, &log)
+					t.Errorf("no %s in the log: %s", want, &log)
 				}
 			}
 			agent.CheckReached(t, map[string]int{tt.tool: tt.reached})
@@ -87,7 +87,7 @@ func TestClientGoesByRetryable(t *testing.T) {
 	}
 }
 
-// Where the tool has an argument for it, a failure is asked for as an object; elsewhere, and where the caller has chosen, not.
+// If a tool has a format argument, the client asks for JSON, unless the caller has chosen a format.
 func TestClientAsksForJSON(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/client-format")
@@ -104,15 +104,15 @@ func TestClientAsksForJSON(t *testing.T) {
 		answer := agent.Call(t, test.tool, test.arguments, test.code)
 		calls := agent.Injector.Ledger().Calls
 		if last := calls[len(calls)-1]; last.Arguments != test.sent || last.Reached != 1 {
-			t.Errorf("what was sent is %+v, want %s", last, test.sent)
+			t.Errorf("sent %+v, want %s", last, test.sent)
 		}
 		if isJSON := json.Valid([]byte(answer.Text)); test.code == "" && isJSON != strings.Contains(test.sent, "json") {
-			t.Errorf("the answer to %s is %s", test.sent, answer.Text)
+			t.Errorf("%s is answered with %s", test.sent, answer.Text)
 		}
 	}
 }
 
-// A losing session loses parts of results, as some SDKs do.
+// A losing session drops parts of results, as some SDKs do.
 type losing struct {
 	*mcp.ClientSession
 
@@ -129,8 +129,8 @@ func (l losing) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallT
 	return result, err
 }
 
-// A failure is found in the JSON block, in structuredContent where there is no such block, and in the sentence where there is
-// neither; isError is not needed for it.
+// A failure is read from the JSON block, otherwise from structuredContent, otherwise from the sentence, even without
+// isError.
 func TestClientFindsFailure(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/client-finds-failure")
@@ -140,7 +140,7 @@ func TestClientFindsFailure(t *testing.T) {
 		lose   func(*mcp.CallToolResult)
 	}{
 		"the JSON block": {"json", func(r *mcp.CallToolResult) { r.StructuredContent, r.IsError = nil, false }},
-		"the JSON block behind the sentence": {"both", func(r *mcp.CallToolResult) {
+		"the JSON block after the sentence": {"both", func(r *mcp.CallToolResult) {
 			r.StructuredContent, r.IsError = nil, false
 		}},
 		"structuredContent": {"markdown", func(r *mcp.CallToolResult) { r.IsError = false }},
@@ -155,7 +155,7 @@ func TestClientFindsFailure(t *testing.T) {
 				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_pattern", Arguments: json.RawMessage(arguments)})
 				want := map[string]string{"fault-500": "SERVER_ERROR", "fault-400": "CLIENT_ERROR"}[id]
 				if e, ok := errors.AsType[*recourse.Error](err); !ok || e.Code != want {
-					t.Errorf("%s ended with %v, want %s", arguments, err, want)
+					t.Errorf("%s: got %v, want %s", arguments, err, want)
 				}
 				if got := agent.Injector.Ledger().Reached("get_pattern", `{"format":"`+tt.format+`","id":"`+id+`"}`); got != reached {
 					t.Errorf("%s reached the server %d times, want %d", arguments, got, reached)
@@ -165,7 +165,7 @@ func TestClientFindsFailure(t *testing.T) {
 	}
 }
 
-// Whoever has credentials is asked for them, and the call is made again.
+// The hook for credentials is called, and then the call is repeated.
 func TestClientAuthenticates(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/client-auth")
@@ -177,11 +177,12 @@ func TestClientAuthenticates(t *testing.T) {
 	agent.Call(t, "get_pattern", `{"id":"observer"}`, "")
 	agent.CheckReached(t, map[string]int{"get_pattern": 2})
 	if agent.CheckWaits(t); asked != 1 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("the hook was called %d times", asked)
 	}
 }
 
-// A question is no failure: it comes back as one, or is answered, and the call is made with the answer.
+// A question is returned as a question, not as a failure, or is answered by the hook; then the call is repeated with
+// the answer.
 func TestClientAnswersQuestion(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/client-question")
@@ -201,7 +202,7 @@ func TestClientAnswersQuestion(t *testing.T) {
 			agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t), "", options...)
 			if !answers {
 				if q := agent.Call(t, tt.tool, tt.arguments, "question").Question; len(q.Fields) == 0 || q.Message == "" {
-					t.Errorf("the question is %+v", q)
+					t.Errorf("got question %+v", q)
 				}
 				agent.CheckReached(t, map[string]int{tt.tool: 1})
 				continue

@@ -15,18 +15,17 @@ import (
 	"github.com/recoursehq/recourse/systems/patterns"
 )
 
-// codeTools are calls of the tools that have no format.
+// codeTools are calls of the tools without a format argument.
 var codeTools = map[string]string{
 	"list_analysis_rules": ``, "analyze_code": `"code":"x"`, "review_code": `"code":"x"`, "list_skills": ``, "get_skill": `"slug":"add-undo"`,
 }
 
-// with returns an object with the members, and a format in JSON.
+// with returns an object with these members and a format.
 func with(members, format string) string {
 	return "{" + strings.Trim(members+`,"format":`+format, ",") + "}"
 }
 
-// What is no format means the default, and where there is none it is passed over: no call
-// is refused for it.
+// An invalid format means the default, and a tool without that argument ignores it: neither is refused.
 func TestAnyFormat(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/format-unknown", "patterns/format-other-tools", "patterns/format-tools")
@@ -53,15 +52,15 @@ func TestAnyFormat(t *testing.T) {
 		}
 		result := client.Call(t, tool, with(failing, `"json"`)).Tool(t)
 		if !result.IsError || len(result.Content) != 1 || !strings.HasPrefix(result.Text(), "Internal server error: ") {
-			t.Errorf("%s fails otherwise: %+v", tool, result)
+			t.Errorf("%s: got %+v", tool, result)
 		}
 	}
 	if result := client.Call(t, "analyze_code", `{"code":"x","formats":"json"}`).Tool(t); !result.IsError {
-		t.Error("any other argument is passed over as well")
+		t.Error("an unknown argument was ignored")
 	}
 }
 
-// Successes give programs what they found, in every format.
+// Successes have structuredContent in every format.
 func TestStructuredContent(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
@@ -84,7 +83,7 @@ func TestStructuredContent(t *testing.T) {
 		t.Fatalf("%+v", both)
 	}
 	if !slices.Equal([]byte(mustMarshal(t, block)), []byte(mustMarshal(t, structured))) {
-		t.Errorf("the block and structuredContent differ: %+v", both)
+		t.Errorf("the JSON block and structuredContent differ: %+v", both)
 	}
 }
 
@@ -97,7 +96,7 @@ func mustMarshal(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// Guides are found, and one that does not exist is NOT_FOUND, unlike a pattern.
+// Guides can be read. For an unknown guide the code is NOT_FOUND, while an unknown pattern leads to a question.
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/not-found-elsewhere", "patterns/code-not-found")
@@ -126,7 +125,7 @@ func TestSkills(t *testing.T) {
 	}
 }
 
-// Twenty hits are shown, twenty-one are a question.
+// Up to twenty hits are listed; twenty-one lead to a question.
 func TestTooManyHits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/question-too-many")
@@ -143,7 +142,7 @@ func TestTooManyHits(t *testing.T) {
 	}
 }
 
-// Every tool says of itself that it only reads.
+// Every tool is annotated as read-only.
 func TestToolsRead(t *testing.T) {
 	t.Parallel()
 	var all struct {
@@ -160,12 +159,12 @@ func TestToolsRead(t *testing.T) {
 	}
 	for _, tool := range all.Tools {
 		if !tool.Annotations.ReadOnlyHint {
-			t.Errorf("%s does not", tool.Name)
+			t.Errorf("%s is not annotated", tool.Name)
 		}
 	}
 }
 
-// Unless the options say otherwise, there may be 120 calls in a minute.
+// The default limit is 120 calls a minute.
 func TestDefaultLimit(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/gateway-429")
@@ -179,11 +178,11 @@ func TestDefaultLimit(t *testing.T) {
 		}
 	}
 	if calls < limit || calls > 2*limit {
-		t.Errorf("the %dth call is refused", calls+1)
+		t.Errorf("call %d was refused", calls+1)
 	}
 }
 
-// Unless the options say otherwise, the library may take 10 s.
+// The default timeout of the library is 10 s.
 func TestDefaultTimeout(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, patterns.Options{})
@@ -197,8 +196,8 @@ func TestDefaultTimeout(t *testing.T) {
 	})
 }
 
-// A client without the key does not come in, which is an HTTP status for its program; a
-// key of the server's own that the library refuses is AUTHENTICATION_ERROR.
+// A client without the key gets an HTTP status, which is for its program. If the library refuses the server's own key,
+// that is AUTHENTICATION_ERROR.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/code-authentication-error", "patterns/message-authentication-error", "patterns/transport-401")

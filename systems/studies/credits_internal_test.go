@@ -10,15 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is asked of the service, in whatever order: the credits of a workspace are never below zero nor below what those
-// cost who are still to answer, and as many are gone as there are answers.
+// Whatever requests come in whatever order: a workspace's credits never fall below zero, nor below the cost of the
+// answers still to come, and each answer has cost one.
 func TestCreditsNeverBelowZero(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBackend()
 		solo, study := b.workspaces[1], b.studies[1] // with one credit
 		solo.Credits = credits{PeriodBalance: 3, PurchasedBalance: 4, TotalAvailable: 7}
-		study.Iterations[0].PersonIDs = append(study.Iterations[0].PersonIDs, b.people[5].ID) // who declines
+		study.Iterations[0].PersonIDs = append(study.Iterations[0].PersonIDs, b.people[5].ID) // declines
 		send := func(method, path, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(method, path, strings.NewReader(body))
 			r.Header.Set("Authorization", "Bearer "+Token)
@@ -61,7 +61,7 @@ func TestCreditsNeverBelowZero(t *testing.T) {
 				}
 			}
 			if owed > left.TotalAvailable {
-				t.Fatalf("after %s %s: %+v, and %d are still to answer", c.method, c.path, left, owed)
+				t.Fatalf("after %s %s: %+v, and %d answers to come", c.method, c.path, left, owed)
 			}
 			if 7-left.TotalAvailable != answers {
 				t.Fatalf("after %s %s: %+v, and %d answers", c.method, c.path, left, answers)
@@ -70,17 +70,17 @@ func TestCreditsNeverBelowZero(t *testing.T) {
 	})
 }
 
-// A credit that is not there is not spent, whatever was promised.
-func TestNobodyAnswersForNothing(t *testing.T) {
+// A credit that does not exist is not spent, whatever was promised.
+func TestAnswersNeedCredits(t *testing.T) {
 	t.Parallel()
 	var c credits
 	if c.spend() || c != (credits{}) {
-		t.Errorf("a credit that was not there was spent: %+v", c)
+		t.Errorf("a missing credit was spent: %+v", c)
 	}
 }
 
-// The service itself refuses a run in another study's iteration, and of people who are not attached: what the MCP server has
-// looked at before may have changed.
+// The service itself refuses a run with another study's iteration or with people who are not attached: the state may
+// have changed since the MCP server's checks.
 func TestServiceChecksRuns(t *testing.T) {
 	t.Parallel()
 	b := newBackend()

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// An id of a study is an alias of one, or a UUID; anything else is refused before the
-// service is asked, which would say that the token is wrong.
+// A study's id is an alias or a UUID. Anything else is refused without a request to the service, which would refuse the
+// token instead.
 func FuzzID(f *testing.F) {
 	for _, id := range []string{"s-1", "s-5", "s-01", "w-1", "S-1", "s-1 ", "s-", "5d2c9e1a-7b40-4f6e-9a31-000000000004", "../s-1", "tp-1"} {
 		f.Add(id)

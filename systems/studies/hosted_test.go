@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// bringing returns a client of a hosted system that brings a token.
+// bringing returns a client of a hosted system with its own token.
 func bringing(t *testing.T, url, token string, era testkit.Era) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, url, era)
@@ -32,7 +32,7 @@ func textOf(t *testing.T, client *testkit.Client, tool, arguments string) string
 	return systemtest.Reply{Result: a.Message.Result}.Tool(t).Text()
 }
 
-// Who calls a hosted server is who the service sees: directly and through a gateway that forwards the token.
+// The service sees the caller of a hosted server by its token, directly and through a gateway that forwards it.
 func TestHosted(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/code-auth-failed", "studies/signing-key-mismatch", "studies/auth-failed-advice", "studies/code-forbidden")
@@ -84,7 +84,7 @@ func TestHosted(t *testing.T) {
 	}
 }
 
-// Two users at once: neither sees what is the other's.
+// Two users at the same time do not see each other's studies.
 func TestHostedUsersAreApart(t *testing.T) {
 	t.Parallel()
 	url := systemtest.Serve(t, newSystem(t, studies.Options{Hosted: true}))

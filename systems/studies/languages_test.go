@@ -16,19 +16,19 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// A scriptedCall is a call that a client in another language makes, and what it has to come to.
+// A scriptedCall is a call for a client in another language, and its expected outcome.
 type scriptedCall struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
-	Title     string          `json:"title,omitempty"` // tells whether a write has landed, where the contract does not
+	Title     string          `json:"title,omitempty"` // shows that a write has landed, if the contract does not say
 
-	calls, verifies, polls int           // polls: at least
-	result                 string        // a part of it
+	calls, verifies, polls int           // polls is a minimum
+	result                 string        // a part of the result
 	kind                   string        // of the failure
-	wait                   time.Duration // the first
+	wait                   time.Duration // the first wait
 }
 
-// What clients in other languages do here is what TestClientVerifies and TestClientPolls have package recovery do.
+// Clients in other languages do here what package recovery does in TestClientVerifies and TestClientPolls.
 func scriptedCalls() []scriptedCall {
 	call := func(tool, arguments string) scriptedCall {
 		return scriptedCall{Tool: tool, Arguments: json.RawMessage(arguments), calls: 1}
@@ -50,7 +50,7 @@ func scriptedCalls() []scriptedCall {
 	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, limited}
 }
 
-// checkScripted compares the lines that a client printed with what the calls have to come to.
+// checkScripted compares the lines that a client printed with the expected outcomes.
 func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 	t.Helper()
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
@@ -71,7 +71,7 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 		}
 		unquoted := strings.ReplaceAll(got.Result, `\"`, `"`)
 		if got.Kind != call.kind || !strings.Contains(unquoted, call.result) {
-			t.Errorf("%s %s: ended with %s", call.Tool, call.Arguments, lines[i])
+			t.Errorf("%s %s: got %s", call.Tool, call.Arguments, lines[i])
 		}
 		if call.wait > 0 && (len(got.Waits) == 0 || got.Waits[0] != int(call.wait.Milliseconds())) {
 			t.Errorf("%s %s: waits of %v ms, want %s first", call.Tool, call.Arguments, got.Waits, call.wait)
@@ -83,8 +83,8 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 	}
 }
 
-// A client with either TypeScript SDK, in front of which recover() of the generated module stands, does what the contract says. Of an
-// HTTP answer that is no success it keeps what the SDK drops.
+// A client with either TypeScript SDK, wrapped in recover() of the generated module, follows the contract. The module
+// keeps what the SDK drops of an HTTP error.
 func TestTypeScriptRecovers(t *testing.T) {
 	t.Parallel()
 	node := sdk.Node(t)
@@ -117,7 +117,7 @@ func TestTypeScriptRecovers(t *testing.T) {
 	}
 }
 
-// serveLimiting serves a system. The first look at the whole of a study is answered with status 429, and a wait of 7 s.
+// serveLimiting serves a system that answers the first look at a whole study with status 429 and a wait of 7 s.
 func serveLimiting(t *testing.T, s *studies.System) string {
 	t.Helper()
 	return systemtest.Inject(t, s, `- match: {tool: study_get, arguments: {/view: full}}
@@ -125,7 +125,7 @@ func serveLimiting(t *testing.T, s *studies.System) string {
   fault: {status: 429, headers: {Retry-After: "7"}, body: too many requests}`)
 }
 
-// A session over stdio, with Python's standard library alone, does the same.
+// A session over stdio, with only Python's standard library, does the same.
 func TestPythonRecovers(t *testing.T) {
 	t.Parallel()
 	module := filepath.Join(t.TempDir(), "studies.py")

@@ -15,13 +15,13 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// newAgent returns an agent of a system of its own.
+// newAgent returns an agent of a new system.
 func newAgent(t *testing.T, faults string, options ...recovery.Option) *systemtest.Agent {
 	t.Helper()
 	return systemtest.NewAgent(t, newSystem(t, studies.Options{}), rules(t), faults, options...)
 }
 
-// What is repeated goes by the code, whatever the sentence behind it says.
+// Retries depend on the code, whatever the sentence says.
 func TestClientBranchesOnCode(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/client-branches", "studies/code-stable", "studies/rate-limited-advice", "studies/server-error-advice",
@@ -42,7 +42,7 @@ func TestClientBranchesOnCode(t *testing.T) {
 			}
 			agent := newAgent(t, `- {effect: after, fault: {contract: studies, code: `+code+`, message: "`+sentence+`"}}`)
 			if e := agent.Call(t, "study_get", `{"study_id":"s-1"}`, code).Failure; !strings.HasPrefix(e.Message, sentence) {
-				t.Errorf("it says %q", e.Message)
+				t.Errorf("got message %q", e.Message)
 			}
 			agent.CheckReached(t, map[string]int{"study_get": reached})
 		})
@@ -57,7 +57,7 @@ func TestClientBranchesOnCode(t *testing.T) {
 	}
 }
 
-// A limit is waited for as long as it says, and what says nothing with growing waits.
+// The wait of a limit is kept; without a stated wait, waits grow.
 func TestClientBacksOff(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/rate-limited-advice", "studies/server-error-advice")
@@ -72,7 +72,7 @@ func TestClientBacksOff(t *testing.T) {
 			1,
 			[]time.Duration{12 * time.Second, 24 * time.Second},
 		},
-		"a failure of a look": {
+		"a failed poll": {
 			"- {times: 2, effect: after, fault: {contract: studies, code: server_error}}", "study_get", `{"study_id":"s-1"}`,
 			3,
 			[]time.Duration{time.Second, 2 * time.Second},
@@ -88,15 +88,15 @@ func TestClientBacksOff(t *testing.T) {
 	}
 }
 
-// A write whose answer is lost is settled by the verify call of its kind: it is made again where that says that it did not land,
-// and only there.
+// A write whose answer is lost is settled by the verify call for it: it is repeated only if that shows that the write
+// had no effect.
 func TestClientVerifies(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/client-verifies", "studies/write-not-blindly")
 
 	for _, tt := range []struct {
 		tool, arguments, verify string
-		tells                   string // of the verify call's answer, that it has landed; "" where the contract says it
+		tells                   string // the part of the verify call's answer that shows the write; "" if the contract has a rule
 	}{
 		{"study_create", `{"workspace_id":"w-1","title":"Lunch"}`, "study_get", `"title":"Lunch"`},
 		{"iteration_create", `{"study_id":"s-1","stimulus":"rye bread"}`, "study_get", `rye bread`},
@@ -128,7 +128,7 @@ func TestClientVerifies(t *testing.T) {
 	}
 }
 
-// Where nothing decides, and where the service itself has refused, a write is not made again.
+// A write is not repeated if nothing settles it, or if the service has refused it.
 func TestClientDoesNotRepeatWrites(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/write-not-blindly", "studies/client-undecided")
@@ -141,7 +141,7 @@ func TestClientDoesNotRepeatWrites(t *testing.T) {
 			"- {match: {tool: study_create}, effect: after, fault: reset-before}", `{"workspace_id":"w-1","title":"Supper"}`, "unreachable",
 			map[string]int{"study_create": 1, "study_get": 1},
 		},
-		"the service breaks off, and nothing decides": {
+		"a broken connection, and nothing decides": {
 			"", `{"workspace_id":"w-1","title":"Tea fault-drop"}`, "network_error", map[string]int{"study_create": 1, "study_get": 1},
 		},
 		"no answer, and the verify call fails": {
@@ -160,7 +160,7 @@ func TestClientDoesNotRepeatWrites(t *testing.T) {
 	}
 }
 
-// next_action is followed until the work has ended, whatever passes meanwhile; what does not pass ends the wait.
+// The client follows next_action until the work has ended, despite transient failures; others end the wait.
 func TestClientPolls(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/client-polls", "studies/client-poll-interrupted")
@@ -168,23 +168,23 @@ func TestClientPolls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		faults, tool, arguments string
 		code, tells             string // of the answer
-		polls                   int    // at least
+		polls                   int    // a minimum
 	}{
 		"a run":       {"", "run_dispatch", `{"study_id":"s-1","country":"PT"}`, "", `"runtime_status":"completed"`, 2},
 		"an analysis": {"", "study_analyze", `{"study_id":"s-1"}`, "", `"status":"completed"`, 2},
-		"looks that the service fails": {
+		"failed polls": {
 			"", "study_analyze", `{"study_id":"s-1","focus":"fault-later429"}`, "", `"status":"completed"`, 4,
 		},
-		"looks whose answers are lost": {
+		"polls without an answer": {
 			"- {match: {tool: study_get}, times: 2, effect: after, fault: reset-before}", "run_dispatch", `{"study_id":"s-1","country":"PT"}`, "",
 			`"runtime_status":"completed"`, 3,
 		},
-		"a look that is forbidden": {
+		"a forbidden poll": {
 			"- {match: {tool: study_get}, times: 1, effect: after, fault: {contract: studies, code: forbidden}}", "run_dispatch",
 			`{"study_id":"s-1","country":"PT"}`, "forbidden", "", 1,
 		},
-		"work that never ends":        {"", "study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, "", `"status":"`, 5},
-		"who waits is not waited for": {"", "study_analyze", `{"study_id":"s-1","wait":false}`, "", `"next_action"`, 0},
+		"work that never ends": {"", "study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, "", `"status":"`, 5},
+		"no wait requested":    {"", "study_analyze", `{"study_id":"s-1","wait":false}`, "", `"next_action"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,11 +194,11 @@ func TestClientPolls(t *testing.T) {
 			}
 			o := agent.Call(t, tt.tool, tt.arguments, tt.code)
 			if !strings.Contains(o.Text, tt.tells) || o.Failure != nil && o.Failure.Effect != recourse.EffectApplied {
-				t.Errorf("it ended with %s %v", o.Text, o.Failure)
+				t.Errorf("got %s %v", o.Text, o.Failure)
 			}
 			reached := agent.Reached()
 			if polls := reached["study_get"]; polls < tt.polls || tt.polls <= 1 && polls != tt.polls {
-				t.Errorf("asked %d times, want %d", polls, tt.polls)
+				t.Errorf("polled %d times, want %d", polls, tt.polls)
 			}
 			if reached[tt.tool] != 1 {
 				t.Errorf("%d calls", reached[tt.tool])
@@ -207,8 +207,8 @@ func TestClientPolls(t *testing.T) {
 	}
 }
 
-// What a code advises is at hand: what was wrong, and which call finds what is right. Nothing is called on its own account, and
-// what was mended is called.
+// The agent gets what a code advises: what was wrong, and the call that finds the right value. The client itself makes
+// no such call; the agent makes the corrected one.
 func TestClientMends(t *testing.T) {
 	t.Parallel()
 	type calls = map[string]int
@@ -216,8 +216,8 @@ func TestClientMends(t *testing.T) {
 		name              string
 		tool, wrong, code string
 		param, hint       string // of the failure
-		advised           string // the tool
-		mend, with        string // what is called before it is called again
+		advised           string // the tool that the advice names
+		mend, with        string // the corrections before the second call
 		right             string
 		reached           calls
 		promises          []string
@@ -232,17 +232,17 @@ func TestClientMends(t *testing.T) {
 			reached: calls{"study_get": 3}, promises: []string{"studies/client-relists", "studies/not-found-advice"},
 		},
 		{
-			name: "an audience of nobody", tool: "run_dispatch", wrong: `{"study_id":"s-1","country":"JP","wait":false}`, code: "empty_audience",
+			name: "an empty audience", tool: "run_dispatch", wrong: `{"study_id":"s-1","country":"JP","wait":false}`, code: "empty_audience",
 			hint: "sample a different country", right: `{"study_id":"s-1","country":"PT","wait":false}`, reached: calls{"run_dispatch": 2},
 			promises: []string{"studies/client-broadens", "studies/empty-audience-advice"},
 		},
 		{
-			name: "a plan that is full", tool: "study_create", wrong: `{"workspace_id":"w-2","title":"One more"}`, code: "usage_limit_reached",
+			name: "a full plan", tool: "study_create", wrong: `{"workspace_id":"w-2","title":"One more"}`, code: "usage_limit_reached",
 			hint: "upgrade the plan", advised: "study_delete", mend: "study_delete", with: `{"study_id":"s-4"}`, right: `{"workspace_id":"w-2","title":"One more"}`,
 			reached: calls{"study_create": 2, "study_delete": 1}, promises: []string{"studies/client-frees", "studies/usage-limit-advice"},
 		},
 		{
-			name: "credits that ran out", tool: "run_dispatch", wrong: `{"study_id":"s-2","count":5,"wait":false}`, code: "insufficient_credits",
+			name: "no credits left", tool: "run_dispatch", wrong: `{"study_id":"s-2","count":5,"wait":false}`, code: "insufficient_credits",
 			hint: "purchase credits", advised: "workspace_get", mend: "workspace_get", with: `{"workspace_id":"w-2"}`,
 			right: `{"study_id":"s-2","count":1,"wait":false}`, reached: calls{"run_dispatch": 2, "workspace_get": 1},
 			promises: []string{"studies/client-credits", "studies/credits-advice", "studies/credits-call"},
@@ -258,7 +258,7 @@ func TestClientMends(t *testing.T) {
 			}
 			advised := recovery.Advised(rules(t), e)
 			if tt.advised != "" && (len(advised) == 0 || advised[0].Tool != tt.advised) {
-				t.Errorf("it advises %+v", advised)
+				t.Errorf("got advice %+v", advised)
 			}
 			agent.CheckReached(t, map[string]int{tt.tool: 1})
 			if tt.mend != "" {
@@ -271,7 +271,7 @@ func TestClientMends(t *testing.T) {
 	}
 }
 
-// Whoever can sign in again is asked to, once, and the call is made with the new token.
+// The hook that signs in is called once, and the call is repeated with the new token.
 func TestClientReauthenticates(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/client-reauthenticates", "studies/auth-failed-advice")
@@ -292,13 +292,13 @@ func TestClientReauthenticates(t *testing.T) {
 		agent.Call(t, "me_get", `{}`, code)
 		agent.CheckReached(t, map[string]int{"me_get": 2})
 		if agent.CheckWaits(t); asked != 1 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("the hook was called %d times", asked)
 		}
 	}
 }
 
-// What stands behind the sentence is at hand: the word of an envelope, its suggestions and its members; and a failure that a tool
-// returns, and does not raise, is one.
+// The agent gets the structure beside the sentence: an envelope's code, suggestions and members. A failure that a tool
+// returns as a result counts, too.
 func TestClientReadsStructure(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -15,16 +15,16 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// The calls that texts name as the ones that verify work whatever the state is in which a write has left the study.
+// The verify calls in texts work in every state in which a write can leave a study.
 func TestVerifyWorksInEveryState(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/analysis-failed-from-analyze")
 
 	states := []struct{ name, tool, arguments string }{
-		{name: "nothing was done"},
+		{name: "no write"},
 		{"a failed analysis", "study_analyze", `{"study_id":"s-3","wait":true}`},
-		{"an analysis under way", "study_analyze", `{"study_id":"s-3"}`},
-		{"an analysis that is stuck", "study_analyze", `{"study_id":"s-3","focus":"fault-stuck"}`},
+		{"a running analysis", "study_analyze", `{"study_id":"s-3"}`},
+		{"a stuck analysis", "study_analyze", `{"study_id":"s-3","focus":"fault-stuck"}`},
 	}
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
@@ -45,13 +45,13 @@ func TestVerifyWorksInEveryState(t *testing.T) {
 			text := client.Call(t, "study_get", `{"study_id":"s-3","view":"full"}`).Tool(t).Text()
 			failed := strings.Contains(text, `"status":"failed"`) && strings.Contains(text, `"reason":"no participant has answered yet"`)
 			if state.name == "a failed analysis" && !failed {
-				t.Errorf("it does not tell that the analysis failed: %s", text)
+				t.Errorf("no failed analysis in %s", text)
 			}
 		})
 	}
 }
 
-// Where the look at a job fails for good, the job was begun all the same: whoever called is told so, and how to look.
+// If polling a job fails for good, the job has still been started: the failure says so, and names the verify call.
 func TestLandedThoughTheLookFailed(t *testing.T) {
 	t.Parallel()
 	jobs := []struct{ name, tool, arguments, begun, verify string }{
@@ -82,9 +82,9 @@ func TestLandedThoughTheLookFailed(t *testing.T) {
 						t.Errorf("fault-later%s: %s, want %s...%s", fault, text, start, end)
 					}
 					if e := r.Record(t); e.Effect != recourse.EffectApplied || e.RetryAdvice() != recourse.RetryNever || e.Verify == nil {
-						t.Errorf("fault-later%s: effect %s, %s, verify %v", fault, e.Effect, e.RetryAdvice(), e.Verify)
+						t.Errorf("fault-later%s: effect %s, retry %s, verify %v", fault, e.Effect, e.RetryAdvice(), e.Verify)
 					}
-					client.Call(t, "study_get", `{"study_id":"s-1"}`) // the second look that fails
+					client.Call(t, "study_get", `{"study_id":"s-1"}`) // the second failing poll
 				}
 				answer := client.Call(t, "study_get", `{"study_id":"s-1","lean":true}`).Tool(t).Text()
 				if want := fmt.Sprintf(`"participant_count":%d`, 2*len(faults)); job.name == "run" && !strings.Contains(answer, want) {
@@ -95,7 +95,7 @@ func TestLandedThoughTheLookFailed(t *testing.T) {
 	}
 }
 
-// What is given and is nothing is out of range. It was not left out.
+// Zero and empty values are out of range; they do not count as missing.
 func TestNothingIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/validation-range", "studies/validation-names-field", "studies/pre-flight-parameter")
@@ -131,7 +131,7 @@ func TestNothingIsNotAbsent(t *testing.T) {
 		{"person_create", `{"workspace_id":"w-1","name":"x","country":"PT","age":` + big + `}`, "age must be"},
 		{"connect_start", `{"port":` + big + `}`, "port must be"},
 	}
-	s := newSystem(t, studies.Options{Token: "old"}) // with which the service would say something else
+	s := newSystem(t, studies.Options{Token: "old"}) // the service would refuse it
 	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func TestNothingIsNotAbsent(t *testing.T) {
 	}
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	if text := client.Call(t, "person_create", `{"workspace_id":"w-1","name":"Baby","country":"PT","age":0}`).Tool(t).Text(); !strings.Contains(text, `"age":0`) {
-		t.Errorf("an age of 0 is one: %s", text)
+		t.Errorf("an age of 0 was refused: %s", text)
 	}
 	total := 0
 	for _, step := range []struct {
@@ -161,7 +161,7 @@ func TestNothingIsNotAbsent(t *testing.T) {
 	}
 }
 
-// Only who is attached to the iteration of the study takes part.
+// Only people attached to the study's iteration take part.
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/not-found-not-attached", "studies/code-empty-audience")
@@ -170,12 +170,12 @@ func TestAttachments(t *testing.T) {
 	tests := []struct{ name, arguments, want string }{
 		{"another study's iteration", `{"study_id":"s-1","iteration_id":"i-2"}`, "[not_found] The study has no such iteration."},
 		{"the same, with people", `{"study_id":"s-1","iteration_id":"i-2","person_ids":["tp-1"]}`, "[not_found] The study has no such iteration."},
-		{"an iteration that is not there", `{"study_id":"s-1","iteration_id":"` + foreign + `"}`, "[not_found] The study has no such iteration."},
+		{"an unknown iteration", `{"study_id":"s-1","iteration_id":"` + foreign + `"}`, "[not_found] The study has no such iteration."},
 		{"no iteration", `{"study_id":"s-3"}`, "[not_found] The study has no iteration: iteration_create adds one."},
 		{"a person who is not attached", `{"study_id":"s-1","person_ids":["tp-5"]}`, "[not_found] tp-5 is not attached to the iteration i-1: person_attach does that."},
 		{"a person of another workspace", `{"study_id":"s-1","person_ids":["` + foreign + `"]}`, "[not_found] tp-"},
 		{"one of two", `{"study_id":"s-1","iteration_id":"i-1","person_ids":["tp-1","tp-5"]}`, "[not_found] tp-5 is not attached"},
-		{"nobody who is attached is there", `{"study_id":"s-1","country":"AT"}`, "[empty_audience] "},
+		{"nobody attached matches", `{"study_id":"s-1","country":"AT"}`, "[empty_audience] "},
 	}
 	s := newSystem(t, studies.Options{})
 	for _, wire := range wires() {
@@ -189,17 +189,17 @@ func TestAttachments(t *testing.T) {
 				}
 			}
 			if p := work(t, client, "run_dispatch", `{"study_id":"s-1","count":20,"wait":true,"timeout":30}`); len(p.Participants) == 0 {
-				t.Error("nobody takes part")
+				t.Error("no participants")
 			}
 			text := client.Call(t, "study_get", `{"study_id":"s-1","view":"per_participant"}`).Tool(t).Text()
 			if strings.Contains(text, `"person_id":"tp-5"`) || strings.Contains(text, `"iteration_id":"i-2"`) {
-				t.Errorf("who is not attached takes part: %s", text)
+				t.Errorf("someone who is not attached takes part: %s", text)
 			}
 		})
 	}
 }
 
-// Six runs for one credit are one run, and five refusals.
+// Six concurrent runs for one credit are one run and five refusals.
 func TestCreditsAreReserved(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/code-insufficient-credits", "studies/credits-on-success-only")
@@ -224,7 +224,7 @@ func TestCreditsAreReserved(t *testing.T) {
 	}
 }
 
-// Each view of a study shows what it says.
+// Each view of a study has its members.
 func TestViews(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Legacy)
@@ -257,7 +257,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// A title has 120 characters, of whatever bytes.
+// A title has at most 120 characters, however many bytes those are.
 func TestTitleIsCountedInCharacters(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)

@@ -20,8 +20,7 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// TestMain lets the test's own program stand for the one that makes tunnels, where it
-// is called by that name.
+// TestMain lets the test binary act as the tunnel program if it is called by that program's name.
 func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), tunnelProgram) {
 		os.Exit(cloudflared(os.Args[1:]))
@@ -37,7 +36,7 @@ func rules(t *testing.T) *contract.Contract {
 	return c
 }
 
-// newSystem starts a system that is in a hurry.
+// newSystem starts a system with short waits.
 func newSystem(t *testing.T, o studies.Options) *studies.System {
 	t.Helper()
 	o.Logger = systemtest.Quiet()
@@ -56,7 +55,7 @@ func newSystem(t *testing.T, o studies.Options) *studies.System {
 	return s
 }
 
-// retryable reports what a client makes of a failure that knows nothing but the page.
+// retryable returns the code of a failure, and whether a client that only knows the page repeats the call.
 func retryable(t *testing.T, r systemtest.Reply) (code string, repeat bool) {
 	t.Helper()
 	c := rules(t)
@@ -67,7 +66,7 @@ func retryable(t *testing.T, r systemtest.Reply) (code string, repeat bool) {
 	return e.Code, c.Retryable(e, &contract.Call{Method: "tools/call", At: contract.AtTool})
 }
 
-// id is an id that makes a look at a study fail, see the documentation of the package.
+// id returns arguments with a study id that makes polling fail; see the package documentation.
 func id(fault string) string { return `{"study_id":"00000000-0000-4000-8000-000000000` + fault + `"}` }
 
 func title(fault string) string { return `{"workspace_id":"w-1","title":"fault-` + fault + `"}` }
@@ -79,8 +78,7 @@ const (
 	obey  = " Suggestions: Read the message and change what it names"
 )
 
-// What a call fails with, whole, and whether a client that knows nothing but the page
-// repeats it.
+// The whole text of each failure, and whether a client that only knows the page repeats the call.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -167,12 +165,12 @@ func TestCodes(t *testing.T) {
 			promises: []string{"studies/status-5xx"},
 		},
 		{
-			name: "an answer that makes no sense", tool: "study_get", arguments: id("003"), retryable: true,
+			name: "a nonsensical answer", tool: "study_get", arguments: id("003"), retryable: true,
 			want:     "[server_error] An internal error occurred. Suggestions: Back off and retry",
 			promises: []string{"studies/server-error-internal"},
 		},
 		{
-			name: "a page of some proxy", tool: "brand_set", arguments: `{"workspace_id":"w-1","name":"fault-html"}`, retryable: true,
+			name: "a proxy's page", tool: "brand_set", arguments: `{"workspace_id":"w-1","name":"fault-html"}`, retryable: true,
 			want: "[server_error] The backend sent an invalid response. Suggestions: The write may have landed. " +
 				"Before calling again run brand_get(workspace_id=\"w-1\") and check what has changed",
 			promises: []string{"studies/server-error-internal"},
@@ -188,27 +186,27 @@ func TestCodes(t *testing.T) {
 			promises: []string{"studies/status-other-4xx", "studies/final-client-error"},
 		},
 		{
-			name: "a word that is not listed", tool: "study_create", arguments: title("locked"), want: "[study_locked] The study is locked while it is exported." + obey,
+			name: "an unlisted code", tool: "study_create", arguments: title("locked"), want: "[study_locked] The study is locked while it is exported." + obey,
 			promises: []string{"studies/code-http-error", "studies/http-error-retry", "studies/unknown-code"},
 		},
 		{
-			name: "one with 503", tool: "study_get", arguments: id("004"), retryable: true,
+			name: "an unlisted code with 503", tool: "study_get", arguments: id("004"), retryable: true,
 			want:     "[maintenance] The service is being maintained. Suggestions: Back off and retry",
 			promises: []string{"studies/http-error-retry", "studies/unknown-code"},
 		},
-		{name: "a code that is no word", tool: "study_create", arguments: title("odd"), want: "[http_error] The study is locked." + obey},
+		{name: "an invalid code", tool: "study_create", arguments: title("odd"), want: "[http_error] The study is locked." + obey},
 		{
-			name: "a word against its status", tool: "study_create", arguments: title("overload"), retryable: true,
+			name: "a code against its status", tool: "study_create", arguments: title("overload"), retryable: true,
 			want:     "[rate_limited] Too many runs are under way. Suggestions: Back off and retry",
 			promises: []string{"studies/error-code-wins"},
 		},
 		{
-			name: "an analysis of nothing", tool: "study_analyze", arguments: `{"study_id":"s-3","wait":true}`,
+			name: "an analysis without answers", tool: "study_analyze", arguments: `{"study_id":"s-3","wait":true}`,
 			want:     "[analysis_failed] The analysis has failed: no participant has answered yet. Suggestions: Read the reason before analyzing again",
 			promises: []string{"studies/code-analysis-failed", "studies/analysis-failed-reason", "studies/analysis-failed-from-analyze", "studies/final-analysis-failed"},
 		},
 	}
-	kinds := map[string]recourse.Kind{ // what clients that know the page make of the codes
+	kinds := map[string]recourse.Kind{ // kinds of the codes, for clients that know the page
 		"auth_failed": recourse.KindUnauthenticated, "forbidden": recourse.KindPermissionDenied, "not_found": recourse.KindNotFound,
 		"empty_audience": recourse.KindNoMatch, "validation_error": recourse.KindInvalidValue, "usage_limit_reached": recourse.KindLimitReached,
 		"insufficient_credits": recourse.KindQuotaExhausted, "rate_limited": recourse.KindRateLimited, "timeout": recourse.KindTimeout,
@@ -227,7 +225,7 @@ func TestCodes(t *testing.T) {
 					t.Errorf("%s: isError %t (-want +got):\n%s", tt.name, r.Tool(t).IsError, diff)
 				}
 				word, _, _ := strings.Cut(strings.TrimPrefix(tt.want, "["), "]")
-				if tt.name == "one with 503" { // whose retryability is its status', which only the record tells
+				if tt.name == "an unlisted code with 503" { // it is retryable because of its status, which only the record has
 					if e := r.Record(t); !rules(t).Retryable(e, &contract.Call{Method: "tools/call"}) {
 						t.Errorf("%s: %+v is not retryable", tt.name, e)
 					}
@@ -244,8 +242,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// A request that the service never answers is a time-out, which a look is repeated
-// after.
+// A request that the service never answers is a timeout, and reads are repeated.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/timeout-no-answer")
@@ -258,7 +255,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// The code is the same whatever the sentence.
+// The code does not depend on the sentence.
 func TestCodeIsStable(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/code-stable")
@@ -273,7 +270,7 @@ func TestCodeIsStable(t *testing.T) {
 		texts[r.Tool(t).Text()] = true
 	}
 	if len(texts) != 3 {
-		t.Errorf("the texts are to differ: %v", texts)
+		t.Errorf("the texts do not differ: %v", texts)
 	}
 }
 
@@ -301,14 +298,14 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// What can be checked without the service is: it would say that the token is wrong.
+// Arguments are checked without the service, as far as possible: it would refuse the token.
 func TestPreFlight(t *testing.T) {
 	t.Parallel()
 	people := func(n int) string {
 		return `["` + strings.Repeat(`tp-1","`, n-1) + `tp-1"]`
 	}
 	tests := []struct {
-		name, tool, arguments, want string // the start of the text
+		name, tool, arguments, want string // the beginning of the text
 		promises                    []string
 	}{
 		{name: "missing", tool: "study_create", arguments: `{"workspace_id":"w-1"}`, want: "title is required.", promises: []string{"studies/validation-missing"}},
@@ -355,7 +352,7 @@ func TestPreFlight(t *testing.T) {
 	}
 }
 
-// Aliases stand for UUIDs, which are never told and are taken, too.
+// Aliases stand for UUIDs. The server never shows UUIDs, but accepts them.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/alias-prefixes", "studies/get-one-id")
@@ -382,12 +379,12 @@ func TestAliases(t *testing.T) {
 	tell("connect_start", fmt.Sprintf(`{"port":%d}`, portGood))
 	for _, alias := range []string{"w-1", "s-1", "a-1", "tp-1", "i-1", "t-1", "ep-1", "cc-1"} {
 		if !strings.Contains(told, `"`+alias+`"`) {
-			t.Errorf("nothing is called %s: %s", alias, told)
+			t.Errorf("no %s in %s", alias, told)
 		}
 	}
 	const first, iteration = "5d2c9e1a-7b40-4f6e-9a31-000000000001", "5D2C9E1A-7B40-4F6E-9A31-00000000000B"
 	if strings.Contains(told, first[:20]) {
-		t.Errorf("a UUID is told: %s", told)
+		t.Errorf("the text has a UUID: %s", told)
 	}
 	if got := tell("workspace_get", `{"workspace_id":"`+first+`"}`); !strings.Contains(got, `"id":"w-1"`) {
 		t.Errorf("by its UUID: %s", got)
@@ -403,8 +400,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// A client that knows nothing but the page and the nature of a tool repeats looks that
-// failed for a moment, and no write whose effect is not known.
+// A client that only knows the page and each tool's nature repeats reads after transient failures, but no write with
+// unknown effect.
 func TestClientRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/write-not-blindly")
@@ -425,16 +422,16 @@ func TestClientRepeats(t *testing.T) {
 		policy := retry.Policy{Attempts: 3, Start: time.Second, Factor: 2}
 		d := policy.Decide(e.WithEffect(retry.Effect(e, test.nature)), test.nature, 1, time.Hour)
 		if d.Repeat != test.repeats {
-			t.Errorf("%s %s: %v is repeated: %t, since %s", test.tool, test.arguments, e, d.Repeat, d.Reason)
+			t.Errorf("%s %s: %v: repeat is %t because %s", test.tool, test.arguments, e, d.Repeat, d.Reason)
 		}
 	}
 	text := client.Call(t, "study_get", `{"workspace_id":"w-1"}`).Tool(t).Text()
 	if n := strings.Count(text, "fault-drop"); n != 1 {
-		t.Errorf("%d studies came of the write that was lost: %s", n, text)
+		t.Errorf("%d studies result from the lost write: %s", n, text)
 	}
 }
 
-// What the demo shows can be called.
+// The demo's scenes can be called.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires() {
@@ -458,7 +455,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// wires are the ways to the system: those that lead there, and those through a gateway that keeps the same contract.
+// wires are the ways to the system: directly, and through gateways with the same contract.
 func wires() []systemtest.Wire {
 	return append(systemtest.Wires(), systemtest.Fronted("contract: studies", "reads: studies", "trusted: true", "forward: [authorization]")...)
 }

@@ -19,7 +19,7 @@ import (
 
 func keys(object map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(object)) }
 
-// The tools of the service, by what they are about.
+// The tools, grouped by their subjects.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -35,7 +35,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// A story in which every tool is called that another test does not.
+// A story that calls the tools which no other test calls.
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	steps := []struct{ tool, arguments, want string }{
@@ -98,7 +98,7 @@ func TestEveryTool(t *testing.T) {
 	}
 }
 
-// A _get takes one id at most, whichever two are given.
+// A _get tool takes a single id, whichever two are given.
 func TestGetsTakeOneID(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{Token: "old"}), testkit.Modern)
@@ -119,8 +119,8 @@ func TestGetsTakeOneID(t *testing.T) {
 	}
 }
 
-// Every tool that writes names a tool that settles what became of it: one that there is, that only reads, and that takes the
-// arguments. What attaches a person has none: no tool lists who is attached to an iteration by its id alone.
+// Every tool that writes names a verify call, of an existing tool that only reads and accepts its arguments.
+// person_attach has none: no tool lists an iteration's people by its id alone.
 func TestEveryWriteCanBeVerified(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
@@ -160,20 +160,20 @@ func TestEveryWriteCanBeVerified(t *testing.T) {
 				t.Errorf("%s is verified by %v", tool.Name, verify)
 			}
 		case verify == nil:
-			t.Errorf("%s has no call that verifies it", tool.Name)
+			t.Errorf("%s has no verify call", tool.Name)
 		case !reads[verify.Tool]:
-			t.Errorf("%s is verified by %s, which there is not, or which writes", tool.Name, verify.Tool)
+			t.Errorf("%s is verified by %s, which is unknown or writes", tool.Name, verify.Tool)
 		default:
 			for _, arg := range verify.Args {
 				if _, ok := takes[verify.Tool][arg.Name]; !ok {
-					t.Errorf("%s is verified by %s, which does not take %s", tool.Name, verify.Tool, arg.Name)
+					t.Errorf("%s is verified by %s, which has no parameter %s", tool.Name, verify.Tool, arg.Name)
 				}
 			}
 		}
 	}
 }
 
-// A deletion whose answer is lost is verified by the _get of what was to be deleted.
+// A deletion whose answer is lost is verified by the _get of the deleted object.
 func TestDeletionsAreVerified(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ tool, id, verify string }{

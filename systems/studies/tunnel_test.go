@@ -19,20 +19,20 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// tunnelProgram is the name of the program that makes tunnels.
+// tunnelProgram is the name of the program that opens tunnels.
 const tunnelProgram = "cloudflared"
 
-// The ports that decide what the test's program does.
+// The port decides what the test's tunnel program does.
 const (
 	portGood  = 3000
 	portOther = 3001
-	portFails = 3002 // it ends with a message
-	portMute  = 3003 // it never says an address
-	portShort = 3004 // it ends soon after it was up
-	portLow   = 80   // the service registers none
+	portFails = 3002 // it exits with a message
+	portMute  = 3003 // it never prints an address
+	portShort = 3004 // it exits soon after the start
+	portLow   = 80   // the service refuses it
 )
 
-// cloudflared is the test's own program that makes tunnels, but makes none.
+// cloudflared acts as the tunnel program, without a tunnel.
 func cloudflared(args []string) int {
 	set := flag.NewFlagSet(tunnelProgram, flag.ExitOnError)
 	target := set.String("url", "", "")
@@ -55,7 +55,7 @@ func cloudflared(args []string) int {
 	return 0
 }
 
-// neverEnds is a reader that waits until the program is killed.
+// neverEnds blocks until the process is killed.
 type neverEnds struct{}
 
 func (neverEnds) Read([]byte) (int, error) {
@@ -63,7 +63,7 @@ func (neverEnds) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// fakeTunnel returns the path of the test's own program that makes tunnels.
+// fakeTunnel returns the path of a copy of the test binary that acts as the tunnel program.
 func fakeTunnel(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -78,7 +78,7 @@ func fakeTunnel(t *testing.T) string {
 	if err := os.Link(self, path); err == nil {
 		return path
 	}
-	program, err := os.ReadFile(self) // on another file system
+	program, err := os.ReadFile(self) // the folder may be on another file system, where links are impossible
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func connect(t *testing.T, client systemtest.Client, port int) systemtest.Reply 
 	return client.Call(t, "connect_start", fmt.Sprintf(`{"port":%d}`, port))
 }
 
-// A tunnel comes up, is one, and goes down.
+// A tunnel is opened, is kept, and is closed.
 func TestTunnel(t *testing.T) {
 	promises.Covers(t, "studies/connect-verbs", "studies/code-port-conflict", "studies/connect-kinds", "studies/connect-not-retryable")
 
-	t.Setenv("PATH", filepath.Dir(fakeTunnel(t))) // where the program is looked up
+	t.Setenv("PATH", filepath.Dir(fakeTunnel(t))) // the system looks for the program here
 	s := newSystem(t, studies.Options{})
 	client := systemtest.Stdio(t, s.MCPServer())
 	status := func(want string) {
@@ -108,7 +108,7 @@ func TestTunnel(t *testing.T) {
 	}
 	const up = `{"endpoint_id":"ep-1","port":3000,"up":true,"url":"https://quiet-river.trycloudflare.com"}`
 	status(`{"up":false}`)
-	for range 2 { // a tunnel that is up is the one that was asked for
+	for range 2 { // the same tunnel is asked for twice
 		if text := connect(t, client, portGood).Tool(t).Text(); text != up {
 			t.Errorf("connect_start: %s, want %s", text, up)
 		}
@@ -129,16 +129,16 @@ func TestTunnel(t *testing.T) {
 	}
 	status(`{"up":false}`)
 	if text := connect(t, client, portOther).Tool(t).Text(); !strings.Contains(text, `"port":3001`) {
-		t.Errorf("the other port then: %s", text)
+		t.Errorf("the other port afterwards: %s", text)
 	}
 }
 
-// A tunnel whose program has ended is down, and can be started anew.
+// When a tunnel's program exits, the tunnel is down, and can be opened again.
 func TestTunnelEnds(t *testing.T) {
 	t.Parallel()
 	client := systemtest.Stdio(t, newSystem(t, studies.Options{Tunnel: fakeTunnel(t)}).MCPServer())
 	text := connect(t, client, portShort).Tool(t).Text()
-	for strings.Contains(text, `"up":true`) { // until the end of the program is seen
+	for strings.Contains(text, `"up":true`) { // until the end of the program is noticed
 		text = client.Call(t, "connect_status", `{}`).Tool(t).Text()
 	}
 	if text := connect(t, client, portGood).Tool(t).Text(); !strings.Contains(text, `"port":3000`) {
@@ -163,16 +163,16 @@ func TestTunnelFails(t *testing.T) {
 			promises: []string{"studies/code-cloudflared-missing", "studies/connect-kinds", "studies/connect-not-retryable"},
 		},
 		{
-			name: "it ends", port: portFails, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
+			name: "exits", port: portFails, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
 			want:     "The tunnel did not come up. Suggestions: Read the message and start the tunnel anew when its cause is gone",
 			promises: []string{"studies/code-tunnel-startup-failed", "studies/connect-kinds", "studies/connect-not-retryable"},
 		},
 		{
-			name: "it says nothing", port: portMute, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
+			name: "no address", port: portMute, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
 			want: "The tunnel did not come up. Suggestions: Read the message and start the tunnel anew when its cause is gone",
 		},
 		{
-			name: "the service registers no such port", port: portLow, code: "registration_failed", kind: recourse.KindJobFailed,
+			name: "a port that the service refuses", port: portLow, code: "registration_failed", kind: recourse.KindJobFailed,
 			want: "The tunnel was not registered: Ports below 1024 are not registered. Suggestions: " +
 				"Read the message and start the tunnel anew when its cause is gone",
 			promises: []string{"studies/code-registration-failed", "studies/connect-kinds", "studies/connect-not-retryable"},
@@ -205,7 +205,7 @@ func TestTunnelFails(t *testing.T) {
 	}
 }
 
-// A hosted server is not where its user's machine is.
+// A hosted server opens no tunnels, since it does not run on its user's machine.
 func TestTunnelHosted(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/connect-hosted", "studies/connect-verbs")

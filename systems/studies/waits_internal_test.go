@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-// How long a call waits: as long as it says, else a minute.
+// A call waits as long as its argument says, otherwise a minute.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	seven, most := 7, 600
@@ -38,14 +38,14 @@ func TestBudget(t *testing.T) {
 					t.Errorf("after %s: %v, ended %t, %v; want %s", took, answer, ended, err, tt.want)
 				}
 				if want := int(tt.want / time.Second); looks < want-1 || looks > want+1 {
-					t.Errorf("%d looks within %s", looks, tt.want)
+					t.Errorf("polled %d times within %s", looks, tt.want)
 				}
 			})
 		})
 	}
 }
 
-// The service may take 20 s for an answer, unless said otherwise.
+// The default timeout of the service is 20 s.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ said, want time.Duration }{{0, 20 * time.Second}, {3 * time.Second, 3 * time.Second}} {
@@ -54,13 +54,13 @@ func TestTimeout(t *testing.T) {
 			start := time.Now()
 			_, err := c.do(t.Context(), http.MethodGet, "/studies", "study", nil)
 			if took := time.Since(start); took != tt.want || !errors.Is(err, recourse.KindTimeout) {
-				t.Errorf("after %s: %v; want a time-out after %s", took, err, tt.want)
+				t.Errorf("after %s: %v; want a timeout after %s", took, err, tt.want)
 			}
 		})
 	}
 }
 
-// A look that the caller has given up on is no job that has failed, and the job was begun.
+// If the caller gives up while polling, the job has not failed: it has been started.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,16 +18,15 @@ import (
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// verifyCall is a call as texts name it.
+// verifyCall matches a verify call in a text.
 var verifyCall = regexp.MustCompile(`Before calling again run (\w+)\((.*?)\) and check (.*)$`)
 
-// A write whose answer is lost names the call that tells whether it has landed, and
-// it has.
+// After a write whose answer is lost, the verify call in the failure shows that the write was done.
 func TestWrites(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, tool, arguments string // FAULT stands for the fault
-		verify, tells         string // the call, and what its answer holds then
+		name, tool, arguments string // FAULT is replaced by the fault
+		verify, tells         string // the verify call, and the part of its answer that shows the write
 		promises              []string
 	}{
 		{
@@ -78,7 +77,7 @@ func TestWrites(t *testing.T) {
 	for _, tt := range tests {
 		for _, f := range faults {
 			if f.timeout > 0 && tt.name != "study" {
-				continue // one is enough to wait for
+				continue // only one row waits for a timeout
 			}
 			t.Run(tt.name+"/"+f.fault, func(t *testing.T) {
 				t.Parallel()
@@ -92,14 +91,14 @@ func TestWrites(t *testing.T) {
 				said := verifyCall.FindStringSubmatch(text)
 				answer := client.Call(t, said[1], argumentsOf(said[2])).Tool(t).Text()
 				if landed := strings.Contains(answer, strings.ReplaceAll(tt.tells, "FAULT", f.fault)); landed != f.landed {
-					t.Errorf("%s(%s) tells that it has landed: %t, want %t: %s", said[1], said[2], landed, f.landed, answer)
+					t.Errorf("%s(%s): landed %t, want %t: %s", said[1], said[2], landed, f.landed, answer)
 				}
 			})
 		}
 	}
 }
 
-// argumentsOf makes the JSON of arguments that are written as Python has them.
+// argumentsOf converts arguments in Python's syntax to JSON.
 func argumentsOf(python string) string {
 	if python == "" {
 		return `{}`
@@ -112,7 +111,7 @@ func argumentsOf(python string) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// progress is what run_dispatch and study_analyze return.
+// progress is the result of run_dispatch and study_analyze.
 type progress struct {
 	RuntimeStatus string `json:"runtime_status"`
 	Next          string `json:"next_action"`
@@ -140,7 +139,7 @@ func work(t *testing.T, client systemtest.Client, tool, arguments string) progre
 	return p
 }
 
-// A call that does not wait names the one that asks again; by those the work ends.
+// A call without wait names the call that polls, and polling sees the end of the work.
 func TestNextAction(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/wait-default", "studies/next-action")
@@ -149,7 +148,7 @@ func TestNextAction(t *testing.T) {
 		Wait: "wait", Timeout: "timeout", Next: "next_action",
 		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},
 	}, rules(t).Poll); diff != "" {
-		t.Errorf("what the contract says of waits (-want +got):\n%s", diff)
+		t.Errorf("the contract's wait rule (-want +got):\n%s", diff)
 	}
 	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
@@ -170,26 +169,26 @@ func TestNextAction(t *testing.T) {
 					p = work(t, client, tool, argumentsOf(arguments))
 				}
 				if looks < 2 || looks == 10 {
-					t.Errorf("%s has ended after %d looks: %+v", test.tool, looks, p)
+					t.Errorf("%s: after %d polls got %+v", test.tool, looks, p)
 				}
 			}
 		})
 	}
 }
 
-// A call that waits does so until the work has ended, whatever passes meanwhile.
+// A call with wait returns when the work has ended, despite transient failures.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, tool, arguments string
-		code                  string // "": it has ended
+		code                  string // "" means that the work has ended
 		promises              []string
 	}{
 		{name: "run", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true}`},
 		{name: "503", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later503"}`, promises: []string{"studies/wait-absorbs"}},
 		{name: "rate_limited", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-lateroverload"}`, promises: []string{"studies/wait-absorbs"}},
 		{name: "408", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-later408"}`, promises: []string{"studies/wait-absorbs"}},
-		{name: "a word of its own with 503", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-latermaintenance"}`, promises: []string{"studies/wait-absorbs"}},
+		{name: "an unlisted code with 503", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-latermaintenance"}`, promises: []string{"studies/wait-absorbs"}},
 		{
 			name: "401", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later401"}`, code: "auth_failed",
 			promises: []string{"studies/wait-interrupted"},
@@ -199,7 +198,7 @@ func TestWait(t *testing.T) {
 			promises: []string{"studies/wait-interrupted"},
 		},
 		{
-			name: "a word of its own with 409", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-laterlocked"}`, code: "study_locked",
+			name: "an unlisted code with 409", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-laterlocked"}`, code: "study_locked",
 			promises: []string{"studies/wait-interrupted"},
 		},
 	}
@@ -208,7 +207,7 @@ func TestWait(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, tt.promises...)
 			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
-			if tt.tool == "study_analyze" { // which needs answers
+			if tt.tool == "study_analyze" { // an analysis needs answers
 				work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`)
 			}
 			r := client.Call(t, tt.tool, tt.arguments)
@@ -223,13 +222,13 @@ func TestWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.Next != "" || p.RuntimeStatus != "completed" && p.Insights.Status != "completed" {
-				t.Errorf("it has not ended: %+v", p)
+				t.Errorf("the work has not ended: %+v", p)
 			}
 		})
 	}
 }
 
-// When the budget is spent, the call answers with what there is.
+// When the time is over, the call answers with the current state.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/wait-absorbs", "studies/next-action")
@@ -242,11 +241,11 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 	p = work(t, client, "study_analyze", `{"study_id":"s-1","wait":true,"timeout":1,"focus":"fault-stuck"}`)
 	if p.Insights.Status != "queued" || p.Next != `study_get(study_id="s-1", view="insights")` {
-		t.Errorf("the analysis: %+v", p)
+		t.Errorf("got analysis %+v", p)
 	}
 }
 
-// The service's own wait is kept, even where it is longer than the budget.
+// The service's own wait is kept, even beyond the call's time.
 func TestWaitKeepsWaits(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
@@ -255,16 +254,16 @@ func TestWaitKeepsWaits(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	var codes []string
-	for range 2 { // of the two looks that fail, the call has taken one
+	for range 2 { // one of the two failing polls has happened in the call
 		code, _ := retryable(t, client.Call(t, "study_get", `{"study_id":"s-1"}`))
 		codes = append(codes, code)
 	}
 	if diff := cmp.Diff([]string{"rate_limited", ""}, codes); diff != "" {
-		t.Errorf("looks afterwards (-want +got):\n%s", diff)
+		t.Errorf("later polls (-want +got):\n%s", diff)
 	}
 }
 
-// Who answers costs a credit; who does not costs none and has no responses.
+// An answer costs a credit; someone who declines costs none, and has no responses.
 func TestCredits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/credits-on-success-only", "studies/credits-members", "studies/not-found-no-responses")
@@ -299,7 +298,7 @@ func TestCredits(t *testing.T) {
 	}
 }
 
-// The cap on workspaces, and the slot that a deletion frees.
+// A plan limits workspaces, and a deletion frees a place.
 func TestWorkspacesAreFull(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/usage-limit-workspace-delete", "studies/usage-limit-resource", "studies/usage-limit-advice")
@@ -329,7 +328,7 @@ func TestWorkspacesAreFull(t *testing.T) {
 	}
 }
 
-// Structure stands behind the line, and is the truth.
+// The envelope after the line has the structure, and overrides the line.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/envelope-4xx", "studies/envelope-kind", "studies/envelope-suggestions", "studies/envelope-suffix", "studies/envelope-members",
@@ -385,7 +384,7 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// Two tools return their failures.
+// Two tools return their failures as results.
 func TestReturned(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -448,11 +447,11 @@ func TestReturned(t *testing.T) {
 		t.Error(text)
 	}
 	if p := work(t, client, "run_dispatch", `{"study_id":"s-1","person_ids":["tp-5"],"wait":true}`); len(p.Participants) != 1 {
-		t.Errorf("who was attached takes part: %+v", p)
+		t.Errorf("the attached person does not take part: %+v", p)
 	}
 }
 
-// The Go SDK's own client sees what a model is to be told.
+// The client of the Go SDK gets the text for the model.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	session := systemtest.SDK(t, newSystem(t, studies.Options{}))

@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/systems/terra"
 )
 
-// While the gateway holds calls back from a region that is down, the answer is the same, whatever the message is; nobody is
-// called, and once the region answers again it is called again.
+// While the gateway holds calls to a region back, the answer is the same for every message and the region gets no
+// requests; when it answers again, calls go through.
 func TestOpenBreaker(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/http-upstream-breaker", "terra/http-upstream-down", "terra/empty-body")
@@ -64,7 +64,7 @@ func TestOpenBreaker(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the region is not called again")
+			t.Fatal("the region got no call after the outage")
 		}
 	}
 }

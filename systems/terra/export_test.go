@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// ReachBy has s connect to the MCP servers of its regions by another way than the network.
+// ReachBy replaces the network between s and the MCP servers of its regions.
 func (s *System) ReachBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	s.regions.client.DialContext = dial
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/recoursehq/recourse/systems/terra"
 )
 
-// Whatever the query is, the answer is data or one sentence that does not say that
-// the server is at fault.
+// Any query is answered with data, or with a sentence that does not blame the server.
 func FuzzQuery(f *testing.F) {
 	for _, where := range []string{
 		`{}`, `{"not":{"not":{"field":"awakenings","operator":"EQ","value":1e308}}}`, `{"and":[{"or":[{}]}]}`, `{"and":null,"or":[null]}`,

@@ -18,8 +18,7 @@ import (
 	"github.com/recoursehq/recourse/systems/terra"
 )
 
-// inFront returns the root of a gateway in front of the system, which brings the
-// clients' credentials on.
+// inFront returns the root URL of a gateway in front of the system; it forwards the clients' credentials.
 func inFront(t *testing.T, s *terra.System) string {
 	t.Helper()
 	url := strings.TrimSuffix(systemtest.Serve(t, s), s.Entrance().Path)
@@ -27,9 +26,8 @@ func inFront(t *testing.T, s *terra.System) string {
 		"url: "+url+"/api/v2/mcp/"+terra.Ada)
 }
 
-// What fails before any tool runs is HTTP 502 without a body, also where the MCP server
-// does not answer in time: whatever the message is, but for a call of a tool, which may
-// have run.
+// A failure before any tool runs is HTTP 502 without a body for every message, also if the MCP server does not answer
+// in time. Only a tools/call may then have run, and gets a result.
 func TestBeforeAnyTool(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/http-upstream-down", "terra/http-upstream-timeout", "terra/surface-session", "terra/surface-tool", "terra/empty-body")
@@ -57,7 +55,7 @@ func TestBeforeAnyTool(t *testing.T) {
 					a, err := client.Request(t.Context(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 					empty("initialize", a, err)
 				}
-				if name == "the system" || era == testkit.Modern { // a gateway knows of no session then
+				if name == "the system" || era == testkit.Modern { // a gateway knows no session then
 					a, err := client.ListTools(t.Context())
 					empty("tools/list", a, err)
 					a, err = client.Notify(t.Context(), "notifications/x", "")
@@ -71,14 +69,14 @@ func TestBeforeAnyTool(t *testing.T) {
 	}
 }
 
-// Unless the options say otherwise, an MCP server may take 20 s to begin its answer.
+// By default, an MCP server has 20 s to begin its answer.
 func TestDefaultTimeout(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, terra.Options{})
 	synctest.Test(t, func(t *testing.T) {
 		s.ReachBy(func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
-			go func() { _, _ = io.Copy(io.Discard, there) }() // it hears, and never answers
+			go func() { _, _ = io.Copy(io.Discard, there) }() // reads everything, never answers
 			return here, nil
 		})
 		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}}`
@@ -96,8 +94,7 @@ func TestDefaultTimeout(t *testing.T) {
 	})
 }
 
-// The answers without a body stay so behind a gateway, and what is not the path of a user
-// is checked there in the same order.
+// Answers without a body pass a gateway unchanged, and the gateway checks paths in the same order.
 func TestThroughGateway(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/empty-body", "terra/http-misconfigured", "terra/order-credentials-first", "terra/order-user-last",
@@ -137,7 +134,7 @@ func TestThroughGateway(t *testing.T) {
 	}
 }
 
-// A name that does not resolve is the same as a server that is not there.
+// A host name that does not resolve counts as a server that is down.
 func TestNoSuchHost(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/http-upstream-down-refused")

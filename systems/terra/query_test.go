@@ -29,19 +29,19 @@ func TestQueryFails(t *testing.T) {
 		name, arguments, want string
 		promises              []string
 	}{
-		{name: "nothing", arguments: `{}`, want: noFields, promises: []string{"terra/detail-fields-or-select", "terra/tool-no-retry", "terra/tool-is-error", "terra/tool-surfaced"}},
-		{name: "no fields", arguments: `{"fields":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
-		{name: "nothing, as null", arguments: `{"fields":null,"select":null,"where":null}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
-		{name: "no fields and no select", arguments: `{"fields":[],"select":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
+		{name: "an empty query", arguments: `{}`, want: noFields, promises: []string{"terra/detail-fields-or-select", "terra/tool-no-retry", "terra/tool-is-error", "terra/tool-surfaced"}},
+		{name: "empty fields", arguments: `{"fields":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
+		{name: "only nulls", arguments: `{"fields":null,"select":null,"where":null}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
+		{name: "empty fields and empty select", arguments: `{"fields":[],"select":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
 		{
 			name: "both", arguments: `{"fields":["awakenings"],"select":[{"function":"sum","field":"awakenings"}]}`,
 			want: "fields and select cannot both be set", promises: []string{"terra/detail-fields-and-select"},
 		},
 		{
-			name: "both, with a filter and a name that are wrong", arguments: `{"fields":["steps"],"select":[{"function":"sum","field":"awakenings"}],"where":{"and":[]}}`,
+			name: "both, with an invalid filter and an unknown field", arguments: `{"fields":["steps"],"select":[{"function":"sum","field":"awakenings"}],"where":{"and":[]}}`,
 			want: "fields and select cannot both be set", promises: []string{"terra/detail-shape-before-filters"},
 		},
-		{name: "neither, with a filter that is wrong", arguments: `{"where":{"not":{}}}`, want: noFields, promises: []string{"terra/detail-shape-before-filters"}},
+		{name: "neither, with an invalid filter", arguments: `{"where":{"not":{}}}`, want: noFields, promises: []string{"terra/detail-shape-before-filters"}},
 		{
 			name: "a list without IN", arguments: timestamp("GTE", `["2025-11-12T00:00:00Z"]`),
 			want: "Only the IN operator accepts a list of timestamps", promises: []string{"terra/detail-list-without-in"},
@@ -49,11 +49,11 @@ func TestQueryFails(t *testing.T) {
 		{name: "an empty list without IN", arguments: timestamp("EQ", `[]`), want: "Only the IN operator accepts a list of timestamps"},
 		{name: "an empty IN", arguments: timestamp("IN", `[]`), want: "IN timestamp filters require at least one timestamp", promises: []string{"terra/detail-empty-in"}},
 		{
-			name: "a timestamp", arguments: timestamp("LT", `"12/11/2025"`), promises: []string{"terra/detail-bad-timestamp"},
+			name: "an invalid timestamp", arguments: timestamp("LT", `"12/11/2025"`), promises: []string{"terra/detail-bad-timestamp"},
 			want: "Invalid ISO 8601 timestamp '12/11/2025'. Use formats like 2025-11-12T00:00:00Z.",
 		},
 		{
-			name: "a timestamp in a list", arguments: timestamp("IN", `["2025-11-12","it's soon"]`), promises: []string{"terra/detail-bad-timestamp"},
+			name: "an invalid timestamp in a list", arguments: timestamp("IN", `["2025-11-12","it's soon"]`), promises: []string{"terra/detail-bad-timestamp"},
 			want: "Invalid ISO 8601 timestamp 'it's soon'. Use formats like 2025-11-12T00:00:00Z.",
 		},
 		{name: "a number for a timestamp", arguments: timestamp("LT", `5`), want: "Invalid ISO 8601 timestamp '5'. Use formats like 2025-11-12T00:00:00Z."},
@@ -62,21 +62,21 @@ func TestQueryFails(t *testing.T) {
 			want: "Only timestamp fields support list values via IN", promises: []string{"terra/detail-list-not-timestamp"},
 		},
 		{name: "a list of texts", arguments: where(`{"field":"device","operator":"EQ","value":[]}`), want: "Only timestamp fields support list values via IN"},
-		{name: "and of nothing", arguments: where(`{"and":[]}`), want: "And condition provided but empty after conversion", promises: []string{"terra/detail-empty-and"}},
-		{name: "and of empty conditions", arguments: where(`{"and":[{},{}]}`), want: "And condition provided but empty after conversion"},
-		{name: "or of nothing", arguments: where(`{"or":[]}`), want: "Or condition provided but empty after conversion", promises: []string{"terra/detail-empty-or"}},
-		{name: "not of nothing", arguments: where(`{"not":{}}`), want: "Not condition was None after conversion", promises: []string{"terra/detail-empty-not"}},
-		{name: "deep inside", arguments: where(`{"and":[{"or":[{"not":{}}]}]}`), want: "Not condition was None after conversion"},
+		{name: "an empty and", arguments: where(`{"and":[]}`), want: "And condition provided but empty after conversion", promises: []string{"terra/detail-empty-and"}},
+		{name: "an and of empty conditions", arguments: where(`{"and":[{},{}]}`), want: "And condition provided but empty after conversion"},
+		{name: "an empty or", arguments: where(`{"or":[]}`), want: "Or condition provided but empty after conversion", promises: []string{"terra/detail-empty-or"}},
+		{name: "an empty not", arguments: where(`{"not":{}}`), want: "Not condition was None after conversion", promises: []string{"terra/detail-empty-not"}},
+		{name: "a nested empty not", arguments: where(`{"and":[{"or":[{"not":{}}]}]}`), want: "Not condition was None after conversion"},
 		{name: "two conditions in one", arguments: where(`{"and":[{}],"not":{}}`), want: "A condition is one of and, or, not and a comparison."},
 		{name: "half a comparison", arguments: where(`{"field":"awakenings","operator":"EQ"}`), want: "A comparison needs field, operator and value."},
 		{name: "a text for a number", arguments: where(`{"field":"awakenings","operator":"EQ","value":"2"}`), want: "awakenings is compared with a number."},
 		{
-			name: "a field that is not there", arguments: `{"fields":["steps"]}`, promises: []string{"terra/everything-else"},
+			name: "an unknown field", arguments: `{"fields":["steps"]}`, promises: []string{"terra/everything-else"},
 			want: `There is no field "steps" here. The fields are start_time, end_time, duration_asleep_seconds, duration_deep_seconds, duration_rem_seconds, awakenings, avg_hr_bpm, device.`,
 		},
 		{name: "an average of timestamps", arguments: `{"select":[{"function":"avg","field":"start_time"}]}`, want: "avg takes a field of numbers, and start_time is a timestamp."},
 		{
-			name: "an operator", arguments: where(`{"field":"awakenings","operator":"LIKE","value":2}`),
+			name: "an unknown operator", arguments: where(`{"field":"awakenings","operator":"LIKE","value":2}`),
 			want: `where.operator must be one of "EQ", "NE", "GT", "GTE", "LT", "LTE", "IN".`, promises: []string{"terra/tool-operators"},
 		},
 	}
@@ -105,14 +105,14 @@ func TestQuery(t *testing.T) {
 		name, arguments, want string
 		promises              []string
 	}{
-		{name: "null for what is not asked for", arguments: `{"fields":["awakenings"],"select":null,"where":null}`, want: `[2,4,1,5,2,3]`},
+		{name: "null for unused members", arguments: `{"fields":["awakenings"],"select":null,"where":null}`, want: `[2,4,1,5,2,3]`},
 		{name: "fields", arguments: `{"fields":["avg_hr_bpm","awakenings"],"where":{"field":"awakenings","operator":"EQ","value":3}}`, want: `[{"avg_hr_bpm":null,"awakenings":3}]`},
 		{
 			name: "select", arguments: `{"select":[{"function":"count","field":"avg_hr_bpm"},{"function":"sum","field":"awakenings"},{"function":"avg","field":"avg_hr_bpm"},` +
 				`{"function":"min","field":"avg_hr_bpm"},{"function":"max","field":"avg_hr_bpm"}]}`,
 			want: `[{"avg_avg_hr_bpm":54.8,"count_avg_hr_bpm":5,"max_avg_hr_bpm":61,"min_avg_hr_bpm":51,"sum_awakenings":17}]`,
 		},
-		{name: "select of nothing", arguments: `{"select":[{"function":"avg","field":"awakenings"}],"where":{"field":"awakenings","operator":"GT","value":99}}`, want: `[{"avg_awakenings":null}]`},
+		{name: "select without matches", arguments: `{"select":[{"function":"avg","field":"awakenings"}],"where":{"field":"awakenings","operator":"GT","value":99}}`, want: `[{"avg_awakenings":null}]`},
 		{name: "NE", arguments: nights(`{"field":"awakenings","operator":"NE","value":2}`), want: `[4,1,5,3]`},
 		{name: "GT", arguments: nights(`{"field":"awakenings","operator":"GT","value":3}`), want: `[4,5]`},
 		{name: "GTE", arguments: nights(`{"field":"awakenings","operator":"GTE","value":3}`), want: `[4,5,3]`},
@@ -122,9 +122,9 @@ func TestQuery(t *testing.T) {
 		{name: "basic forms", arguments: nights(`{"field":"start_time","operator":"IN","value":["20251111T000500+0100","20251109T224100Z","20251113"]}`), want: `[2,4]`},
 		{name: "a day", arguments: nights(`{"field":"start_time","operator":"GTE","value":"2025-11-14"}`), want: `[3]`},
 		{name: "a text", arguments: nights(`{"field":"device","operator":"NE","value":"Oura Ring"}`), want: `[]`},
-		{name: "what is not there", arguments: nights(`{"field":"avg_hr_bpm","operator":"NE","value":54}`), want: `[4,1,5,2]`},
+		{name: "missing values", arguments: nights(`{"field":"avg_hr_bpm","operator":"NE","value":54}`), want: `[4,1,5,2]`},
 		{name: "or, and, not", arguments: nights(`{"or":[{"field":"awakenings","operator":"EQ","value":5},{"and":[{},{"not":{"field":"awakenings","operator":"GT","value":1}}]}]}`), want: `[1,5]`},
-		{name: "a condition that says nothing", arguments: nights(`{}`), want: `[2,4,1,5,2,3]`},
+		{name: "an empty condition", arguments: nights(`{}`), want: `[2,4,1,5,2,3]`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestQuery(t *testing.T) {
 				t.Fatalf("%v: %+v", err, result)
 			}
 			var data any = got.Data
-			if !strings.Contains(tt.want, "{") { // of one field the values say all
+			if !strings.Contains(tt.want, "{") { // with a single field, the values suffice
 				values := []any{}
 				for _, record := range got.Data {
 					values = append(values, record["awakenings"])
@@ -156,13 +156,13 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// ask calls a tool for Ada.
+// ask calls a tool for the user Ada.
 func ask(t *testing.T, s *terra.System, era testkit.Era, tool, arguments string) (testkit.ToolResult, *recourse.Error) {
 	t.Helper()
 	return read(t, send(t, s, era, s.Entrance(), tool, arguments))
 }
 
-// The tools are those of the source, and all of them only read.
+// The tools are those of the source document, and all are read-only.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/tools", "terra/tool-arguments")
@@ -203,13 +203,13 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// firstField has a field of each tool that holds when it was.
+// firstField is a field with a time in each tool's data.
 var firstField = map[string]string{
 	"get_activity_data": "start_time", "get_body_data": "timestamp", "get_daily_data": "timestamp",
 	"get_menstruation_data": "timestamp", "get_nutrition_data": "timestamp", "get_sleep_data": "start_time",
 }
 
-// The Go SDK's own client sees what a model is to be told.
+// The client of the Go SDK gets the text for the model.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	session := systemtest.SDK(t, newSystem(t, terra.Options{}))

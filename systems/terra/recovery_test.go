@@ -24,14 +24,14 @@ const (
 	query = `{"fields":["awakenings"]}`
 )
 
-// What fails before a tool runs: an agent repeats a 502 with growing waits, nothing else, and sees whose fault it is.
+// Failures before a tool runs: an agent repeats only a 502, with growing waits, and sees whose fault it is.
 func TestClientOfSessions(t *testing.T) {
 	t.Parallel()
 	credentials := func(key string) http.Header { return http.Header{"Dev-Id": {terra.DevID}, "X-Api-Key": {key}} }
 	user := func(n string) string { return "/api/v2/mcp/" + strings.TrimSuffix(terra.Ada, "1") + n }
 	for _, tt := range []struct {
 		name, faults string
-		enter        systems.Entrance // where the agent has another one
+		enter        systems.Entrance // if the agent needs another entrance
 		code         string
 		class        recourse.Class
 		reached      int
@@ -80,7 +80,7 @@ func TestClientOfSessions(t *testing.T) {
 				agent.Enter(tt.enter)
 			}
 			if e := agent.Call(t, tool, query, tt.code).Failure; e != nil && e.Kind.Class() != tt.class {
-				t.Errorf("it is of class %s", e.Kind.Class())
+				t.Errorf("got class %s", e.Kind.Class())
 			}
 			agent.CheckReached(t, map[string]int{tool: tt.reached})
 			agent.CheckWaits(t, tt.waits...)
@@ -88,7 +88,7 @@ func TestClientOfSessions(t *testing.T) {
 	}
 }
 
-// A request that was changed is made, however the one before it was refused.
+// After any refusal, a corrected request is sent.
 func TestClientChangesRequest(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/client-changes")
@@ -108,8 +108,8 @@ func TestClientChangesRequest(t *testing.T) {
 	}
 }
 
-// What a tool says: the sentence reaches the developer as it is, the same query is not sent twice, one that was changed is. What the
-// tool lacks is the server's fault: the query is not held against the caller.
+// Failures of a tool: the developer gets the sentence unchanged; the same query is not sent twice, but a corrected one
+// is. A failure that is the server's fault does not block the query.
 func TestClientOfTools(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -155,7 +155,7 @@ func TestClientOfTools(t *testing.T) {
 			if e.Message != tt.sentence || e.Kind.Class() != tt.class {
 				t.Errorf("%s: %q", e.Kind.Class(), e.Message)
 			}
-			if tt.class == recourse.ClassInput { // to repeat it is of no use, and nothing is sent
+			if tt.class == recourse.ClassInput { // a repetition would be useless, and is not sent
 				agent.Call(t, tool, tt.query, tt.code)
 			}
 			agent.CheckReached(t, map[string]int{tool: 1})

@@ -58,7 +58,7 @@ func send(tb testing.TB, s *terra.System, era testkit.Era, at systems.Entrance, 
 	return answer
 }
 
-// read returns the result of a call, and the record in it, if any.
+// read returns the result of a call, and its record, if any.
 func read(tb testing.TB, answer *testkit.Answer) (testkit.ToolResult, *recourse.Error) {
 	tb.Helper()
 	result, err := answer.ToolResult()
@@ -74,7 +74,8 @@ func read(tb testing.TB, answer *testkit.Answer) (testkit.ToolResult, *recourse.
 	return result, e
 }
 
-// The scenes show every code of the contract, but for the one that only stdio has, and the one that is no answer of Terra's.
+// The scenes show every code of the contract, except the one that only stdio has, and the one that Terra itself never
+// sends.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -110,7 +111,7 @@ func TestScenes(t *testing.T) {
 	for _, scene := range s.Scenes() {
 		code, known := want[scene.Title]
 		if !known {
-			t.Errorf("nothing is said here of %q", scene.Title)
+			t.Errorf("no code for the scene %q", scene.Title)
 		}
 		shown[code] = true
 		at := s.Entrance()
@@ -135,9 +136,9 @@ func TestScenes(t *testing.T) {
 				if got.Code != code {
 					t.Errorf("code %q, want %q: HTTP %d, %s", got.Code, code, answer.Status, answer.Body)
 				}
-				again := code == "upstream-down" || code == "unanswered" // reads are repeated for what passes
+				again := code == "upstream-down" || code == "unanswered" // reads are repeated after transient failures
 				if code != "" && c.Retryable(got, &contract.Call{Method: "tools/call", Tool: scene.Tool, HTTP: true}) != again {
-					t.Errorf("by the table, %s is to be repeated: %t", code, !again)
+					t.Errorf("by the table, %s is retryable: %t", code, !again)
 				}
 			})
 		}
@@ -175,7 +176,7 @@ func TestSession(t *testing.T) {
 			promises: []string{"terra/http-credentials-missing", "terra/order-credentials-first"},
 		},
 		{
-			name: "half of wrong credentials", header: http.Header{"X-Api-Key": {"another"}}, path: "/alice", status: 401,
+			name: "half of the credentials, and wrong", header: http.Header{"X-Api-Key": {"another"}}, path: "/alice", status: 401,
 			body: problem(unauthorized, "dev-id or x-api-key headers are missing"), promises: []string{"terra/order-credentials-first"},
 		},
 		{
@@ -183,7 +184,7 @@ func TestSession(t *testing.T) {
 			promises: []string{"terra/http-credentials-invalid", "terra/order-credentials-first"},
 		},
 		{
-			name: "a developer whom nobody knows", header: http.Header{"Dev-Id": {"who"}, "X-Api-Key": {terra.APIKey}}, path: "/alice", status: 401,
+			name: "an unknown developer", header: http.Header{"Dev-Id": {"who"}, "X-Api-Key": {terra.APIKey}}, path: "/alice", status: 401,
 			body: problem(unauthorized, "unauthorized"),
 		},
 		{
@@ -191,7 +192,7 @@ func TestSession(t *testing.T) {
 			promises: []string{"terra/http-user-missing", "terra/order-user-last"},
 		},
 		{
-			name: "no user behind a slash", header: good, path: "/", status: 404, body: problem(notFound, "missing user_id parameter"),
+			name: "no user after the slash", header: good, path: "/", status: 404, body: problem(notFound, "missing user_id parameter"),
 			promises: []string{"terra/order-user-last"},
 		},
 		{
@@ -202,7 +203,7 @@ func TestSession(t *testing.T) {
 			name: "a foreign user", header: good, path: user("5"), status: 404, body: problem(notFound, "invalid user id"),
 			promises: []string{"terra/http-user-not-authorised", "terra/order-user-last"},
 		},
-		{name: "a user whom nobody knows", header: good, path: user("9"), status: 404, body: problem(notFound, "invalid user id")},
+		{name: "an unknown user", header: good, path: user("9"), status: 404, body: problem(notFound, "invalid user id")},
 		{
 			name: "a directory that cannot be read", header: good, path: user("6"), status: 500,
 			body:     problem("internal server error", "something went wrong"),
@@ -250,8 +251,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The MCP servers are told the user of the path, whatever the client says, and get no
-// credentials.
+// The MCP servers get the user of the path, whatever the client sends, and no credentials.
 func TestForwarded(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")
@@ -279,8 +279,8 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// What is not the caller's fault is told to the operator as that, and what the tool
-// lacks is no fault of the query.
+// The log tells the operator about failures that are not the caller's fault; data that a tool lacks are not a mistake
+// in the query.
 func TestServerSide(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/server-side-500", "terra/server-side-502", "terra/detail-no-user-header", "terra/context-is-server-side", "terra/tool-context-server")
@@ -288,7 +288,7 @@ func TestServerSide(t *testing.T) {
 	tests := []struct {
 		user, text string
 		status     int
-		want       []string // in the log
+		want       []string // parts of the log
 	}{
 		{"6", "", 500, []string{"level=ERROR", "origin=gateway", "status=500", "checksum mismatch"}},
 		{"3", "", 500, []string{"level=ERROR", "origin=gateway", "status=500", "ap-south"}},
@@ -304,7 +304,7 @@ func TestServerSide(t *testing.T) {
 			client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, "1")+tt.user, testkit.Modern)
 			client.Header = s.Entrance().Header
 			answer, err := client.Call(t.Context(), "get_sleep_data", `{"fields":["awakenings"]}`)
-			srv.Close() // the log is complete then
+			srv.Close() // now the log is complete
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,15 +318,14 @@ func TestServerSide(t *testing.T) {
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(log.String(), want) {
-					t.Errorf("%s is not in the log: %s", want, &log)
+					t.Errorf("no %s in the log: %s", want, &log)
 				}
 			}
 		})
 	}
 }
 
-// Clients are not told whether there is a user whom they may not read. The operator sees
-// what was wrong with the id.
+// Clients cannot find out whether another developer's user exists. The operator's log says what was wrong with the id.
 func TestUserIsAUUID(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/http-user-malformed")
@@ -339,7 +338,7 @@ func TestUserIsAUUID(t *testing.T) {
 		client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, terra.Ada)+user, testkit.Modern)
 		client.Header = s.Entrance().Header
 		answer, err := client.Call(t.Context(), "get_sleep_data", `{}`)
-		srv.Close() // the log is complete then
+		srv.Close() // now the log is complete
 		if err != nil || answer.Status != http.StatusNotFound {
 			t.Fatalf("%s: %v, HTTP %d", user, err, answer.Status)
 		}
@@ -349,7 +348,7 @@ func TestUserIsAUUID(t *testing.T) {
 	}
 }
 
-// Where no HTTP answer can be given, the same failures are their sentences.
+// Without HTTP, the same failures are their sentences.
 func TestStdio(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/stdio-text", "terra/detail-no-context", "terra/order-credentials-first", "terra/order-user-last")
@@ -383,7 +382,7 @@ func TestStdio(t *testing.T) {
 				t.Errorf("origin %s, want %s", r.Record(t).Origin, tt.origin)
 			}
 			if e := r.Read(t, c); e != nil && c.Retryable(e, &contract.Call{Method: "tools/call"}) {
-				t.Errorf("by the table, %v is to be repeated", e)
+				t.Errorf("by the table, %v is retryable", e)
 			}
 		})
 	}

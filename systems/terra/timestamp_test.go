@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/systems/terra"
 )
 
-// Whatever is ISO 8601 is a timestamp, and is the instant that it names; nothing else is.
+// Every ISO 8601 timestamp is read as the right instant, and anything else is refused.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/iso-8601", "terra/detail-bad-timestamp")
@@ -35,7 +35,7 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("%s: %s", value, text)
 		}
 	}
-	for _, value := range []string{ // before it
+	for _, value := range []string{ // all before that instant
 		"2025", "2025-11", "2025-11-10", "20251110", "2025-W46", "2025-W46-1", "2025W461", "2025-314", "2025314",
 		"2025-11-10T00Z", "2025-11-10T23Z", "2025-11-09T24:00:00Z", "2025-11-09T24:00Z", "2024-12-31T23:59:60Z", "2025-11-10T22,5Z",
 	} {
