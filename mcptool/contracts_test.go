@@ -30,7 +30,7 @@ func sample(kind recourse.Kind) *recourse.Error {
 	}
 }
 
-// Whatever a contract writes passes the SDK unchanged: in every contract, of every kind, on every wire.
+// The SDK passes on unchanged what a contract writes: in every contract, for every kind, on every wire.
 func TestContractsOnTheWire(t *testing.T) {
 	t.Parallel()
 

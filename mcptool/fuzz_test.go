@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// Whatever a client sends, a guard answers with JSON or passes it on unchanged.
+// Any request is answered with JSON or passed on unchanged.
 func FuzzGuard(f *testing.F) {
 	f.Add("/api/v2/mcp/u-1", "k", ping)
 	f.Add("/api/v2/mcp/%00", "k", `{"jsonrpc":"2.0","id":`)
@@ -43,7 +43,7 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// A call is answered whatever its arguments are.
+// A call is answered, whatever its arguments.
 func FuzzArguments(f *testing.F) {
 	f.Add("get_field", `{"field_id":"F-1"}`)
 	f.Add("get_field", `{"field_id":{"a":[[[1e9999999]]]},"years":1e400}`)

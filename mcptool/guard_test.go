@@ -27,7 +27,7 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// keys has the callers by the value of a header.
+// keys maps the values of a header to callers.
 type keys struct {
 	header  string
 	callers map[string]string
@@ -47,7 +47,7 @@ func (k keys) Authenticate(r *http.Request) (who authn.Identity, err error) {
 	}
 }
 
-// owners has the users of each caller.
+// owners maps callers to their users.
 type owners map[string]string
 
 func (o owners) Check(_ context.Context, caller, user string) error {
@@ -61,7 +61,7 @@ func (o owners) Check(_ context.Context, caller, user string) error {
 	}
 }
 
-// clock is a clock that a test sets.
+// A clock shows the time that a test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -81,7 +81,7 @@ func (c *clock) pass(d time.Duration) {
 
 var quiet = mcptool.WithLogger(slog.New(slog.DiscardHandler))
 
-// An answer is what tests compare of an HTTP answer.
+// An answer is the part of an HTTP answer that tests compare.
 type answer struct {
 	Status int
 	Type   string
@@ -114,7 +114,7 @@ func post(t *testing.T, endpoint, body string, header ...string) (answer, http.H
 
 const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 
-// A user is valid by the gateway's rule, with and without a check of one's own.
+// The gateway's rule for valid users holds, with and without an additional check.
 func TestGuardValidUsers(t *testing.T) {
 	t.Parallel()
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
@@ -177,10 +177,10 @@ func TestGuardTerra(t *testing.T) {
 		{"no user", "", good, problem(404, notFound, "", "missing user_id parameter")},
 		{"no user, slash", "/", good, problem(404, notFound, "/", "missing user_id parameter")},
 		{"unknown user", "/u-2", good, problem(404, notFound, "/u-2", "invalid user id")},
-		{"a slash behind the user", "/u-1/", good, problem(404, notFound, "/u-1/", "invalid user id")},
-		{"more behind the user", "/u-1/tools", good, problem(404, notFound, "/u-1/tools", "invalid user id")},
+		{"a slash after the user", "/u-1/", good, problem(404, notFound, "/u-1/", "invalid user id")},
+		{"more after the user", "/u-1/tools", good, problem(404, notFound, "/u-1/tools", "invalid user id")},
 		{"an encoded slash in the user", "/u-1%2Ftools", good, problem(404, notFound, "/u-1%2Ftools", "invalid user id")},
-		{"more behind the user, no credentials", "/u-1/tools", nil, problem(401, unauthorized, "/u-1/tools", "dev-id or x-api-key headers are missing")},
+		{"more after the user, no credentials", "/u-1/tools", nil, problem(401, unauthorized, "/u-1/tools", "dev-id or x-api-key headers are missing")},
 		{"malformed user", "/u%0A1", good, problem(404, notFound, "/u%0A1", "invalid user id")},
 		{"check of the user failed", "/broken", good, problem(500, "internal server error", "/broken", "something went wrong")},
 		{"panic", "/u-1?do=panic", good, problem(500, "internal server error", "/u-1?do=panic", "something went wrong")},
@@ -201,7 +201,7 @@ func TestGuardTerra(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"u-1"}, user.Values("Provider-User-Id")); diff != "" {
-		t.Errorf("the server behind is told (-want +got):\n%s", diff)
+		t.Errorf("the server gets (-want +got):\n%s", diff)
 	}
 	elsewhere := `{"type":"about:blank","title":"%s","instance":"https://api.example.com/elsewhere","detail":"%s"}`
 	for _, test := range []struct {
@@ -273,8 +273,8 @@ func TestGuardAnswers(t *testing.T) {
 			{"invalid", ping, "Bearer bad", 401, -32603, "7"},
 			{"barred", ping, "Bearer barred", 403, -32603, "7"},
 			{"check failed", ping, "Bearer broken", 500, -32603, "7"},
-			{"no message", `[1]`, "Bearer good", 400, -32600, ""},
-			{"no JSON", `{"id":`, "Bearer good", 400, -32700, ""},
+			{"an array", `[1]`, "Bearer good", 400, -32600, ""},
+			{"half a message", `{"id":`, "Bearer good", 400, -32700, ""},
 			{"too large", `{"jsonrpc":"2.0","id":"a","method":"x","params":{"y":"` + strings.Repeat("z", 1000) + `"}}`, "Bearer good", 413, -32600, `"a"`},
 		}
 		for _, test := range tests {
@@ -292,7 +292,7 @@ func TestGuardAnswers(t *testing.T) {
 				t.Fatalf("%s, %s: %v: %+v", name, test.name, err, got)
 			}
 			if strings.Contains(got.Body, "TOKEN_EXPIRED") || strings.Contains(got.Body, "provider") { // the credentials are the client's own
-				t.Errorf("%s, %s speaks of the provider: %+v", name, test.name, got)
+				t.Errorf("%s, %s mentions the provider: %+v", name, test.name, got)
 			}
 			if got.Status != test.status || failure.Code != test.code || string(message["id"]) != test.id || got.Type != "application/json" || failure.Data == nil {
 				t.Errorf("%s, %s: %+v", name, test.name, got)
@@ -322,7 +322,7 @@ func TestGuardLockout(t *testing.T) {
 	try := func(header ...string) (answer, string) {
 		got, h := post(t, srv.URL, ping, header...)
 		if remaining := h.Get("X-RateLimit-Remaining"); remaining != "" {
-			t.Errorf("HTTP %d tells of %s calls that remain", got.Status, remaining)
+			t.Errorf("HTTP %d has X-RateLimit-Remaining %s", got.Status, remaining)
 		}
 		return got, h.Get("Retry-After")
 	}
@@ -442,7 +442,7 @@ func TestGuardLimit(t *testing.T) {
 			c.pass(time.Minute)
 			remaining(call("get_field", good), "2")
 			remaining(call("get_field", good), "1")
-			a := call("get_field", good) // the month is used up
+			a := call("get_field", good) // the month's quota is used up
 			if a.Status != 429 || a.Header.Get("Retry-After") != "302292" || a.Header.Get("X-RateLimit-Remaining") != "0" || !strings.Contains(string(a.Body), `"minuteRemaining":1`) || !strings.Contains(string(a.Body), `"monthlyRemaining":0`) {
 				t.Errorf("HTTP %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 			}
@@ -467,7 +467,7 @@ func TestLimitOnStdio(t *testing.T) {
 		t.Errorf("wrong arguments: %s", r.Result)
 	}
 	if r := client.call(t, "get_field", `{"field_id":"F-1"}`); r.result(t).IsError {
-		t.Errorf("the one call: %s", r.Result)
+		t.Errorf("the only allowed call: %s", r.Result)
 	}
 	e := client.call(t, "get_field", `{"field_id":"F-1"}`).record(t)
 	if e.Code != "RATE_LIMIT_ORG" || e.Origin != recourse.OriginGateway || e.RetryAfter <= 0 {

@@ -29,7 +29,7 @@ func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := mcptool.CallerOf(r.Context())
 		if !ok || r.Header.Get("X-Caller") != who.Name {
-			t.Errorf("%v: the handler behind sees %+v, and %q in the header", ok, who, r.Header.Get("X-Caller"))
+			t.Errorf("%v: the handler sees %+v, and %q in the header", ok, who, r.Header.Get("X-Caller"))
 		}
 		_, _ = w.Write([]byte(who.Access + " " + who.Name + " " + who.Org))
 	})
@@ -41,12 +41,12 @@ func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 		challenge   string
 		body        string
 	}{
-		"an API key":        {"Bearer " + key, http.StatusOK, "", "team ada willow"},
-		"one that expired":  {"Bearer " + expired, http.StatusUnauthorized, "Bearer", `"kind":"token_expired"`},
-		"no such key":       {"Bearer rk_nobody", http.StatusUnauthorized, "Bearer", `"kind":"unauthenticated"`},
-		"nothing":           {"", http.StatusUnauthorized, "Bearer", `"kind":"unauthenticated"`},
-		"a token":           {"Bearer " + token.sign(t, "fields:read"), http.StatusOK, "", "sso carol "},
-		"one without scope": {"Bearer " + token.sign(t, ""), http.StatusForbidden, `Bearer error="insufficient_scope", scope="fields:read"`, `"kind":"missing_scope"`},
+		"an API key":            {"Bearer " + key, http.StatusOK, "", "team ada willow"},
+		"an expired key":        {"Bearer " + expired, http.StatusUnauthorized, "Bearer", `"kind":"token_expired"`},
+		"an unknown key":        {"Bearer rk_nobody", http.StatusUnauthorized, "Bearer", `"kind":"unauthenticated"`},
+		"no credentials":        {"", http.StatusUnauthorized, "Bearer", `"kind":"unauthenticated"`},
+		"a token":               {"Bearer " + token.sign(t, "fields:read"), http.StatusOK, "", "sso carol "},
+		"a token without scope": {"Bearer " + token.sign(t, ""), http.StatusForbidden, `Bearer error="insufficient_scope", scope="fields:read"`, `"kind":"missing_scope"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 }
 
 // A request that has not passed a Guard with an authenticator has no caller.
-func TestCallerOfNobody(t *testing.T) {
+func TestCallerWithoutGuard(t *testing.T) {
 	t.Parallel()
 	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who, ok := mcptool.CallerOf(r.Context()); ok || who.Known() {

@@ -28,7 +28,7 @@ var ways = []way{
 	{"modern era", testkit.Modern, true},
 }
 
-// A protocolFault is an HTTP request that the Go SDK answers with a text, or would.
+// A protocolFault is an HTTP request to which the Go SDK would answer with plain text.
 type protocolFault struct {
 	name   string
 	verb   string // default POST
@@ -57,11 +57,11 @@ func protocolFaults() []protocolFault {
 		{name: "request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, status: is(400), code: -32600},
 		{name: "notification with an id", body: `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, status: is(400), code: -32600, id: "7"},
 		{name: "unknown notification", body: `{"jsonrpc":"2.0","method":"foo/bar"}`, status: is(400), code: -32601},
-		{name: "no JSON", body: `{"jsonrpc":"2.0",`, status: is(400), code: -32700},
-		{name: "nothing", body: ` `, status: is(400), code: -32700},
-		{name: "no request", body: `{"jsonrpc":"2.0","id":7}`, status: is(400), code: -32600, id: "7"},
+		{name: "half a message", body: `{"jsonrpc":"2.0",`, status: is(400), code: -32700},
+		{name: "empty body", body: ` `, status: is(400), code: -32700},
+		{name: "neither method nor result", body: `{"jsonrpc":"2.0","id":7}`, status: is(400), code: -32600, id: "7"},
 		{name: "batch", body: `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, status: is(400), code: -32600},
-		{name: "params of null", body: `{"jsonrpc":"2.0","id":7,"method":"ping","params":null}`, status: is(400), code: -32600, id: "7"},
+		{name: "null params", body: `{"jsonrpc":"2.0","id":7,"method":"ping","params":null}`, status: is(400), code: -32600, id: "7"},
 		{name: "text", header: h("Content-Type", "text/plain"), status: is(415), code: -32600, id: "7"},
 		{name: "no media type", header: h("Content-Type"), status: is(415), code: -32600, id: "7"},
 		{name: "accepts JSON only", header: h("Accept", "application/json"), status: is(406), code: -32600, id: "7"},
@@ -152,7 +152,7 @@ func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
 		return
 	}
 	if strings.Contains(string(a.Body), "hunter2pw") || strings.Contains(string(a.Body), "mcp.") {
-		t.Errorf("%s tells of arguments or Go types: %s", f.name, a.Body)
+		t.Errorf("%s mentions arguments or Go types: %s", f.name, a.Body)
 	}
 	if (a.Status == http.StatusMethodNotAllowed) != (a.Header.Get("Allow") != "") {
 		t.Errorf("%s: Allow %q", f.name, a.Header.Get("Allow"))
@@ -176,10 +176,10 @@ func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
 	err = json.Unmarshal(a.Message.Error.Data, e)
 	ours := strings.Contains(string(a.Message.Error.Data), `"v":1`) // otherwise it is the SDK's
 	if !ours && way != "modern era" && f.code != -32022 {
-		t.Errorf("%s: %s holds no record", f.name, a.Body)
+		t.Errorf("%s: no record in %s", f.name, a.Body)
 	}
 	if ours && (err != nil || e.Effect != recourse.EffectNone || e.RequestID != a.Header.Get("X-Request-Id") || e.Message != a.Message.Error.Message) {
-		t.Errorf("%s: the record is %s", f.name, a.Message.Error.Data)
+		t.Errorf("%s: got record %s", f.name, a.Message.Error.Data)
 	}
 	if f.code == -32022 {
 		var data struct {
@@ -219,8 +219,7 @@ func TestGuardRefusalsEndNoSession(t *testing.T) {
 	}
 }
 
-// Of the answers of the handler behind a guard, texts are rewritten, and answers that a client can read, or that are
-// empty, pass unchanged.
+// A guard rewrites a handler's plain-text answers. Answers that a client can read, or that are empty, pass unchanged.
 func TestGuardRewords(t *testing.T) {
 	t.Parallel()
 
@@ -239,16 +238,16 @@ func TestGuardRewords(t *testing.T) {
 		{"its own JSON", ping, "", 400, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, own, 400, own},
 		{"a problem", ping, "", 409, http.Header{"Content-Type": {"application/problem+json"}}, `{"title":"x"}`, 409, `{"title":"x"}`},
 		{"nothing", ping, "", 502, nil, "", 502, ""},
-		{"nothing, with a type", ping, "", 500, http.Header{"Content-Type": {"text/html"}}, "", 500, ""},
+		{"an empty body with a type", ping, "", 500, http.Header{"Content-Type": {"text/html"}}, "", 500, ""},
 		{"a success in a text", ping, "", 200, http.Header{"Content-Type": {"text/plain"}}, "fine", 200, "fine"},
 		{"its own version error", ping, "2999-01-01", 400, http.Header{"Content-Type": {"application/json"}}, strings.ReplaceAll(own, "-32000", "-32022"), 400, `"code":-32022,"message":"no"}}`},
 		{"another path", ping, "", 404, nil, "404 page not found", 404, `"code":-32600`},
 		{"its own challenge", ping, "", 401, http.Header{"Www-Authenticate": {`Bearer scope="x"`}}, "no bearer token", 401, `"code":-32603`},
-		{"a page that is too long", ping, "", 400, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000000"}}, strings.Repeat("secret ", 1_000_000/7+1)[:1_000_000], 400, `"code":-32600`},
+		{"a long page", ping, "", 400, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000000"}}, strings.Repeat("secret ", 1_000_000/7+1)[:1_000_000], 400, `"code":-32600`},
 		{"a page of gzip", ping, "", 403, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, "\x1f\x8b", 403, `"code":-32603`},
 		{"a call that may have run", call, "", 500, nil, "panic: secret", 200, `"effect":"unknown"`},
 		{"a call at a broken proxy", call, "", 502, nil, "<secret>", 200, `"effect":"unknown"`},
-		{"a call that has to wait", call, "", 429, http.Header{"Retry-After": {"12"}}, "slow down", 200, "[rate_limited]"},
+		{"a limited call", call, "", 429, http.Header{"Retry-After": {"12"}}, "slow down", 200, "[rate_limited]"},
 	}
 	for _, test := range tests {
 		next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -271,10 +270,10 @@ func TestGuardRewords(t *testing.T) {
 			t.Errorf("%s: %+v, want HTTP %d, %s", test.name, got, test.want, test.has)
 		}
 		if said := test.header.Get("WWW-Authenticate"); said != "" && h.Get("WWW-Authenticate") != said {
-			t.Errorf("%s: the challenge is %q", test.name, h.Get("WWW-Authenticate"))
+			t.Errorf("%s: got challenge %q", test.name, h.Get("WWW-Authenticate"))
 		}
 		if reworded := got.Body != test.text; reworded && !strings.Contains(log.String(), "the handler behind the guard answered") {
-			t.Errorf("%s: the log does not tell what the handler said:\n%s", test.name, log)
+			t.Errorf("%s: no text of the handler in the log:\n%s", test.name, log)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func builtin(tb testing.TB, name string) *contract.Contract {
 	tb.Helper()
 	c, ok := contract.Builtin().Get(name)
 	if !ok {
-		tb.Fatalf("there is no contract %s", name)
+		tb.Fatalf("no contract %s", name)
 	}
 	return c
 }
@@ -48,7 +48,7 @@ func (r reply) result(t *testing.T) testkit.ToolResult {
 	t.Helper()
 	var result testkit.ToolResult
 	if r.Result == nil {
-		t.Fatalf("there is no result, but %+v", r.Error)
+		t.Fatalf("got error %+v, want a result", r.Error)
 	}
 	if err := json.Unmarshal(r.Result, &result); err != nil {
 		t.Fatal(err)
@@ -62,12 +62,12 @@ func (r reply) record(t *testing.T) *recourse.Error {
 	e := new(recourse.Error)
 	raw := r.result(t).Meta[recourse.MetaKey]
 	if err := json.Unmarshal(raw, e); err != nil {
-		t.Fatalf("_meta holds no record: %v: %s", err, r.Result)
+		t.Fatalf("no record in _meta: %v: %s", err, r.Result)
 	}
 	return e
 }
 
-// A caller sends requests to a server and returns the bytes of the answers.
+// A caller sends requests to a server, and returns the answers byte for byte.
 type caller func(t *testing.T, method, params string) reply
 
 func (c caller) call(t *testing.T, tool, arguments string) reply {

@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// strangeIDs are ids that are used at the same time. The Go SDK confuses the first two, and those beyond int64; the
-// strings could be chosen by a client that knows how the others are carried.
+// strangeIDs are used at the same time. The Go SDK confuses the first two, and those beyond int64; the strings could be
+// chosen by a client that knows how the others are transported.
 var strangeIDs = []string{
 	`9007199254740993`, `9007199254740992`, `-9007199254740993`, `123456789012345678901`, `123456789012345678902`,
 	`9223372036854775807`, `-0`, `0`, `7`, `"7"`, `1` + strings.Repeat("0", 400),
@@ -60,7 +60,7 @@ func newCrowd() *crowd {
 	return c
 }
 
-// await waits until these calls have reported.
+// await waits until these calls are received from the channel.
 func await(t *testing.T, from chan string, want ...string) {
 	t.Helper()
 	var got []string
@@ -79,11 +79,11 @@ func await(t *testing.T, from chan string, want ...string) {
 	}
 }
 
-// An idWire is a way to a server on which a test chooses ids. request sends a request and returns all messages up to
+// An idWire is a way to a server on which tests choose the ids. request sends a request and returns all messages up to
 // its answer.
 type idWire struct {
 	era     testkit.Era
-	quiet   bool // no message comes before an answer
+	quiet   bool // no message precedes an answer
 	request func(t *testing.T, id, method, params string) <-chan []*testkit.Message
 	notify  func(t *testing.T, method, params string)
 }
@@ -94,11 +94,11 @@ func next(t *testing.T, from <-chan []*testkit.Message) []*testkit.Message {
 	select {
 	case messages := <-from:
 		if len(messages) == 0 || messages[0] == nil {
-			t.Fatal("no answer has come")
+			t.Fatal("an empty answer")
 		}
 		return messages
 	case <-t.Context().Done():
-		t.Fatal("no answer comes")
+		t.Fatal("no answer")
 		return nil
 	}
 }
@@ -173,7 +173,7 @@ func messagesOf(a *testkit.Answer) []*testkit.Message {
 func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 	t.Helper()
 	read := make(chan struct{})
-	t.Cleanup(func() { <-read }) // once the host has closed its pipes
+	t.Cleanup(func() { <-read }) // after the host has closed its pipes
 	host := newHost(t, server)
 	if era == testkit.Legacy {
 		host.send(t, `{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},`+
@@ -202,7 +202,7 @@ func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 				answer <- said
 				said = nil
 			case m.ID != nil:
-				t.Errorf("an answer to nobody: %.200s", line)
+				t.Errorf("an answer without a request: %.200s", line)
 				mu.Lock()
 				for _, answer := range waiting { // one of them will never get an answer
 					close(answer)
@@ -232,7 +232,7 @@ func idsOnStdio(t *testing.T, server *mcp.Server, era testkit.Era) *idWire {
 	}
 }
 
-// Each request gets its own answer, under its id as it was written, with all of them in use at the same time.
+// With all these ids in use at the same time, each request gets its own answer, with its id as written.
 func TestIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, c *crowd, wire *idWire) {
@@ -245,7 +245,7 @@ func TestIDsThatTheSDKWouldAlter(t *testing.T) {
 			select {
 			case <-c.inside:
 			case <-t.Context().Done():
-				t.Fatal("they do not come in")
+				t.Fatal("the calls did not start")
 			}
 		}
 		close(c.leave)
@@ -262,7 +262,7 @@ func TestIDsThatTheSDKWouldAlter(t *testing.T) {
 	})
 }
 
-// A cancellation ends the call that it names, and no other call whose id the SDK would turn it into.
+// A cancellation only ends the call with its id, and no call whose id the SDK would confuse with it.
 func TestCancellationOfIDsThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, c *crowd, wire *idWire) {
@@ -300,7 +300,7 @@ func checkCancellation(t *testing.T, c *crowd, wire *idWire) {
 	close(c.leave)
 }
 
-// Other messages repeat an id as it was sent, too: progress its token, a subscription its request.
+// Other messages repeat an id as it was sent, too: progress its token, a subscription its request's id.
 func TestTokensThatTheSDKWouldAlter(t *testing.T) {
 	t.Parallel()
 	onIDWires(t, func(t *testing.T, _ *crowd, wire *idWire) {

@@ -25,7 +25,7 @@ func TestFieldmcpProvider(t *testing.T) {
 
 	tests := []struct {
 		name     string
-		answer   http.HandlerFunc // nil: nobody listens
+		answer   http.HandlerFunc // nil means that nobody listens
 		timeout  time.Duration
 		code     string
 		promises []string
@@ -41,7 +41,7 @@ func TestFieldmcpProvider(t *testing.T) {
 		{name: "504", answer: answers(504, ""), code: "PROVIDER_TIMEOUT", promises: []string{"fieldmcp/upstream-408-504"}},
 		{name: "429", answer: answers(429, ""), code: "RATE_LIMIT_PROVIDER", promises: []string{"fieldmcp/upstream-429"}},
 		{name: "401", answer: answers(401, `{"error":"invalid_token"}`), code: "TOKEN_EXPIRED", promises: []string{"fieldmcp/upstream-401"}},
-		{name: "401, taken back", answer: answers(401, `{"error":"invalid_grant"}`), code: "TOKEN_REVOKED", promises: []string{"fieldmcp/upstream-invalid-grant"}},
+		{name: "401, revoked", answer: answers(401, `{"error":"invalid_grant"}`), code: "TOKEN_REVOKED", promises: []string{"fieldmcp/upstream-invalid-grant"}},
 		{
 			name: "403 for a scope", answer: answers(403, `{"error":"insufficient_scope"}`), code: "MISSING_SCOPE",
 			promises: []string{"fieldmcp/upstream-insufficient-scope"},
@@ -72,7 +72,7 @@ func TestFieldmcpProvider(t *testing.T) {
 				t.Errorf("%v (%s) of %s, provider %q", e, e.Code, e.Origin, e.Provider)
 			}
 			if limited := test.code == "RATE_LIMIT_PROVIDER"; limited != (e.RetryAfter.Seconds() == 7) {
-				t.Errorf("a wait of %s", e.RetryAfter)
+				t.Errorf("got wait %s", e.RetryAfter)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestFieldmcpResources(t *testing.T) {
 	}
 }
 
-// The rule that a tool's own check found broken decides the number.
+// A violation's rule, from the tool's own check, selects the number.
 func TestCommerceRules(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/format-rules", "commerce/code-2001", "commerce/code-2002", "commerce/code-2003", "commerce/reason-rule")
@@ -185,7 +185,7 @@ func TestPatternsQuestion(t *testing.T) {
 	}
 }
 
-// A call that a contract uses to settle the effect of others only reads, whatever the author's annotations leave out.
+// A tool that a contract names in verify calls counts as reading, whatever the author's annotations leave out.
 func TestReadToolsOfContracts(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/read-tools")

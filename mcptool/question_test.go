@@ -28,7 +28,7 @@ func patterns() *mcp.Server {
 		return nil, nil, recourse.Timeout("The pattern API", 0)
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "search_patterns"}, search)
-	mcp.AddTool(server, &mcp.Tool{Name: "analyze_code", InputSchema: json.RawMessage(`{"type":"object"}`)}, search) // it has no argument format
+	mcp.AddTool(server, &mcp.Tool{Name: "analyze_code", InputSchema: json.RawMessage(`{"type":"object"}`)}, search) // without an argument format
 	return server
 }
 

@@ -24,8 +24,8 @@ examples:
 - {text: "Rate exceeded", kind: conflict}
 `
 
-// Failures that a handler passes on from a system are read in the forms of the families that the author names, with
-// isError or without.
+// A system's failures that a handler passes on, with or without isError, are read in the forms of the families that the
+// author names.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	own, err := contract.LoadFamily("silo.yaml", []byte(siloFamily))
@@ -39,13 +39,13 @@ func TestReads(t *testing.T) {
 		options []mcptool.Option
 		text    string
 		isError bool
-		want    recourse.Kind // "": a success
+		want    recourse.Kind // "" means success
 		after   time.Duration
 	}{
-		{"its word", []mcptool.Option{reads}, rate, true, recourse.KindConflict, 0},
-		{"without it", nil, rate, true, recourse.KindRateLimited, 0},
+		{"a family's text", []mcptool.Option{reads}, rate, true, recourse.KindConflict, 0},
+		{"without the family", nil, rate, true, recourse.KindRateLimited, 0},
 		{"unmarked", []mcptool.Option{reads}, busy, false, recourse.KindRateLimited, 2 * time.Minute},
-		{"unmarked, without it", []mcptool.Option{nothing}, busy, false, "", 0},
+		{"unmarked, without the family", []mcptool.Option{nothing}, busy, false, "", 0},
 		{"unmarked, and more", []mcptool.Option{reads}, "He says: " + busy, false, "", 0},
 		{"unmarked, of one tool", []mcptool.Option{mcptool.WithTool("look", reads)}, busy, false, recourse.KindRateLimited, 2 * time.Minute},
 		{"unmarked, of another tool", []mcptool.Option{mcptool.WithTool("other", reads)}, busy, false, "", 0},
@@ -61,7 +61,7 @@ func TestReads(t *testing.T) {
 			answer := dialHTTP(t, serve(t, server, testkit.Legacy), testkit.Legacy).call(t, "look", `{}`)
 			if tt.want == "" {
 				if text := answer.result(t).Text(); text != tt.text {
-					t.Errorf("%q, want it as it was", text)
+					t.Errorf("got %q, want it unchanged", text)
 				}
 				return
 			}

@@ -16,29 +16,29 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// A line that is not a message is answered, and the next one is read.
-func TestStdioAnswersWhatIsNoMessage(t *testing.T) {
+// A line that is not a valid message is answered, and the next line is read.
+func TestStdioAnswersInvalidLines(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
 		line string
 		id   string // of the answer; "" if it has none
-		code int    // 0: the SDK answers, with a result
+		code int    // 0 means that the SDK answers with a result
 		kind recourse.Kind
 	}{
-		"no JSON":         {`hello`, "", -32700, recourse.KindMalformed},
-		"half a message":  {`{"jsonrpc":"2.0","id":7,"method":`, "7", -32700, recourse.KindMalformed},
-		"no UTF-8":        {"\"\xff\"", "", -32700, recourse.KindMalformed},
-		"something after": {`{"jsonrpc":"2.0","id":7,"method":"ping"} x`, "7", -32700, recourse.KindMalformed},
-		"a batch":         {`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, "", -32600, recourse.KindInvalidRequest},
-		"no method":       {`{"jsonrpc":"2.0","id":"a"}`, `"a"`, -32600, recourse.KindInvalidRequest},
-		"another version": {`{"jsonrpc":"1.0","id":7,"method":"ping"}`, "7", -32600, recourse.KindInvalidRequest},
-		"no id":           {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "", -32600, recourse.KindInvalidRequest},
-		"a name twice":    {`{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}`, "7", -32600, recourse.KindInvalidRequest},
-		"too deep":        {strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "", -32600, recourse.KindInvalidRequest},
-		"too large":       {`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`, "7", -32600, recourse.KindTooLarge},
-		"spaces":          {" \t" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + " \t\r", "7", 0, ""},
-		"empty lines":     {"\n \n\r\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}`, "7", 0, ""},
+		"plain text":         {`hello`, "", -32700, recourse.KindMalformed},
+		"half a message":     {`{"jsonrpc":"2.0","id":7,"method":`, "7", -32700, recourse.KindMalformed},
+		"invalid UTF-8":      {"\"\xff\"", "", -32700, recourse.KindMalformed},
+		"something after":    {`{"jsonrpc":"2.0","id":7,"method":"ping"} x`, "7", -32700, recourse.KindMalformed},
+		"a batch":            {`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, "", -32600, recourse.KindInvalidRequest},
+		"no method":          {`{"jsonrpc":"2.0","id":"a"}`, `"a"`, -32600, recourse.KindInvalidRequest},
+		"another version":    {`{"jsonrpc":"1.0","id":7,"method":"ping"}`, "7", -32600, recourse.KindInvalidRequest},
+		"an object as id":    {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "", -32600, recourse.KindInvalidRequest},
+		"a duplicate member": {`{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}`, "7", -32600, recourse.KindInvalidRequest},
+		"too deep":           {strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "", -32600, recourse.KindInvalidRequest},
+		"too large":          {`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`, "7", -32600, recourse.KindTooLarge},
+		"spaces":             {" \t" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + " \t\r", "7", 0, ""},
+		"empty lines":        {"\n \n\r\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}`, "7", 0, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,14 +51,14 @@ func TestStdioAnswersWhatIsNoMessage(t *testing.T) {
 			}
 			host.send(t, `{"jsonrpc":"2.0","id":9,"method":"ping"}`)
 			if got := host.next(t); string(got.ID) != "9" || got.Error != nil {
-				t.Errorf("after it: %s", got.text)
+				t.Errorf("the next answer: %s", got.text)
 			}
 		})
 	}
 }
 
-// A malformed answer is ignored: an error with its id would be taken for the answer to a request of the host.
-func TestStdioPassesOverBadAnswers(t *testing.T) {
+// A malformed answer is ignored: an error with its id would look like the answer to one of the host's requests.
+func TestStdioIgnoresMalformedAnswers(t *testing.T) {
 	t.Parallel()
 
 	host := newHost(t, newServer())
@@ -92,7 +92,7 @@ func TestStdioEndsWithItsHost(t *testing.T) {
 	gone := errors.New("the host is gone")
 	err := newServer().Run(t.Context(), mcptool.Stdio(io.NopCloser(strings.NewReader("x\ny\n")), failingWriter{gone}))
 	if !errors.Is(err, gone) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("Run returned %v", err)
 	}
 }
 

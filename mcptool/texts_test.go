@@ -27,9 +27,9 @@ func TestErrorTexts(t *testing.T) {
 		{"hidden by default", nil, "plain_read", "[internal] An internal error occurred", "deadlock", recourse.KindInternal},
 		{"told", []mcptool.Option{mcptool.WithErrorTexts(true)}, "plain_read", "[internal] pq: deadlock", "internal error", recourse.KindInternal},
 		{"masked", []mcptool.Option{mcptool.WithErrorTexts(true)}, "plain", "[internal] pq: password authentication failed for ", "s3cr3t", recourse.KindInternal},
-		{"with the kind it has", []mcptool.Option{mcptool.WithErrorTexts(true)}, "deadline", "[timeout] query: context deadline exceeded", "internal", recourse.KindTimeout},
+		{"with the error's own kind", []mcptool.Option{mcptool.WithErrorTexts(true)}, "deadline", "[timeout] query: context deadline exceeded", "internal", recourse.KindTimeout},
 		{"a failure keeps its sentence", []mcptool.Option{mcptool.WithErrorTexts(true)}, "not_found", "[not_found] ", "look up", recourse.KindNotFound},
-		{"a panic is nobody's business", []mcptool.Option{mcptool.WithErrorTexts(true)}, "panics", "[internal] An internal error occurred", "index out of range", recourse.KindInternal},
+		{"a panic stays hidden", []mcptool.Option{mcptool.WithErrorTexts(true)}, "panics", "[internal] An internal error occurred", "index out of range", recourse.KindInternal},
 		{"for one tool", []mcptool.Option{mcptool.WithTool("plain_read", mcptool.WithErrorTexts(true))}, "plain_read", "pq: deadlock", "internal error", recourse.KindInternal},
 		{
 			"not for one tool",
@@ -53,7 +53,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// What a contract keeps out of failures is masked in an author's own record, too.
+// Parts of failures that a contract hides are masked in an author's own record, too.
 func TestOwnRecordIsMasked(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"commerce": false, "recourse": true} {
@@ -74,7 +74,7 @@ func TestOwnRecordIsMasked(t *testing.T) {
 		}
 		for _, person := range []string{"jane.doe@shop.example", "415 555 0132"} {
 			if got := strings.Contains(body, person); got != want {
-				t.Errorf("%s: %q is shown: %t, want %t: %s", name, person, got, want, body)
+				t.Errorf("%s: shows %q: %t, want %t: %s", name, person, got, want, body)
 			}
 		}
 	}

@@ -91,30 +91,30 @@ func TestTransport(t *testing.T) {
 	const none, unknown = recourse.EffectNone, recourse.EffectUnknown
 	tests := map[string]struct {
 		method, url string
-		want        outcome // no kind: a success
+		want        outcome // without a kind, a success
 	}{
-		"success":                     {"GET", srv.URL + "/ok", outcome{}},
-		"success of a write":          {"POST", srv.URL + "/ok", outcome{}},
-		"no content":                  {"DELETE", srv.URL + "/none", outcome{}},
-		"not found":                   {"GET", srv.URL + "/404", outcome{"not_found", none, 0, 404, "FIELD_GONE", "Deere does not have what was asked for."}},
-		"a code before the status":    {"POST", srv.URL + "/coded", outcome{"limit_reached", none, 0, 403, "LIMIT", recourse.KindLimitReached.Sentence()}},
-		"a number":                    {"POST", srv.URL + "/number", outcome{"client_error", none, 0, 400, "4711", "Deere refused the request (HTTP 400)."}},
-		"a failed read":               {"GET", srv.URL + "/500", outcome{"server_error", none, 0, 500, "", "Deere failed (HTTP 500)."}},
-		"a failed write":              {"POST", srv.URL + "/500", outcome{"server_error", unknown, 0, 500, "", "Deere failed (HTTP 500)."}},
-		"a lie":                       {"POST", srv.URL + "/lie", outcome{"limit_reached", none, 0, 0, "LIMIT", recourse.KindLimitReached.Sentence()}},
-		"a lie without a code":        {"POST", srv.URL + "/plain-lie", outcome{"unknown", unknown, 0, 0, "", "Deere answered that it failed."}},
-		"a page":                      {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 0, "", "Deere sent an invalid response."}},
-		"limited, seconds":            {"POST", srv.URL + "/seconds", outcome{"rate_limited", none, 12 * time.Second, 429, "", "Deere limits requests at the moment."}},
-		"limited, negative":           {"POST", srv.URL + "/negative", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
-		"limited, a year":             {"POST", srv.URL + "/year", outcome{"rate_limited", none, recourse.MaxWait, 429, "", "Deere limits requests at the moment."}},
-		"limited, in the past":        {"POST", srv.URL + "/past", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
-		"limited, reset":              {"GET", srv.URL + "/reset", outcome{"rate_limited", none, 30 * time.Second, 429, "", "Deere limits requests at the moment."}},
-		"nobody there":                {"POST", nobody + "/ok", outcome{"unreachable", none, 0, 0, "", "Deere could not be reached."}},
-		"no answer to a read":         {"GET", srv.URL + "/hang", outcome{"timeout", none, 0, 0, "", "Deere did not answer in time."}},
-		"no answer to a write":        {"POST", srv.URL + "/hang", outcome{"timeout", unknown, 0, 0, "", "Deere did not answer in time."}},
-		"a reset connection":          {"POST", srv.URL + "/reset-connection", outcome{"unreachable", unknown, 0, 0, "", "Deere could not be reached."}},
-		"a body that breaks off":      {"GET", srv.URL + "/cut", outcome{"unreachable", none, 0, 0, "", "Deere could not be reached."}},
-		"a written body breaking off": {"POST", srv.URL + "/cut", outcome{"unreachable", unknown, 0, 0, "", "Deere could not be reached."}},
+		"success":                                {"GET", srv.URL + "/ok", outcome{}},
+		"success of a write":                     {"POST", srv.URL + "/ok", outcome{}},
+		"no content":                             {"DELETE", srv.URL + "/none", outcome{}},
+		"not found":                              {"GET", srv.URL + "/404", outcome{"not_found", none, 0, 404, "FIELD_GONE", "Deere does not have what was asked for."}},
+		"a code overrides the status":            {"POST", srv.URL + "/coded", outcome{"limit_reached", none, 0, 403, "LIMIT", recourse.KindLimitReached.Sentence()}},
+		"a number":                               {"POST", srv.URL + "/number", outcome{"client_error", none, 0, 400, "4711", "Deere refused the request (HTTP 400)."}},
+		"a failed read":                          {"GET", srv.URL + "/500", outcome{"server_error", none, 0, 500, "", "Deere failed (HTTP 500)."}},
+		"a failed write":                         {"POST", srv.URL + "/500", outcome{"server_error", unknown, 0, 500, "", "Deere failed (HTTP 500)."}},
+		"a failure as a success":                 {"POST", srv.URL + "/lie", outcome{"limit_reached", none, 0, 0, "LIMIT", recourse.KindLimitReached.Sentence()}},
+		"a failure as a success, without a code": {"POST", srv.URL + "/plain-lie", outcome{"unknown", unknown, 0, 0, "", "Deere answered that it failed."}},
+		"a page":                                 {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 0, "", "Deere sent an invalid response."}},
+		"limited, seconds":                       {"POST", srv.URL + "/seconds", outcome{"rate_limited", none, 12 * time.Second, 429, "", "Deere limits requests at the moment."}},
+		"limited, negative":                      {"POST", srv.URL + "/negative", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
+		"limited, a year":                        {"POST", srv.URL + "/year", outcome{"rate_limited", none, recourse.MaxWait, 429, "", "Deere limits requests at the moment."}},
+		"limited, in the past":                   {"POST", srv.URL + "/past", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
+		"limited, reset":                         {"GET", srv.URL + "/reset", outcome{"rate_limited", none, 30 * time.Second, 429, "", "Deere limits requests at the moment."}},
+		"no server":                              {"POST", nobody + "/ok", outcome{"unreachable", none, 0, 0, "", "Deere could not be reached."}},
+		"no answer to a read":                    {"GET", srv.URL + "/hang", outcome{"timeout", none, 0, 0, "", "Deere did not answer in time."}},
+		"no answer to a write":                   {"POST", srv.URL + "/hang", outcome{"timeout", unknown, 0, 0, "", "Deere did not answer in time."}},
+		"a reset connection":                     {"POST", srv.URL + "/reset-connection", outcome{"unreachable", unknown, 0, 0, "", "Deere could not be reached."}},
+		"a broken body":                          {"GET", srv.URL + "/cut", outcome{"unreachable", none, 0, 0, "", "Deere could not be reached."}},
+		"a broken body after a write":            {"POST", srv.URL + "/cut", outcome{"unreachable", unknown, 0, 0, "", "Deere could not be reached."}},
 	}
 	client := &http.Client{Transport: mcptool.Transport(&http.Transport{DisableKeepAlives: true}, "Deere",
 		mcptool.WithErrorCode("/problem/code", map[string]recourse.Kind{"LIMIT": recourse.KindLimitReached}),
@@ -197,7 +197,7 @@ func TestTransportByContract(t *testing.T) {
 	}
 }
 
-// A tool that has written something before it failed does not say that nothing was changed.
+// If a tool has written something before it failed, the failure does not claim that nothing changed.
 func TestTransportInTool(t *testing.T) {
 	t.Parallel()
 
@@ -232,6 +232,6 @@ func TestTransportInTool(t *testing.T) {
 		}
 	}
 	if !strings.Contains(log.String(), "HTTP 404") {
-		t.Errorf("the cause is not in the log:\n%s", log.String())
+		t.Errorf("no cause in the log:\n%s", log.String())
 	}
 }

@@ -108,8 +108,8 @@ func TestFailures(t *testing.T) {
 	const good = `{"field_id":"F-1"}`
 	tests := []struct {
 		tool, arguments string
-		want            recourse.Error // kind, message, origin, effect
-		text            string         // of the recourse contract
+		want            recourse.Error // kind, message, origin and effect
+		text            string         // in the recourse contract
 	}{
 		{"not_found", good, recourse.Error{
 			Kind: recourse.KindNotFound, Message: `There is no field "F-9".`, Origin: recourse.OriginServer, Effect: recourse.EffectNone,
@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 				r := client.call(t, test.tool, test.arguments)
 				got := r.record(t)
 				if got.RequestID == "" || !strings.Contains(log.String(), "request_id="+got.RequestID) {
-					t.Errorf("%s: request id %q is not in the log:\n%s", test.tool, got.RequestID, log.String())
+					t.Errorf("%s: no request id %q in the log:\n%s", test.tool, got.RequestID, log.String())
 				}
 				core := recourse.Error{Kind: got.Kind, Message: got.Message, Origin: got.Origin, Effect: got.Effect, RetryAfter: got.RetryAfter, Details: got.Details}
 				if diff := cmp.Diff(fields(&test.want), fields(&core)); diff != "" {
@@ -232,15 +232,15 @@ func TestUnknownTool(t *testing.T) {
 			}
 			mcp.AddTool(server, &mcp.Tool{Name: "late"}, fails(recourse.Conflict("late")))
 			if got := client.call(t, "late", `{"field_id":1}`).record(t); got.Kind != recourse.KindInvalidType {
-				t.Errorf("a tool that was added later: %v", got)
+				t.Errorf("a tool added later: %v", got)
 			}
 			mcp.AddTool(server, &mcp.Tool{Name: "late", InputSchema: json.RawMessage(`{"type":"object"}`)}, fails(recourse.Conflict("late")))
 			if got := client.call(t, "late", `{"years":1}`).record(t); got.Kind != recourse.KindConflict {
-				t.Errorf("a tool whose schema was relaxed: %v", got)
+				t.Errorf("a tool with a relaxed schema: %v", got)
 			}
 			server.RemoveTools("late")
 			if got := client.call(t, "late", `{}`); got.Error == nil || got.Error.Code != -32602 {
-				t.Errorf("a tool that was removed: %s", got.Result)
+				t.Errorf("a removed tool: %s", got.Result)
 			}
 		})
 	}
@@ -301,7 +301,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// The value of a panic is only in the log, with its stack.
+// The value and the stack of a panic are only in the log.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 
@@ -321,7 +321,7 @@ func TestPanic(t *testing.T) {
 	}
 	for _, want := range []string{"level=ERROR", "panic: runtime error: index out of range [0]", "use_test.go"} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("%q is not in the log:\n%s", want, log.String())
+			t.Errorf("no %q in the log:\n%s", want, log.String())
 		}
 	}
 	if r := client(t, "resources/read", `{"uri":"farm://map"}`); r.Error == nil || r.Error.Code != -32603 || r.Error.Message != recourse.KindInternal.Sentence() {
@@ -363,7 +363,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// fields returns what the tests compare of a record.
+// fields returns the parts of a record that tests compare.
 func fields(e *recourse.Error) map[string]any {
 	return map[string]any{"kind": e.Kind, "message": e.Message, "origin": e.Origin, "effect": e.Effect, "after": e.RetryAfter, "details": fmt.Sprintf("%s", e.Details)}
 }

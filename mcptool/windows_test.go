@@ -47,19 +47,19 @@ func TestWindows(t *testing.T) {
 		t.Error("another partition was refused")
 	}
 	second.Refund()
-	second.Refund() // the first counts
+	second.Refund() // the first call still counts
 	if got := first.Quotas(); got[0].Remaining != 1 || got[1].Remaining != 2 || got[0].Window != time.Minute || got[1].Window != 31*24*time.Hour {
 		t.Errorf("after a refund: %+v", got)
 	}
 	c.pass(20 * time.Second)
 	third, _ := take("a")
-	refused("a", recourse.KindRateLimited, 40*time.Second, "minute") // when the first call is a minute old
-	c.pass(40 * time.Second)                                         // the next minute, which still counts a part of the third call
+	refused("a", recourse.KindRateLimited, 40*time.Second, "minute") // until the first call is a minute old
+	c.pass(40 * time.Second)                                         // in the next minute, a part of the third call still counts
 	if got := first.Quotas(); got[0].Remaining != 1 || got[1].Remaining != 1 {
 		t.Errorf("a minute after the first call: %+v", got)
 	}
 	c.pass(20 * time.Second)
-	third.Refund() // in the month only
+	third.Refund() // only affects the month
 	if got := first.Quotas(); got[0].Remaining != 2 || got[1].Remaining != 2 {
 		t.Errorf("after a late refund: %+v", got)
 	}
@@ -79,8 +79,8 @@ func TestWindows(t *testing.T) {
 	refused("a", recourse.KindQuotaExhausted, 31*24*time.Hour-3*time.Minute-50*time.Second, "month")
 }
 
-// In no minute are there more calls than are allowed, wherever the clock's own minutes begin. Nobody is refused much
-// longer than necessary, and whoever waits as long as the refusal says is accepted.
+// No minute has more calls than allowed, wherever the clock's own minutes begin. No call is refused much longer than
+// necessary, and one that waits as long as the refusal says is accepted.
 func TestWindowsSlide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,13 +101,13 @@ func TestWindowsSlide(t *testing.T) {
 			_, err := l.Take(t.Context(), "a")
 			if err == nil {
 				if calls = append(calls, c.Now()); within(time.Minute) > limit {
-					t.Fatalf("%d calls in a minute, of %d", within(time.Minute), limit)
+					t.Fatalf("%d calls in a minute, want at most %d", within(time.Minute), limit)
 				}
 				continue
 			}
 			e := recourse.From(err)
 			if within(time.Minute+time.Second) < limit {
-				t.Fatalf("refused after %d calls of %d", within(time.Minute), limit)
+				t.Fatalf("refused after %d calls, want %d", within(time.Minute), limit)
 			}
 			if before := e.Quotas[0].ResetAt; !before.Equal(c.Now().Add(e.RetryAfter)) {
 				t.Fatalf("a wait of %v until %v", e.RetryAfter, before)
@@ -121,7 +121,7 @@ func TestWindowsSlide(t *testing.T) {
 	})
 }
 
-// The time of a reset does not change while one waits for it.
+// The time of a reset does not change during the wait.
 func TestWindowsReset(t *testing.T) {
 	t.Parallel()
 	c := &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
@@ -139,7 +139,7 @@ func TestWindowsReset(t *testing.T) {
 	}
 }
 
-// Callers call while tools are added and removed.
+// Calls are made while tools are added and removed.
 func TestConcurrently(t *testing.T) {
 	t.Parallel()
 
@@ -173,7 +173,7 @@ func TestConcurrently(t *testing.T) {
 	callers.Wait()
 }
 
-// The user is read from where the contract's path has it.
+// The contract's path says where the user is.
 func TestGuardPaths(t *testing.T) {
 	t.Parallel()
 

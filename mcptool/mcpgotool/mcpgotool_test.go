@@ -35,7 +35,7 @@ func builtin(tb testing.TB, name string) *contract.Contract {
 	tb.Helper()
 	c, ok := contract.Builtin().Get(name)
 	if !ok {
-		tb.Fatalf("there is no contract %s", name)
+		tb.Fatalf("no contract %s", name)
 	}
 	return c
 }
@@ -92,7 +92,7 @@ func record(t *testing.T, result testkit.ToolResult) *recourse.Error {
 	t.Helper()
 	e := new(recourse.Error)
 	if err := json.Unmarshal(result.Meta[recourse.MetaKey], e); err != nil {
-		t.Fatalf("_meta holds no record: %v: %+v", err, result)
+		t.Fatalf("no record in _meta: %v: %+v", err, result)
 	}
 	return e
 }
@@ -169,8 +169,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Every contract's text and record arrive, also where its layout asks for more than
-// the SDK can write.
+// Text and record arrive in every contract, even if its layout needs more than the SDK can write.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 
