@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// What importers can name is listed in a file, so that every change of it shows in a diff.
+// A golden file lists what importers can name, so that every change of it appears in a diff.
 func TestExported(t *testing.T) {
 	t.Parallel()
 
@@ -24,7 +24,7 @@ func TestExported(t *testing.T) {
 	for _, p := range publicPackages(t) {
 		list.WriteString(exported(p))
 	}
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	golden := filepath.Join("testdata", "exported.txt")
@@ -38,7 +38,7 @@ func TestExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), list.String()); diff != "" {
-		t.Errorf("importers see a change; -update rewrites %s (-want +got):\n%s", golden, diff)
+		t.Errorf("the exported names have changed; -update rewrites %s (-want +got):\n%s", golden, diff)
 	}
 }
 
@@ -89,9 +89,9 @@ func declaration(o types.Object, of types.Qualifier) string {
 	return types.ObjectString(o, of)
 }
 
-// members lists the exported fields of a type in their order, which literals without keys rely on, and its methods by name.
-// Of unexported fields and methods it says that there are some: importers then cannot write such a literal, or implement
-// the interface.
+// members lists a type's exported fields in their order, on which literals without keys depend, and its methods by
+// name. It also says whether there are unexported ones: then importers cannot write such a literal, or implement the
+// interface.
 func members(named *types.Named, of types.Qualifier) []string {
 	var list []string
 	hidden := false

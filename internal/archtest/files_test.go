@@ -239,7 +239,7 @@ func TestFileRulesFindFaults(t *testing.T) {
 			},
 			want: []string{"a.go says \"the program cannot be " + "started\""},
 		},
-		"a workflow of its own": {
+		"a workflow with its own command": {
 			rule: workflowsRunTheMakefile,
 			files: []file{
 				{"Makefile", []byte(".PHONY: dist\ndist: ## Build\n\tgo run .\n")},

@@ -103,7 +103,7 @@ func modulesOf(t *testing.T, path string) []string {
 	return slices.DeleteFunc(modules, func(name string) bool { return name == module })
 }
 
-func TestUninvitedModuleIsFound(t *testing.T) {
+func TestSurplusModuleIsFound(t *testing.T) {
 	t.Parallel()
 
 	d := delivery{path: "contract", modules: contractModules}

@@ -54,7 +54,7 @@ F-1: 40 ha, <nil>, not found: false
 F-9: , not_found: There is no field "F-9"., not found: true
 `
 	if diff := cmp.Diff(want, run("run", ".")); diff != "" {
-		t.Errorf("the program says (-want +got):\n%s", diff)
+		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	modules := strings.Fields(run("list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
 	modules = slices.DeleteFunc(sortedSet(modules), func(name string) bool { return name == module || name == "example.com/outside" })

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pools are the files that keep memory from one caller to the next, each with the test that shows that the next caller
-// finds nothing of the last.
+// pools are the files that reuse memory for the next caller, each with the test that shows that nothing of the last
+// caller is left in it.
 var pools = map[string]string{
 	"internal/gateway/call.go": "internal/gateway/call_internal_test.go: func TestForgetLeavesNothing",
 	"contract/draft.go":        "contract/draft_internal_test.go: func TestDropLeavesNothing",

@@ -246,7 +246,7 @@ func FuzzParse(f *testing.F) {
 // golden compares got with a file, which -update rewrites.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	if *update {

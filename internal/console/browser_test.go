@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/browser"
 )
 
-// visited are all pages, by example.
+// visited returns the URLs of all pages.
 func (w *world) visited(t *testing.T) []string {
 	t.Helper()
 	answer := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"It failed.","data":{"requestId":"` + w.last + `"}}}`
@@ -33,7 +33,7 @@ func (w *world) visited(t *testing.T) []string {
 	return urls
 }
 
-// remote returns the URL of a console on which operators sign in, as a browser on another machine sees it.
+// remote returns the URL of a console with a login, as a browser on another machine uses it.
 func (w *world) remote(t *testing.T) string {
 	t.Helper()
 	at, err := url.Parse(w.guarded(t))
@@ -49,7 +49,8 @@ func (w *world) remote(t *testing.T) string {
 	return server.URL
 }
 
-// A checker of accessibility finds nothing serious on any page, in light and in dark. Only the colours differ.
+// A checker of accessibility finds nothing serious on any page, in light and dark mode, which only differ in their
+// colours.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +69,7 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// On a phone no page is wider than its screen, whatever it shows.
+// On a phone no page is wider than the screen, whatever its texts.
 func TestPhones(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +87,7 @@ func TestPhones(t *testing.T) {
 	}
 }
 
-// Whatever can be used is reached with the tab key, and is seen to have the focus.
+// The tab key reaches every control, and the focus is visible.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -99,13 +100,13 @@ func TestKeyboard(t *testing.T) {
 		reached := 0
 		for ; reached < 400; reached++ {
 			tab.Press("\t")
-			// The skip link is hidden until it has the focus, and a row shows that of its link.
+			// The skip link is hidden without the focus, and a row shows its link's focus.
 			switch on := browser.Value[string](tab, focus); on {
 			case "seen":
 				continue
 			case "":
 			default:
-				t.Errorf("%s: nobody sees that this has the focus: %s", path, on)
+				t.Errorf("%s: the focus is invisible on this: %s", path, on)
 				continue
 			}
 			break
@@ -116,7 +117,7 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// focus is "seen" where an element has the focus and shows that, "" where none of the page has it.
+// focus returns "seen" if an element has the focus and shows it, and "" if no element of the page has it.
 const focus = `(() => {
 	const e = document.activeElement;
 	if (!e || e === document.body) return "";
@@ -125,7 +126,7 @@ const focus = `(() => {
 	return box.width > 0 && (outlined(e) || outlined(e.closest("tr"))) ? "seen" : e.outerHTML.slice(0, 120);
 })()`
 
-// A page that is open shows a call that fails, without a reload.
+// An open page shows a new failure without a reload.
 func TestLiveRow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +139,7 @@ func TestLiveRow(t *testing.T) {
 	tab.Await(`document.querySelector('tbody tr a[href="/calls/req-new"]') !== null`)
 }
 
-// A page comes to be live though its last script comes late, and its first request for news fails.
+// A page is updated live even if its last script comes late and its first request for news fails.
 func TestLiveAfterABadStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,7 +162,7 @@ func TestLiveAfterABadStart(t *testing.T) {
 	tab.Await(`document.querySelector(".live.on") !== null`)
 }
 
-// Texts of servers and clients do nothing in a browser, and nothing is refused by the policy, since nothing is tried.
+// Texts of servers and clients have no effect in a browser, and the policy has nothing to refuse.
 func TestHostileTextsInABrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -179,12 +180,12 @@ func TestHostileTextsInABrowser(t *testing.T) {
 	for _, path := range paths {
 		tab.Go(w.url + path)
 		if browser.Value[bool](tab, `"canary" in window || document.querySelector("main img, main script, main iframe") !== null`) {
-			t.Errorf("%s: a text has become a part of the page", path)
+			t.Errorf("%s: a text was run or rendered as HTML", path)
 		}
 	}
 }
 
-// An account is forgotten by two clicks, and not by a page of another site.
+// Disconnecting an account takes two clicks, and another site cannot do it.
 func TestDisconnectInABrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -199,7 +200,7 @@ func TestDisconnectInABrowser(t *testing.T) {
 	tab.Click("button")
 	tab.Await(`document.body.innerText.includes("another site")`)
 	if _, ok, err := w.accounts.Get(t.Context(), "deere", "bob"); !ok || err != nil {
-		t.Fatalf("another site has disconnected it (%v)", err)
+		t.Fatalf("another site disconnected the account (%v)", err)
 	}
 
 	tab.Go(w.url + "/connections")

@@ -28,7 +28,7 @@ func TestCall(t *testing.T) {
 		`href="/failures?caller=ada"`, `<rect class="bar" x="30.00%" width="50.00%"`,
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %s", want)
+			t.Errorf("no %s on the page", want)
 		}
 	}
 	if resp.StatusCode != http.StatusOK || t.Failed() {
@@ -36,7 +36,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestNoSuchCall(t *testing.T) {
+func TestUnknownCall(t *testing.T) {
 	t.Parallel()
 
 	url, _ := withJournal(t)
@@ -46,7 +46,7 @@ func TestNoSuchCall(t *testing.T) {
 	}
 }
 
-// Clients may choose ids, so that calls share one.
+// Clients may choose request ids, so several calls can have the same one.
 func TestCallsOfOneID(t *testing.T) {
 	t.Parallel()
 
@@ -55,6 +55,6 @@ func TestCallsOfOneID(t *testing.T) {
 	url, _ := withJournal(t, one, other)
 	_, page := get(t, url+"/calls/again")
 	if !strings.Contains(page, "2 calls had this request id") || !strings.Contains(page, "put_field") || strings.Count(page, "<article") != 2 {
-		t.Errorf("the page:\n%s", page)
+		t.Errorf("got page\n%s", page)
 	}
 }

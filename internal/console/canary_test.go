@@ -20,15 +20,16 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// What must not be on any page.
+// Secrets that must not be on any page.
 const (
 	callerCanary   = "rk_caller_canary-4pmtgudoksrjkgsl63lfo3g6" // a caller's API key
-	wrongCanary    = "rk_wrong_canary-tpmtgudoksrjkgsl63lfo3g7"  // one that is not valid
-	upstreamCanary = "upstream-canary-k2esgjtp4pmtgudok"         // what the server asks the gateway for
-	argumentCanary = "argument-canary-9fJx2mQ7vLr"               // in an argument
+	wrongCanary    = "rk_wrong_canary-tpmtgudoksrjkgsl63lfo3g7"  // an invalid key
+	upstreamCanary = "upstream-canary-k2esgjtp4pmtgudok"         // the gateway's credentials for the server
+	argumentCanary = "argument-canary-9fJx2mQ7vLr"               // an argument
 )
 
-// failCalls drives calls with secrets through a real gateway into the journal of the world, and returns their request ids.
+// failCalls makes calls with secrets through a real gateway that writes into the world's journal, and returns their
+// request ids.
 func (w *world) failCalls(t *testing.T) (ids []string) {
 	t.Helper()
 	server := testkit.NewServer(t, testkit.InMemory())
@@ -69,11 +70,11 @@ access: {team: {keys: [{name: ada, hash: "%s"}]}}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	kept.Close(ctx) // writes what waits
+	kept.Close(ctx) // writes the remaining calls
 	return ids
 }
 
-// No secret of a caller, of a server or of an operator is on any page, in its headers, or in what the page is told later.
+// No secret of a caller, server or operator is on any page, in its headers, or in its live updates.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +96,7 @@ func TestCanaries(t *testing.T) {
 	}
 	resp, page := enter(t, browser, at+"/login", url.Values{"key": {operatorKey}})
 	if resp.Request.URL.Path != "/failures" {
-		t.Fatalf("the login leads to %s", resp.Request.URL)
+		t.Fatalf("the login redirects to %s", resp.Request.URL)
 	}
 	safe("/failures", resp, page)
 	paths := []string{"/failures?text=X-Api-Key", "/failures?since=1h&caller=ada", "/servers", "/servers/farm", "/contracts", "/contracts/recourse", "/connections"}
@@ -119,7 +120,7 @@ func TestCanaries(t *testing.T) {
 	defer resp.Body.Close()
 	_, told := next(t, scan(resp.Body))
 	if !strings.Contains(told, ids[0]) {
-		t.Errorf("the page is told\n%s", told)
+		t.Errorf("live updates:\n%s", told)
 	}
 	safe("/failures/live", resp, told)
 }

@@ -19,7 +19,7 @@ func serve(t *testing.T, from console.Sources) string {
 	return server.URL
 }
 
-// get returns what a page answers.
+// get returns the answer of a page.
 func get(t *testing.T, url string) (resp *http.Response, body string) {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -39,7 +39,7 @@ func readAll(t *testing.T, resp *http.Response) string {
 	return string(raw)
 }
 
-// Every answer has the policy by which a browser runs no script and takes no style but the console's own, and no page has one of its own.
+// The policy in every answer lets browsers use only the console's own scripts and styles, and no page has inline ones.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +52,7 @@ func TestPolicy(t *testing.T) {
 		}
 		for _, inline := range []string{"<style", " style=", "<script>", " onclick=", "hx-on"} {
 			if strings.Contains(body, inline) && !strings.HasPrefix(path, "/static/") {
-				t.Errorf("%s has %q in it", path, inline)
+				t.Errorf("%s contains %q", path, inline)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func TestWithoutStore(t *testing.T) {
 	}
 }
 
-// A page of another site cannot have a browser change anything here.
+// A page of another site cannot make a browser change anything here.
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
 
@@ -106,6 +106,6 @@ func TestStaticFiles(t *testing.T) {
 		}
 	}
 	if resp, _ := get(t, url+"/static/console.css?v=old"); resp.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("an old version is kept: %v", resp.Header)
+		t.Errorf("an old version may be cached: %v", resp.Header)
 	}
 }

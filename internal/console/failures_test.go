@@ -22,7 +22,7 @@ var (
 	reOlder  = regexp.MustCompile(`rel="next" href="([^"]+)"`)
 )
 
-// rows returns the calls that a page lists.
+// rows returns the calls listed on a page.
 func rows(page string) []string {
 	var found []string
 	for _, m := range reRow.FindAllStringSubmatch(page, -1) {
@@ -31,7 +31,7 @@ func rows(page string) []string {
 	return found
 }
 
-// total returns how many failures a page says there are.
+// total returns the total number of failures on a page.
 func total(t *testing.T, page string) int {
 	t.Helper()
 	m := reTotal.FindStringSubmatch(page)
@@ -50,7 +50,7 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// listed goes from page to page, and returns all calls that are met.
+// listed follows the links to further pages, and returns the calls of all pages.
 func listed(t *testing.T, url, path string) []string {
 	t.Helper()
 	var met []string
@@ -65,7 +65,7 @@ func listed(t *testing.T, url, path string) []string {
 	return met
 }
 
-// Each counter says how many failures are listed by who follows it, whatever is chosen already.
+// Each counter on the page is the number of failures that its link lists, whatever filters are set.
 func TestCountersSayWhatIsListed(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +78,7 @@ func TestCountersSayWhatIsListed(t *testing.T) {
 		_, page := get(t, url+from)
 		met := listed(t, url, from)
 		if total(t, page) != len(met) || len(slices.Compact(slices.Sorted(slices.Values(met)))) != len(met) {
-			t.Errorf("%s: says %d, lists %d", from, total(t, page), len(met))
+			t.Errorf("%s: total %d, but %d are listed", from, total(t, page), len(met))
 		}
 		if !slices.IsSortedFunc(met, func(a, b string) int { return strings.Compare(b, a) }) {
 			t.Errorf("%s: not the latest first", from)
@@ -87,31 +87,31 @@ func TestCountersSayWhatIsListed(t *testing.T) {
 			followed++
 			to := html.UnescapeString(m[1])
 			if met := listed(t, url, to); len(met) != number(t, m[3]) {
-				t.Errorf("%s: %s says %s, and %s lists %d", from, m[2], m[3], to, len(met))
+				t.Errorf("%s: the counter %s is %s, but %s lists %d", from, m[2], m[3], to, len(met))
 			}
 		}
 	}
 	if followed < 60 {
-		t.Errorf("only %d counters were followed", followed)
+		t.Errorf("followed only %d counters", followed)
 	}
 }
 
-// A filter stands in the URL with the others, and is taken away again by itself.
+// A filter is added to the others in the URL, and can be removed alone.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 
 	url, _ := withJournal(t, mixed(20)...)
 	_, page := get(t, url+"/failures?server=farm&since=1h")
 	for _, want := range []string{
-		`href="/failures?kind=timeout&amp;server=farm&amp;since=1h"`, // one more
+		`href="/failures?kind=timeout&amp;server=farm&amp;since=1h"`, // with another filter
 		`href="/failures?since=1h"`,                                  // without the server
-		`href="/failures?server=farm&amp;since=15m"`,                 // another time
-		`<input type="hidden" name="server" value="farm">`,           // in the form for a time
+		`href="/failures?server=farm&amp;since=15m"`,                 // another period
+		`<input type="hidden" name="server" value="farm">`,           // in the form for a period
 		`in the last hour`,
-		`<span class="unit"> sent</span>`, // behind a number, on phones
+		`<span class="unit"> sent</span>`, // after a number, on phones
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %s", want)
+			t.Errorf("no %s on the page", want)
 		}
 	}
 	if strings.Contains(page, "shop</span> <span class=\"soft\"") {
@@ -143,15 +143,15 @@ func TestNoFailures(t *testing.T) {
 
 	url, _ := withJournal(t)
 	if _, page := get(t, url+"/failures"); !strings.Contains(page, "<pre>recourse call ") {
-		t.Errorf("the page does not say how to fill it:\n%s", page)
+		t.Errorf("the page does not say how to get failures:\n%s", page)
 	}
 	url, _ = withJournal(t, mixed(3)...)
 	if _, page := get(t, url+"/failures?server=nowhere"); !strings.Contains(page, "No failure is chosen") {
-		t.Errorf("the page does not say that the filters leave none:\n%s", page)
+		t.Errorf("the page does not say that nothing matches the filters:\n%s", page)
 	}
 }
 
-// A lost store is told of, on a page with the frame around it.
+// A store that cannot be read is reported on a complete page.
 func TestLostStore(t *testing.T) {
 	t.Parallel()
 
@@ -186,6 +186,6 @@ func TestPages(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Contains(page, "hx-sse") {
-		t.Error("a later page is told of new failures")
+		t.Error("a later page has live updates")
 	}
 }

@@ -31,7 +31,7 @@ func openStore(t *testing.T) *store.Store {
 	return s
 }
 
-// write writes calls down, as ended when they say so.
+// write writes calls into the journal, with their own end times if they have any.
 func write(t *testing.T, s *store.Store, calls ...*journal.Call) {
 	t.Helper()
 	var entries []*store.Entry
@@ -44,7 +44,7 @@ func write(t *testing.T, s *store.Store, calls ...*journal.Call) {
 	}
 }
 
-// failed returns a call that has failed after two attempts.
+// failed returns a call that failed after two attempts.
 func failed(id string, e *recourse.Error) *journal.Call {
 	return &journal.Call{
 		RequestID: id, TraceID: "0af7651916cd43dd8448eb211c80319c", Began: time.Now().Add(-time.Minute), Took: ms(400), Server: "farm",
@@ -60,7 +60,7 @@ func failed(id string, e *recourse.Error) *journal.Call {
 
 func ms(n int) journal.Millis { return journal.Millis(time.Duration(n) * time.Millisecond) }
 
-// timeout is a failure whose effect is not known.
+// timeout is a failure with unknown effect.
 func timeout() *recourse.Error {
 	e := recourse.New(recourse.KindTimeout, "The farm did not answer.").WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectUnknown)
 	return e.With(func(r *recourse.Error) {
@@ -68,7 +68,7 @@ func timeout() *recourse.Error {
 	})
 }
 
-// mixed returns calls that differ in what failures are filtered by.
+// mixed returns calls that differ in everything that failures can be filtered by.
 func mixed(n int) []*journal.Call {
 	failures := []*recourse.Error{
 		timeout(), recourse.NotFound("field", "F-1").WithOrigin(recourse.OriginServer),
@@ -85,7 +85,7 @@ func mixed(n int) []*journal.Call {
 	return calls
 }
 
-// withJournal returns the URL of a console, and its store.
+// withJournal returns the URL of a console, and its store with these calls.
 func withJournal(t *testing.T, calls ...*journal.Call) (url string, s *store.Store) {
 	t.Helper()
 	s = openStore(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/journal"
 )
 
-// hostile are texts of servers and clients that would do something, if they could.
+// hostile are texts of servers and clients that try to have an effect.
 var hostile = []string{
 	`<script>alert(1)</script>`,
 	`"><img src=x onerror=alert(1)>`,
@@ -29,7 +29,7 @@ var hostile = []string{
 	strings.Repeat("W", 1<<20),
 }
 
-// hostileCall says one text wherever a server or client may.
+// hostileCall has the text wherever a server or client can put one.
 func hostileCall(id, text string) *journal.Call {
 	whole := text
 	text = text[:min(len(text), 1<<12)]
@@ -48,7 +48,7 @@ func hostileCall(id, text string) *journal.Call {
 	return c
 }
 
-// harmless reports what a page has that no page of ours has.
+// harmless fails for anything on a page that none of the console's own pages has.
 func harmless(t *testing.T, page string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -76,7 +76,7 @@ func harmless(t *testing.T, page string) {
 			case strings.HasPrefix(a.Key, "on"), a.Key == "style", strings.HasPrefix(a.Key, "hx-on"), a.Key == "hx-get", a.Key == "hx-trigger":
 				t.Errorf("a page has the attribute %s=%q", a.Key, a.Val)
 			case (a.Key == "href" || a.Key == "action") && strings.HasPrefix(to, "javascript:"):
-				t.Errorf("a page leads to %s", a.Val)
+				t.Errorf("a page links to %s", a.Val)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// What servers and clients say is text on every page, and what hides is seen.
+// Texts of servers and clients are plain text on every page, and invisible characters are shown.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 
@@ -103,7 +103,7 @@ func TestHostileTexts(t *testing.T) {
 				"/failures", "/calls/req-1", "/failures?tool=" + url.QueryEscape(text), "/failures?since=" + url.QueryEscape(text),
 				"/failures?text=" + url.QueryEscape(text), "/failures?caller=" + url.QueryEscape(text), "/calls/" + url.PathEscape(text),
 			} {
-				if len(path) > 1<<19 { // longer than any server takes
+				if len(path) > 1<<19 { // longer than servers accept
 					continue
 				}
 				resp, page := get(t, url1+path)

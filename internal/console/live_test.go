@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/console"
 )
 
-// events returns what a page is told.
+// events opens a stream of live updates.
 func events(t *testing.T, url, lastID string) (*http.Response, *bufio.Scanner) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -35,7 +35,7 @@ func scan(body io.Reader) *bufio.Scanner {
 	return scanner
 }
 
-// next returns the data of the next event that has any.
+// next returns the next event with data.
 func next(t *testing.T, scanner *bufio.Scanner) (id, data string) {
 	t.Helper()
 	for scanner.Scan() {
@@ -50,11 +50,11 @@ func next(t *testing.T, scanner *bufio.Scanner) (id, data string) {
 			return id, data
 		}
 	}
-	t.Fatalf("the stream has ended: %v", scanner.Err())
+	t.Fatalf("the stream ended: %v", scanner.Err())
 	return "", ""
 }
 
-// A page is told of failures as they are written, of those alone that it shows, and each is new once.
+// A page gets new failures as they are written, but only those that match its filters, and each once.
 func TestLive(t *testing.T) {
 	t.Parallel()
 
@@ -70,21 +70,21 @@ func TestLive(t *testing.T) {
 	id, told := next(t, scanner)
 	for _, want := range []string{"1 new failure<", "/calls/req-new", `class="new"`, "two", "lines"} {
 		if !strings.Contains(told, want) {
-			t.Errorf("the page is told\n%s\nwithout %s", told, want)
+			t.Errorf("live updates:\n%s\nno %s", told, want)
 		}
 	}
 	if strings.Contains(told, "req-other") || strings.Count(told, `class="new"`) != 1 {
-		t.Errorf("the page is told\n%s", told)
+		t.Errorf("live updates:\n%s", told)
 	}
 
-	_, again := events(t, url+"/failures/live?server=farm", id) // after a break
+	_, again := events(t, url+"/failures/live?server=farm", id) // after a broken connection
 	write(t, s, failed("req-later", timeout()))
 	if _, told := next(t, again); !strings.Contains(told, "1 new failure<") {
-		t.Errorf("the page is told\n%s", told)
+		t.Errorf("live updates:\n%s", told)
 	}
 }
 
-// Streams are bounded, and a place is free again when a page is closed.
+// The number of streams is limited, and closing a page frees a place.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			break
 		}
 		if open = append(open, resp); len(open) > 100 {
-			t.Fatal("there is no bound")
+			t.Fatal("there is no limit")
 		}
 	}
 	for _, resp := range open {
@@ -122,7 +122,7 @@ func TestNothingToFollow(t *testing.T) {
 	}
 }
 
-// A store that is lost is told of beside the list, which stays.
+// If the store is lost, the page says so and keeps its list.
 func TestLiveLosesStore(t *testing.T) {
 	t.Parallel()
 
@@ -133,6 +133,6 @@ func TestLiveLosesStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, told := next(t, scanner); !strings.Contains(told, "may be out of date") || !strings.Contains(told, "<hx-partial") {
-		t.Errorf("the page is told\n%s", told)
+		t.Errorf("live updates:\n%s", told)
 	}
 }

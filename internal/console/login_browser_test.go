@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/browser"
 )
 
-// An operator signs in and out on a phone. A wrong key is told of on a page that everybody can use.
+// An operator signs in and out on a phone. A page that everybody can use reports a wrong key.
 func TestLoginInABrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -27,13 +27,13 @@ func TestLoginInABrowser(t *testing.T) {
 	tab.Click("form .first")
 	tab.Await(`location.pathname + location.search === "/failures?since=1h" && document.querySelector("h1").innerText === "Failures"`)
 	if wide := browser.Value[int](tab, `document.documentElement.scrollWidth`); wide > 360 {
-		t.Errorf("the page of somebody who has signed in is %d pixels wide", wide)
+		t.Errorf("after the login the page is %d pixels wide", wide)
 	}
 	for _, found := range tab.Inaccessible() {
-		t.Errorf("the page of somebody who has signed in: %s", found)
+		t.Errorf("after the login: %s", found)
 	}
 	if seen := browser.Value[string](tab, `document.cookie + document.documentElement.outerHTML.includes("`+operatorKey+`")`); seen != "false" {
-		t.Errorf("scripts see the cookie or the key: %s", seen)
+		t.Errorf("scripts can read the cookie or the key: %s", seen)
 	}
 	tab.Click(".out button")
 	tab.Await(`location.pathname === "/login"`)

@@ -17,7 +17,7 @@ import (
 
 const operatorKey = "rk_operator_secret-canary"
 
-// keys are those of operators, which may be revoked.
+// keys are operators' keys, which can be revoked.
 type keys struct {
 	mu      sync.Mutex
 	revoked bool
@@ -37,7 +37,7 @@ func (k *keys) verify(_ context.Context, key string) (string, error) {
 	}
 }
 
-// guarded returns the URL of a console on which operators sign in, and a browser.
+// guarded returns the URL of a console with a login, and a browser.
 func guarded(t *testing.T, k *keys) (string, *http.Client) {
 	t.Helper()
 	s := openStore(t)
@@ -53,7 +53,7 @@ func guarded(t *testing.T, k *keys) (string, *http.Client) {
 	return server.URL, &http.Client{Jar: jar}
 }
 
-// enter sends a form.
+// enter submits a form.
 func enter(t *testing.T, browser *http.Client, to string, form url.Values) (*http.Response, string) {
 	t.Helper()
 	resp, err := browser.PostForm(to, form)
@@ -78,7 +78,7 @@ func TestLogin(t *testing.T) {
 	at, browser := guarded(t, new(keys))
 	resp, page := visit(t, browser, at+"/failures?kind=timeout")
 	if resp.Request.URL.Path != "/login" || strings.Contains(page, "req-1") || strings.Contains(page, "<nav") {
-		t.Fatalf("whoever has not signed in sees %s:\n%s", resp.Request.URL, page)
+		t.Fatalf("without a login: got %s:\n%s", resp.Request.URL, page)
 	}
 	to := resp.Request.URL.Query().Get("to")
 	if resp, page := enter(t, browser, at+"/login", url.Values{"key": {"wrong"}, "to": {to}}); resp.StatusCode != http.StatusForbidden ||
@@ -87,20 +87,20 @@ func TestLogin(t *testing.T) {
 	}
 	resp, page = enter(t, browser, at+"/login", url.Values{"key": {" " + operatorKey + "\n"}, "to": {to}})
 	if resp.Request.URL.RequestURI() != "/failures?kind=timeout" || !strings.Contains(page, "req-1") || !strings.Contains(page, "Sign out") {
-		t.Errorf("whoever has signed in sees %s:\n%s", resp.Request.URL, page)
+		t.Errorf("after the login: got %s:\n%s", resp.Request.URL, page)
 	}
 	if strings.Contains(page, operatorKey) {
-		t.Error("a page has the key in it")
+		t.Error("a page contains the key")
 	}
 	if resp, _ := enter(t, browser, at+"/logout", nil); resp.Request.URL.Path != "/login" {
-		t.Errorf("whoever has signed out sees %s", resp.Request.URL)
+		t.Errorf("after the logout: got %s", resp.Request.URL)
 	}
 	if resp, _ := visit(t, browser, at+"/failures"); resp.Request.URL.Path != "/login" {
-		t.Errorf("the session goes on at %s", resp.Request.URL)
+		t.Errorf("the session still opens %s", resp.Request.URL)
 	}
 }
 
-// The cookie is of no use to scripts and other sites, says nothing of the key, and ends at the server as well.
+// Scripts and other sites cannot use the cookie, it does not contain the key, and its session ends at the server, too.
 func TestCookie(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ func TestCookie(t *testing.T) {
 		}
 		c := resp.Cookies()[0]
 		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || len(c.Value) < 26 || strings.Contains(c.Value, operatorKey) {
-			t.Errorf("the cookie is %+v", c)
+			t.Errorf("got cookie %+v", c)
 		}
 		stolen, err := http.NewRequest(http.MethodGet, at+"/failures", http.NoBody)
 		if err != nil {
@@ -141,12 +141,12 @@ func TestCookie(t *testing.T) {
 			resp.Body.Close()
 		}
 		if resp.StatusCode != http.StatusSeeOther {
-			t.Errorf("after the session's end its cookie gets HTTP %d", resp.StatusCode)
+			t.Errorf("after the logout, its cookie gets HTTP %d", resp.StatusCode)
 		}
 	}
 }
 
-// A key that was revoked opens nothing any more, and one that cannot be checked nothing for now.
+// A revoked key opens nothing, and a key that cannot be checked opens nothing yet.
 func TestRevokedKey(t *testing.T) {
 	t.Parallel()
 
@@ -173,14 +173,14 @@ func TestRevokedKey(t *testing.T) {
 	}
 }
 
-// Without a session nothing is answered but the login and the files of pages.
-func TestNothingWithoutLogin(t *testing.T) {
+// Without a session only the login and the static files are served.
+func TestLoginIsRequired(t *testing.T) {
 	t.Parallel()
 
 	at, _ := guarded(t, new(keys))
 	for path, want := range map[string]int{
 		"POST /search": http.StatusUnauthorized, "POST /logout": http.StatusUnauthorized, "POST /failures": http.StatusUnauthorized,
-		"GET /failures/live": http.StatusOK, "GET /": http.StatusOK, "GET /nowhere": http.StatusOK, // the login, each
+		"GET /failures/live": http.StatusOK, "GET /": http.StatusOK, "GET /nowhere": http.StatusOK, // the login page
 		"GET /static/console.css": http.StatusOK, "GET /static/../failures": http.StatusOK,
 	} {
 		method, path, _ := strings.Cut(path, " ")
@@ -198,20 +198,20 @@ func TestNothingWithoutLogin(t *testing.T) {
 	}
 }
 
-// A login leads to no other site.
-func TestLoginLeadsNowhereElse(t *testing.T) {
+// A login never redirects to another site.
+func TestLoginRedirectsHere(t *testing.T) {
 	t.Parallel()
 
 	at, browser := guarded(t, new(keys))
 	for _, to := range []string{"https://evil.example.com/", "//evil.example.com", `/\evil.example.com`, "javascript:alert(1)", "/login?to=/", "\t//evil"} {
 		resp, _ := enter(t, browser, at+"/login", url.Values{"key": {operatorKey}, "to": {to}})
 		if resp.Request.URL.Path != "/failures" || !strings.HasPrefix(at, "http://"+resp.Request.URL.Host) {
-			t.Errorf("%q leads to %s", to, resp.Request.URL)
+			t.Errorf("%q redirects to %s", to, resp.Request.URL)
 		}
 	}
 }
 
-// Guessing is bounded.
+// The number of wrong keys is limited.
 func TestGuesses(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +224,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// A console without access control refuses requests that come by way of a proxy, which anybody may be able to reach.
+// A console without a login refuses requests from a proxy, since anyone might reach that.
 func TestProxyWithoutLogin(t *testing.T) {
 	t.Parallel()
 
@@ -245,7 +245,7 @@ func TestProxyWithoutLogin(t *testing.T) {
 	}
 }
 
-// guarded returns the URL of a console of the world on which operators sign in.
+// guarded returns the URL of a console of the world with a login.
 func (w *world) guarded(t *testing.T) string {
 	t.Helper()
 	c := console.New(w.sources, slog.New(slog.DiscardHandler))

@@ -46,7 +46,7 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 				fmt.Sprintf("/failures?before=%d", time.Now().Add(-50_000*time.Second).UnixMicro()<<11),
 			} {
 				best := time.Hour
-				for try := 0; try < 100 && (try < 5 || best > budget); try++ { // the machine may have other things to do
+				for try := 0; try < 100 && (try < 5 || best > budget); try++ { // the machine may be busy
 					began := time.Now()
 					if resp, _ := get(t, url+path); resp.StatusCode != http.StatusOK {
 						t.Fatalf("%s: HTTP %d", path, resp.StatusCode)
@@ -55,17 +55,17 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 				}
 				t.Logf("%-10s %-36s %v", name, path, best.Round(time.Millisecond))
 				if best > budget {
-					t.Errorf("%s takes %v at best", path, best)
+					t.Errorf("%s takes at least %v", path, best)
 				}
 			}
 			if pages := lookThrough(t, url); pages != 5 {
-				t.Errorf("all are looked through in %d pages", pages)
+				t.Errorf("the search takes %d pages", pages)
 			}
 		})
 	}
 }
 
-// lookThrough looks for a text that nobody has in all failures, and returns how many pages that takes.
+// lookThrough searches all failures for a text that none has, and returns the number of pages.
 func lookThrough(t *testing.T, at string) (pages int) {
 	t.Helper()
 	further := regexp.MustCompile(`href="(/failures[^"]*)">Search further back`)
@@ -80,7 +80,7 @@ func lookThrough(t *testing.T, at string) (pages int) {
 	return pages
 }
 
-// vacuum does what PostgreSQL does by itself a minute later.
+// vacuum does what PostgreSQL would do itself within a minute.
 func vacuum(t *testing.T, address string) {
 	t.Helper()
 	db, err := sql.Open("pgx", address)
@@ -93,7 +93,7 @@ func vacuum(t *testing.T, address string) {
 	}
 }
 
-// fill writes failures, one a second until now, of 50 callers.
+// fill writes n failures of 50 callers, one per second up to now.
 func fill(t *testing.T, s *store.Store, n int) {
 	t.Helper()
 	const batch = 2000

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// post sends a form as a page of the console does.
+// post submits a form like a page of the console.
 func post(t *testing.T, at string, form url.Values) (resp *http.Response, body string) {
 	t.Helper()
 	resp, err := http.PostForm(at, form)
@@ -30,14 +30,14 @@ func post(t *testing.T, at string, form url.Values) (resp *http.Response, body s
 	return resp, string(raw)
 }
 
-// Servers are shown with their state, and without what is secret about them.
+// The page shows servers and their states, without secrets.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, list := get(t, w.url+"/servers")
 	for _, want := range []string{"Farm", "http://127.0.0.1:9101/mcp", "answers", "does not answer: timeout", "not called yet", "1,500", "notesd"} {
 		if !strings.Contains(list, want) {
-			t.Errorf("%q is not in the list", want)
+			t.Errorf("no %q in the list", want)
 		}
 	}
 	_, farm := get(t, w.url+"/servers/farm")
@@ -45,11 +45,11 @@ func TestServers(t *testing.T) {
 		"100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
 	} {
 		if !strings.Contains(farm, want) {
-			t.Errorf("%q is not on the page", want)
+			t.Errorf("no %q on the page", want)
 		}
 	}
 	if strings.Contains(list+farm, "s3cr3t") {
-		t.Error("a secret is shown")
+		t.Error("the page has a secret")
 	}
 	if resp, _ := get(t, w.url+"/servers/barn"); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown server: HTTP %d", resp.StatusCode)
@@ -58,7 +58,7 @@ func TestServers(t *testing.T) {
 
 var chartLabel = regexp.MustCompile(`aria-label="([0-9,]+) failures since`)
 
-// What the chart and the lists beside it count is what the list of failures has.
+// The chart and the lists beside it count the failures that the list has.
 func TestServerCountsWhatIsListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +90,7 @@ func TestServerCountsWhatIsListed(t *testing.T) {
 	}
 }
 
-// Without a journal the page shows what the process has counted, and how to keep more.
+// Without a journal, the page shows the process's own counts, and how to keep more.
 func TestServersWithoutJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,21 +101,21 @@ func TestServersWithoutJournal(t *testing.T) {
 	at := serve(t, from)
 	_, body := get(t, at+"/servers/farm")
 	if !strings.Contains(body, `aria-label="1 failure since `) || !strings.Contains(body, "store: sqlite:recourse.db") {
-		t.Errorf("it does not count, or not say how to keep failures:\n%s", body)
+		t.Errorf("no counts, or no word on how to keep failures:\n%s", body)
 	}
 	if _, body := get(t, at+"/contracts"); !strings.Contains(body, "store: sqlite:recourse.db") {
-		t.Error("contracts do not say how to count codes")
+		t.Error("the page of contracts does not say how to count codes")
 	}
 }
 
-// Each code has a page, which shows what the others say in its place.
+// Each code has a page, with its counterparts in the other contracts.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, list := get(t, w.url+"/contracts")
 	_, one := get(t, w.url+"/contracts/fieldmcp")
 	if !strings.Contains(list, "FieldMCP") || !strings.Contains(one, "A required parameter was not provided.") || !strings.Contains(one, "\n## ") {
-		t.Error("the contract is not described")
+		t.Error("no description of the contract")
 	}
 	codes := regexp.MustCompile(`href="(/contracts/[a-z]+/codes/[^"]+)"`)
 	for _, name := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"} {
@@ -141,46 +141,46 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// An account is connected again by a link, and forgotten once somebody has confirmed it. No token is shown.
+// An account is reconnected with a link, and disconnected after a confirmation. No token is shown.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, list := get(t, w.url+"/connections")
 	if !strings.Contains(list, "the provider has revoked it") || !strings.Contains(list, "connected by carol") || strings.Contains(list, "s3cr3t") {
-		t.Errorf("the list is\n%s", list)
+		t.Errorf("got list\n%s", list)
 	}
 	for _, want := range []string{`aria-label="Reconnect bob at deere"`, `aria-label="Disconnect bob from deere"`, "there is none"} {
 		if !strings.Contains(list, want) {
-			t.Errorf("the list lacks %s", want)
+			t.Errorf("no %s in the list", want)
 		}
 	}
 	if strings.Index(list, ">bob<") > strings.Index(list, ">ada<") {
-		t.Error("those that are to be connected again do not come first")
+		t.Error("accounts to be reconnected are not listed first")
 	}
 	bob := url.Values{"provider": {"deere"}, "owner": {"bob"}}
 	if _, page := post(t, w.url+"/connections/link", bob); !strings.Contains(page, "https://tools.example.com/connect/") {
-		t.Errorf("there is no link:\n%s", page)
+		t.Errorf("no link:\n%s", page)
 	}
 	if _, page := get(t, w.url+"/connections/disconnect?"+bob.Encode()); !strings.Contains(page, "Disconnect bob from deere?") {
-		t.Errorf("nobody is asked:\n%s", page)
+		t.Errorf("no confirmation:\n%s", page)
 	}
 	if _, ok, err := w.accounts.Get(t.Context(), "deere", "bob"); !ok || err != nil {
-		t.Fatalf("it is forgotten before somebody has confirmed that (%v)", err)
+		t.Fatalf("disconnected without a confirmation (%v)", err)
 	}
 	if resp, page := post(t, w.url+"/connections/disconnect", bob); resp.Request.URL.Path != "/connections" || strings.Contains(page, "bob") {
-		t.Errorf("it is not forgotten: %s\n%s", resp.Request.URL, page)
+		t.Errorf("not disconnected: %s\n%s", resp.Request.URL, page)
 	}
 	for _, path := range []string{"/connections/disconnect", "/connections/link"} {
 		if resp, _ := post(t, w.url+path, bob); resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%s of what is gone: HTTP %d", path, resp.StatusCode)
+			t.Errorf("%s after disconnecting: HTTP %d", path, resp.StatusCode)
 		}
 	}
 	if _, page := get(t, serve(t, console.Sources{})+"/connections"); !strings.Contains(page, "providers:") {
-		t.Error("without providers, the page does not say how to have them")
+		t.Error("without providers, the page does not say how to configure them")
 	}
 }
 
-// A server that answers with a failure answers. How long calls took is told to within an eighth.
+// A failure counts as an answer of the server. The durations of calls are accurate to an eighth.
 func TestTally(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,17 +196,17 @@ func TestTally(t *testing.T) {
 	from.Tally = tally
 	_, page := get(t, serve(t, from)+"/servers/farm")
 	if !strings.Contains(page, "state-answers") || strings.Contains(page, "state-silent") {
-		t.Error("a server that answers 503 does not answer")
+		t.Error("a server that answers 503 counts as unreachable")
 	}
 	for name, want := range map[string]float64{"p50": 450, "p99": 891} {
 		told := regexp.MustCompile(name + `</dt><dd>(\d+) ms`).FindStringSubmatch(page)
 		if len(told) == 0 || number(t, told[1]) < int(want*7/8) || number(t, told[1]) > int(want*9/8) {
-			t.Errorf("%s is %q, want about %g", name, told, want)
+			t.Errorf("%s: got %q, want about %g", name, told, want)
 		}
 	}
 }
 
-// A code is counted where a server of the contract has told it.
+// A code is counted if it comes from a server with its contract.
 func TestCodesAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -225,7 +225,7 @@ func TestCodesAreCounted(t *testing.T) {
 	for server, want := range sums {
 		_, page := get(t, w.url+"/contracts/"+contractOf[server])
 		if told := seen.FindStringSubmatch(page); len(told) == 0 || number(t, told[1]) != want {
-			t.Errorf("failures of %s are said to have been seen %q, want %d", server, told, want)
+			t.Errorf("failures of %s: got count %q, want %d", server, told, want)
 		}
 	}
 	for key, want := range counted {
@@ -233,7 +233,7 @@ func TestCodesAreCounted(t *testing.T) {
 		_, page := get(t, w.url+"/contracts/"+contractOf[server]+"/codes/"+url.PathEscape(code))
 		told := seen.FindStringSubmatch(page)
 		if len(told) == 0 || number(t, told[1]) != want {
-			t.Errorf("%s of %s is said to have been seen %q, want %d", code, server, told, want)
+			t.Errorf("%s of %s: got count %q, want %d", code, server, told, want)
 		}
 	}
 }

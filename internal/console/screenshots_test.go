@@ -11,7 +11,7 @@ import (
 
 var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew") //nolint:gochecknoglobals // a test flag
 
-// pictures are the pages of the screenshots, by the name of their file.
+// pictures maps the names of the screenshots' files to pages.
 func (w *world) pictures() map[string]string {
 	return map[string]string{
 		"failures": "/failures?since=24h", "call": "/calls/" + w.last, "server": "/servers/farm",
@@ -23,7 +23,7 @@ func (w *world) pictures() map[string]string {
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	if !*screenshots {
-		t.Skip("they are taken with -screenshots")
+		t.Skip("only with -screenshots")
 	}
 	dir := filepath.Join("..", "..", "docs", "console")
 	w := newWorld(t)

@@ -33,13 +33,13 @@ func TestSearch(t *testing.T) {
 		resp, page := enter(t, http.DefaultClient, at+"/search", url.Values{"q": {text}})
 		path, says, _ := strings.Cut(want, " ")
 		if got := resp.Request.URL.RequestURI(); got != path || !strings.Contains(html.UnescapeString(page), says) {
-			t.Errorf("%q leads to %s, want %s:\n%s", text, got, want, page)
+			t.Errorf("%q redirects to %s, want %s:\n%s", text, got, want, page)
 		}
 		harmless(t, page)
 	}
 }
 
-// Answers are read without a journal, too.
+// Answers can be searched for without a journal, too.
 func TestSearchWithoutStore(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/console"
 )
 
-// stuck are accounts in a store that does not answer until released.
+// stuck lists accounts from a store that does not answer until released.
 type stuck struct {
 	console.Accounts
 
@@ -28,12 +28,12 @@ func (s *stuck) List(context.Context) ([]connection.Account, error) {
 	return nil, nil
 }
 
-// streamed records an answer that has a deadline.
+// streamed records an answer, and accepts a write deadline.
 type streamed struct{ *httptest.ResponseRecorder }
 
 func (streamed) SetWriteDeadline(time.Time) error { return nil }
 
-// Two pages read the store at a time. A third waits, and not for long.
+// Two pages read the store at a time. A third waits, but not for long.
 func TestReadsTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,12 +72,12 @@ func TestReadsTakeTurns(t *testing.T) {
 		defer end()
 		handler.ServeHTTP(live, httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("/failures/live?seen=", last), http.NoBody))
 		if !strings.Contains(live.Body.String(), "The store cannot be read") {
-			t.Errorf("a page that is told of new failures does not wait for its turn: %s", live.Body)
+			t.Errorf("live updates do not wait for their turn: %s", live.Body)
 		}
 		close(slow.released)
 		reading.Wait()
 		if answer := ask("/connections"); answer.Code != http.StatusOK {
-			t.Errorf("when the store answers again: HTTP %d", answer.Code)
+			t.Errorf("after the store's recovery: HTTP %d", answer.Code)
 		}
 	})
 }

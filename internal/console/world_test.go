@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// worldConfig has a server of each sort.
+// worldConfig has a server of each kind.
 const worldConfig = `public_url: https://tools.example.com
 store: sqlite:recourse.db
 connection_keys: [a-key-of-at-least-32-characters-]
@@ -50,10 +50,10 @@ servers:
     command: [notesd, --token, s3cr3t]
 `
 
-// A world is a gateway whose calls have failed in many ways, and what the console shows of it.
+// A world is a gateway whose calls have failed in many ways, and its console.
 type world struct {
 	url      string
-	last     string // the request id of the latest call that failed
+	last     string // the request id of the latest failed call
 	sources  console.Sources
 	store    *store.Store
 	accounts *connection.Manager
@@ -90,7 +90,7 @@ func newGateway(t *testing.T, s *store.Store) (*gateway.Gateway, *connection.Man
 	return g, accounts
 }
 
-// connect connects three accounts, one of which is lost.
+// connect connects three accounts, one of which then loses its access.
 func (w *world) connect(t *testing.T) {
 	t.Helper()
 	now := time.Now()
@@ -107,7 +107,7 @@ func (w *world) connect(t *testing.T) {
 	}
 }
 
-// fail writes down a day of failures, and has the tally count the calls of the last minutes.
+// fail writes a day of failures, and lets the tally count the calls of the last minutes.
 func (w *world) fail(t *testing.T, set *contract.Set) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 5))

@@ -11,7 +11,7 @@ import (
 
 const root = "../.."
 
-// Every mutation of the list can still be made, and there are enough of them.
+// Every mutation of the list can still be applied, and there are enough of them.
 func TestListApplies(t *testing.T) {
 	t.Parallel()
 	list, err := read(root, "internal/mutants/list.yaml")
@@ -30,7 +30,7 @@ func TestListApplies(t *testing.T) {
 			found = found || hasTest(t, filepath.Join(root, filepath.FromSlash(p)), m.Run)
 		}
 		if !found {
-			t.Errorf("%s: no test is called like %q", m.Name, m.Run)
+			t.Errorf("%s: no test matches %q", m.Name, m.Run)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func hasTest(t *testing.T, dir, run string) bool {
 	return false
 }
 
-// A text that is not found, or found twice, is a mistake, and so is a change that changes nothing.
+// A text that is missing or occurs twice is a mistake, and so is a mutation that changes nothing.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Tests that compare with files that `make golden` rewrites check the variable, so that they never kill a mutation.
+// Tests with golden files that `make golden` rewrites heed RECOURSE_GOLDEN, so that they never kill a mutation.
 func TestGoldenFilesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {

@@ -20,14 +20,14 @@ func TestSummary(t *testing.T) {
 		results []result
 		want    int
 	}{
-		"all die":                     {killed(10), 0},
-		"one of a hundred survives":   {append(killed(99), result{}), 0},
-		"one of them has to die":      {append(killed(99), result{mutation: mutation{Must: true}}), 1},
-		"five of a hundred survive":   {append(killed(95), make([]result, 5)...), 1},
-		"there is a mistake":          {append(killed(99), result{err: errors.New("it does not compile")}), 1},
-		"nothing was to be done":      {nil, 0},
-		"four of a hundred survive":   {append(killed(96), make([]result, 4)...), 0},
-		"the only one there survives": {make([]result, 1), 1},
+		"all die":                    {killed(10), 0},
+		"one of a hundred survives":  {append(killed(99), result{}), 0},
+		"one that must die survives": {append(killed(99), result{mutation: mutation{Must: true}}), 1},
+		"five of a hundred survive":  {append(killed(95), make([]result, 5)...), 1},
+		"a mistake":                  {append(killed(99), result{err: errors.New("it does not compile")}), 1},
+		"no mutations":               {nil, 0},
+		"four of a hundred survive":  {append(killed(96), make([]result, 4)...), 0},
+		"the only one survives":      {make([]result, 1), 1},
 	} {
 		if got := summary(io.Discard, tt.results); got != tt.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, tt.want)

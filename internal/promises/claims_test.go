@@ -16,15 +16,15 @@ import (
 	"testing"
 )
 
-// A claim is a promise that a test says it provokes.
+// A claim is a test's statement that it provokes or reads a promise.
 type claim struct {
 	id   string
 	pkg  string // folder of the test, relative to the module
-	test string // the function or the variable that holds it
+	test string // the function or variable with the claim
 	way  way
 }
 
-// A way is how a test deals with a promise: the function that claims it, and the name of the field in the rows of tables.
+// A way is one of the two sorts of claims: by the function, and by the field in the rows of tables.
 type way struct{ call, field string }
 
 var (
@@ -36,7 +36,7 @@ func (c claim) String() string { return c.pkg + "." + c.test }
 
 func (c claim) key() string { return c.id + " " + c.way.call + " " + c.String() }
 
-// A finder collects the claims in test files, and what is wrong with some.
+// A finder collects the claims in test files, and the mistakes in them.
 type finder struct {
 	claims []claim
 	faults []string
@@ -89,7 +89,7 @@ func findClaims(t *testing.T, root string) (claims []claim, faults []string) {
 	return f.claims, f.faults
 }
 
-// onEveryPlatform reports whether a file is built on all of three platforms that have nothing in common.
+// onEveryPlatform reports whether a file is built on three very different platforms.
 func onEveryPlatform(t *testing.T, file string) bool {
 	t.Helper()
 	for _, platform := range [][2]string{{"linux", "amd64"}, {"windows", "arm64"}, {"plan9", "386"}} {
@@ -155,13 +155,13 @@ func variable(d *ast.GenDecl) string {
 	return ""
 }
 
-// A testFile is a file with the declaration that is being looked at.
+// A testFile is a file with its current declaration.
 type testFile struct {
 	*finder
 
 	set        *token.FileSet
 	dir        string
-	imports    bool // the package promises
+	imports    bool // it imports package promises
 	everywhere bool
 	test       string
 	isTest     bool
@@ -192,7 +192,7 @@ func isIdent(n ast.Expr, name string) bool {
 	return ok && ident.Name == name
 }
 
-// call takes the claims of a call of Covers or Reads.
+// call takes the claims in a call of Covers or Reads.
 func (f *testFile) call(n *ast.CallExpr, w way) {
 	if n.Ellipsis.IsValid() {
 		field, ok := n.Args[len(n.Args)-1].(*ast.SelectorExpr)
@@ -216,7 +216,7 @@ func (f *testFile) call(n *ast.CallExpr, w way) {
 	}
 }
 
-// row takes the claims of a row of a table.
+// row takes the claims in a row of a table.
 func (f *testFile) row(n *ast.KeyValueExpr, w way) {
 	list, ok := n.Value.(*ast.CompositeLit)
 	if !ok {

@@ -21,8 +21,8 @@ var (
 	openFile = filepath.Join(root, filepath.FromSlash(promises.Dir), promises.OpenFile)
 )
 
-// Every promise is provoked by a test, or read where it is a reading, or listed as open, never both, and every claim is
-// listed.
+// Every promise is provoked by a test, read by one if it is about reading, or listed as open, but never both; and every
+// claim is a listed promise.
 func TestEveryPromiseIsClaimed(t *testing.T) {
 	t.Parallel()
 	listed, err := promises.Read(root)
@@ -43,7 +43,7 @@ func TestEveryPromiseIsClaimed(t *testing.T) {
 	golden(t, filepath.Join(root, "docs", "coverage.md"), page(listed, claims))
 }
 
-// compareClaims compares what is listed with what is claimed.
+// compareClaims returns the differences between the list and the claims.
 func compareClaims(listed []promises.Promise, claims []claim, open []string) []string {
 	var faults []string
 	known := map[string]bool{}
@@ -74,7 +74,7 @@ func compareClaims(listed []promises.Promise, claims []claim, open []string) []s
 	return faults
 }
 
-// wayOf returns how a promise has to be claimed.
+// wayOf returns the way in which a promise must be claimed.
 func wayOf(p promises.Promise) way {
 	if p.Reading {
 		return reads
@@ -82,7 +82,7 @@ func wayOf(p promises.Promise) way {
 	return provokes
 }
 
-// claimsOf returns the claims of a promise that are made in one way.
+// claimsOf returns the claims of a promise in one way.
 func claimsOf(claims []claim, id string, w way) []claim {
 	return slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return c.id != id || c.way != w })
 }
@@ -99,7 +99,7 @@ func readOpen(t *testing.T) []string {
 	return strings.Fields(string(src))
 }
 
-// rewriteOpen takes the ids that are claimed out of the list.
+// rewriteOpen removes the claimed ids from the list of open ones.
 func rewriteOpen(t *testing.T, open []string, listed []promises.Promise, claims []claim) []string {
 	t.Helper()
 	left := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(open))), func(id string) bool {
@@ -118,7 +118,7 @@ func rewriteOpen(t *testing.T, open []string, listed []promises.Promise, claims 
 	return left
 }
 
-// page prints which test provokes which promise, and which test reads which.
+// page lists the tests that provoke or read each promise.
 func page(listed []promises.Promise, claims []claim) string {
 	var b strings.Builder
 	b.WriteString("# What the contracts promise, and which test provokes it\n\n" +
@@ -142,7 +142,7 @@ func page(listed []promises.Promise, claims []claim) string {
 	return b.String()
 }
 
-// table prints the rows of promises that are claimed in one way, or would have to be.
+// table writes the rows of the promises that must be claimed in one way.
 func table(b *strings.Builder, listed []promises.Promise, claims []claim, w way) {
 	for _, p := range listed {
 		var tests []string
@@ -165,7 +165,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 // golden compares got with a file, or writes it with -update.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	if *update {

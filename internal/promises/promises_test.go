@@ -43,7 +43,7 @@ func TestParseNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// A recorder is a test that notes its failures.
+// A recorder is a test that records its failures.
 type recorder struct {
 	testing.TB
 
@@ -77,16 +77,16 @@ func TestCoversRefuses(t *testing.T) {
 		skipped bool
 		want    []string
 	}{
-		"what is listed":           {ids: known},
-		"nothing":                  {skipped: true},
-		"what is not":              {ids: []string{"shop/sold-out"}, want: []string{"shop/sold-out is not in contract/testdata/promises/shop.txt"}},
+		"a listed promise":         {ids: known},
+		"no promise":               {skipped: true},
+		"an unknown promise":       {ids: []string{"shop/sold-out"}, want: []string{"shop/sold-out is not in contract/testdata/promises/shop.txt"}},
 		"a test that skips itself": {ids: known, skipped: true, want: []string{"claims " + known[0] + " and is skipped"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test := &recorder{TB: t}
-			covers := promises.Covers // by another name: these are no claims
+			covers := promises.Covers // under another name, so that these count as no claims
 			covers(test, tt.ids...)
 			test.skipped = tt.skipped
 			test.end()

@@ -19,12 +19,12 @@ var update = flag.Bool("update", false, "generate the code of templates anew") /
 
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
 		return
 	}
 	names, err := filepath.Glob("../*.templ")
 	if err != nil || len(names) == 0 {
-		t.Fatalf("there are no templates: %v", err)
+		t.Fatalf("no templates: %v", err)
 	}
 	for _, name := range names {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTemplates(t *testing.T) {
 				return
 			}
 			if got, err := os.ReadFile(target); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%s is not what %s makes: run go test ./internal/console/templates -update (%v)", target, name, err)
+				t.Errorf("%s is out of date with %s: run go test ./internal/console/templates -update (%v)", target, name, err)
 			}
 		})
 	}
