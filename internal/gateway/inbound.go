@@ -53,9 +53,9 @@ func (in *inbound) open() {
 	in.text, in.wrong, in.resumable = nil, nil, false
 }
 
-// next reads the next message, or piece of one. It reports false at the end of the answer, whose reason is err. Everything
-// that reads an answer has its loop around next: a message is in part, its remaining pieces are taken by whoever wants the
-// message.
+// next reads the next message, or piece of one. It reports false when there is none, and err says why. Each reader of an
+// answer has its loop around next rather than [wire.MessageReader.Parts]: a large message is read on by others, and
+// what came before a fault is in part.
 func (in *inbound) next() bool {
 	in.part, in.err = in.messages.Next()
 	if in.part != nil {
@@ -127,16 +127,11 @@ func (in *inbound) flaw() error {
 	}
 }
 
-// broke reports whether the connection broke, so that the server did not end the answer itself.
-func (in *inbound) broke() bool {
-	return !errors.Is(in.err, io.EOF) && !errors.Is(in.err, wire.ErrUnfinishedEvent)
-}
-
 // ended returns why an answer has ended before the final message; nil: on purpose. A legacy server may close a
 // stream, and its client resumes it with a GET.
 func (in *inbound) ended(ctx context.Context) error {
 	switch {
-	case in.broke():
+	case wire.BrokeOff(in.err):
 		return in.to.broken(ctx, in.err)
 	case in.wrong != nil:
 		return in.bad(in.wrong)

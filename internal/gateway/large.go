@@ -106,7 +106,14 @@ func (c *call) collect(first *wire.Event) error {
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
 	for !event.Complete {
 		if most := int(c.in.maxFailure()); len(event.Data) > most {
-			return c.cutOff(event.Data[:most])
+			text, err := c.in.cutOff(event.Data[:most])
+			if err != nil {
+				return err
+			}
+			if f := c.judge(text); f != nil {
+				return f
+			}
+			return c.in.bad(errNoMessage) // the rest turned it into something else
 		}
 		if !c.in.next() {
 			c.in.resumable = false
@@ -132,23 +139,20 @@ func (in *inbound) maxFailure() strictyaml.Size {
 	return max(in.config.MaxFailure, in.config.DecideWithin)
 }
 
-// cutOff handles a failure larger than max_failure that begins with text.
-func (c *call) cutOff(text []byte) error {
-	if c.in.tooMuch(max(int64(len(text)), c.in.resp.ContentLength)) {
-		return c.in.tooLarge()
+// cutOff makes text, the beginning of a failure larger than max_failure, a message that can be judged.
+func (in *inbound) cutOff(text []byte) ([]byte, error) {
+	if in.tooMuch(max(int64(len(text)), in.resp.ContentLength)) {
+		return nil, in.tooLarge()
 	}
 	text = json.Complete(wholeWords(text))
-	if err := c.in.rescan(text); err != nil {
-		return c.in.bad(err)
+	if err := in.rescan(text); err != nil {
+		return nil, in.bad(err)
 	}
-	if signs := c.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(c.in.sentID()) {
-		return c.in.bad(errWrongID)
+	if signs := in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(in.sentID()) {
+		return nil, in.bad(errWrongID)
 	}
-	c.in.cut = c.in.maxFailure().String()
-	if f := c.judge(text); f != nil {
-		return f
-	}
-	return c.in.bad(errNoMessage) // the rest turned it into something else
+	in.cut = in.maxFailure().String()
+	return text, nil
 }
 
 // wholeWords returns a truncated JSON text without its last word: half a credential does not look like one.

@@ -115,7 +115,7 @@ func (o observing) watchEnd(c *call, answered bool) error {
 		return nil
 	}
 	err := c.in.ended(c.ctx)
-	if err != nil && c.in.broke() {
+	if err != nil && wire.BrokeOff(c.in.err) {
 		return c.breakOff(err)
 	}
 	o.report(c, recourse.From(err))
