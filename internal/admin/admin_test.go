@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -19,6 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,12 +91,11 @@ func get(t *testing.T, a *admin.Admin, path string) (int, string) {
 // whenIdle returns the metrics once every call has ended: clients have their answers a moment before.
 func whenIdle(t *testing.T, a *admin.Admin) (status int, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	testkit.Eventually(t, "no call is under way", func() bool {
 		status, text = get(t, a, "/metrics")
-		if strings.Contains(text, "\nrecourse_requests_in_flight 0\n") || time.Now().After(deadline) {
-			return status, text
-		}
-	}
+		return strings.Contains(text, "\nrecourse_requests_in_flight 0\n")
+	})
+	return status, text
 }
 
 // connectTo returns a session of an SDK's client.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -61,7 +60,7 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 	}
 	id := a.Header.Get("X-Request-Id")
 	agent := testkit.NewClient(t, address+"/mcp", testkit.Modern)
-	for told := false; !told; { // the journal writes it a moment later
+	testkit.Eventually(t, "the journal has the call", func() bool { // the journal writes it a moment later
 		a, err := agent.Call(t.Context(), "recourse_explain", `{"request_id":"`+id+`"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -70,11 +69,12 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told = strings.Contains(r.Text(), "no_such_tool")
+		told := strings.Contains(r.Text(), "no_such_tool")
 		if !told && !strings.Contains(r.Text(), "not_found") {
 			t.Fatal(r.Text())
 		}
-	}
+		return told
+	})
 	for path, says := range map[string]string{"/metrics": "recourse_", "/": "<html", "/healthz": "ok"} {
 		resp, err := http.Get(address + path)
 		if err != nil {
@@ -155,22 +155,29 @@ func TestReadyWithRedisThatCannotCount(t *testing.T) {
 // second.
 func readyWhen(t *testing.T, address string, status int) string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		resp, err := http.Get(address + "/readyz")
+	_, text := shownAt(t, address+"/readyz", func(got int, _ string) bool { return got == status })
+	return text
+}
+
+// shownAt polls a page until ok accepts its status and text, and returns them.
+func shownAt(t *testing.T, page string, ok func(status int, text string) bool) (status int, text string) {
+	t.Helper()
+	if !testkit.Until(func() bool {
+		resp, err := http.Get(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		switch {
-		case err != nil:
+		if err != nil {
 			t.Fatal(err)
-		case resp.StatusCode == status:
-			return string(body)
-		case time.Now().After(deadline):
-			t.Fatalf("HTTP %d %s", resp.StatusCode, body)
 		}
+		status, text = resp.StatusCode, string(body)
+		return ok(status, text)
+	}) {
+		t.Fatalf("%s is HTTP %d %s", page, status, text)
 	}
+	return status, text
 }
 
 // On an address that other machines can reach, the console and the journal's tools require an API key with the operator

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -101,23 +100,8 @@ servers:
 // commandIn returns the command on a call's page, which appears a moment after the call.
 func commandIn(t *testing.T, page string) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		resp, err := http.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found := asCurl.FindStringSubmatch(string(text)); found != nil {
-			return html.UnescapeString(found[1])
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no command on the page: HTTP %d %s", resp.StatusCode, text)
-		}
-	}
+	_, text := shownAt(t, page, func(_ int, text string) bool { return asCurl.MatchString(text) })
+	return html.UnescapeString(asCurl.FindStringSubmatch(text)[1])
 }
 
 // argumentsOf returns the arguments in a tools/call message.

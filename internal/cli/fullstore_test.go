@@ -2,12 +2,10 @@ package cli_test
 
 import (
 	"database/sql"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
 )
@@ -29,23 +27,12 @@ func TestServeWithFullStore(t *testing.T) {
 	farm, _, _ = strings.Cut(farm, `"`)
 	ready := func(want string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			resp, err := http.Get(address + "/readyz")
-			if err != nil {
-				t.Fatal(err)
+		shownAt(t, address+"/readyz", func(status int, text string) bool {
+			if status != http.StatusOK {
+				t.Fatalf("HTTP %d %s", status, text)
 			}
-			body, err := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			if err != nil || resp.StatusCode != http.StatusOK {
-				t.Fatalf("%v, HTTP %d %s", err, resp.StatusCode, body)
-			}
-			if strings.Contains(string(body), "store: ") == (want != "") && strings.Contains(string(body), want) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("want %q: %s", want, body)
-			}
-		}
+			return strings.Contains(text, "store: ") == (want != "") && strings.Contains(text, want)
+		})
 	}
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)")
 	if err != nil {

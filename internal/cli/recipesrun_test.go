@@ -81,18 +81,19 @@ func placeOrder(t *testing.T, session *mcp.ClientSession) {
 // inJournal waits until a call of an unknown tool is in the journal, and explains it.
 func inJournal(t *testing.T, store string) {
 	t.Helper()
-	id, out := "", testkit.Buffer{}
-	for deadline := time.Now().Add(20 * time.Second); id == ""; time.Sleep(20 * time.Millisecond) {
-		out = testkit.Buffer{}
-		_ = cli.Run(t.Context(), cli.Environment{Args: []string{"failures", "--kind", "unknown_tool", "--store", store}, Stdout: &out, Stderr: &out})
-		if id = regexp.MustCompile(`req-\w+`).FindString(out.String()); id == "" && time.Now().After(deadline) {
-			t.Fatalf("not in the journal: %s", &out)
-		}
+	run := func(args ...string) (code int, said string) {
+		var out testkit.Buffer
+		code = cli.Run(t.Context(), cli.Environment{Args: append(args, "--store", store), Stdout: &out, Stderr: &out})
+		return code, out.String()
 	}
-	out = testkit.Buffer{}
-	code := cli.Run(t.Context(), cli.Environment{Args: []string{"explain", id, "--store", store}, Stdout: &out, Stderr: &out})
-	if code != cli.ExitOK || !strings.Contains(out.String(), "no_such_tool") {
-		t.Errorf("explain: exit code %d: %s", code, &out)
+	id := ""
+	testkit.Eventually(t, "the call is in the journal", func() bool {
+		_, said := run("failures", "--kind", "unknown_tool")
+		id = regexp.MustCompile(`req-\w+`).FindString(said)
+		return id != ""
+	})
+	if code, said := run("explain", id); code != cli.ExitOK || !strings.Contains(said, "no_such_tool") {
+		t.Errorf("explain: exit code %d: %s", code, said)
 	}
 }
 

@@ -42,10 +42,8 @@ func (r *replica) start() {
 	if err := r.process.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); !r.isReady(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("the replica does not start:\n%s", &r.out)
-		}
+	if !testkit.Until(r.isReady) {
+		r.t.Fatalf("the replica does not start:\n%s", &r.out)
 	}
 }
 
@@ -143,9 +141,7 @@ func TestLongRollingRestart(t *testing.T) {
 	work.Go(func() { b.check(ctx) })
 	ts := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: b, FlushInterval: -1})
 	defer ts.Close()
-	for !b.replicas[0].ready.Load() || !b.replicas[1].ready.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "both replicas are ready", func() bool { return b.replicas[0].ready.Load() && b.replicas[1].ready.Load() })
 
 	var calls atomic.Int64
 	for i := range 8 {
@@ -186,9 +182,7 @@ func TestLongRollingRestart(t *testing.T) {
 			if err := other.process.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
-			for !r.ready.Load() {
-				time.Sleep(time.Millisecond)
-			}
+			testkit.Eventually(t, "the replica is ready again", r.ready.Load)
 		}
 	}
 	stop()

@@ -362,7 +362,7 @@ func TestBridgedReload(t *testing.T) {
 	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
 	reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
-	eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
+	testkit.Eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
 	if e := recordOf(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
 		t.Errorf("got %v", e)
 	}

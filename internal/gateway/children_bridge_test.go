@@ -105,7 +105,7 @@ func TestIdleProcessesOfModernClients(t *testing.T) {
 			f := start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
 			client := modernClient(t, f, "a")
 			first := pidOf(t, client)
-			eventually(t, "it is stopped", func() bool {
+			testkit.Eventually(t, "it is stopped", func() bool {
 				return strings.Contains(f.log.String(), `"process stopped","server":"farm","pid":`+first)
 			})
 			if again := pidOf(t, client); again == first {
@@ -159,9 +159,9 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 			}
 			program.Next("sleep", "never")
 			h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sleep","arguments":{}}}`)
-			eventually(t, "the call is under way", func() bool { return program.Calls("sleep") == 1 })
+			testkit.Eventually(t, "the call is under way", func() bool { return program.Calls("sleep") == 1 })
 			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
-			eventually(t, "the program is told", func() bool {
+			testkit.Eventually(t, "the program is told", func() bool {
 				h.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"cancelled","arguments":{}}}`)
 				m := h.next()
 				return m.outcome() != "4 "

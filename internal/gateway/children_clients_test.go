@@ -61,7 +61,7 @@ func callersDuringACrash(t *testing.T, callers int) {
 					createOnce(t, client, program, fmt.Sprintf("A-%d", i))
 				})
 			}
-			eventually(t, "all that reads is waiting", func() bool { return program.Calls("hold") == callers/2 })
+			testkit.Eventually(t, "all that reads is waiting", func() bool { return program.Calls("hold") == callers/2 })
 			before := len(program.Processes())
 			program.Next(testkit.OrderCreate, "exit")
 			createOnce(t, clients[0], program, "A-crash")
@@ -237,7 +237,7 @@ func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
 				t.Errorf("DELETE: got %+v, %v", a, err)
 			}
 			if share == "client" {
-				eventually(t, "its process ends", func() bool { return !child.GroupAlive(program.Processes()[0]) })
+				testkit.Eventually(t, "its process ends", func() bool { return !child.GroupAlive(program.Processes()[0]) })
 			}
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
 				t.Errorf("after DELETE: got %+v, %v", a, err)
@@ -259,7 +259,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			program := child.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
 			client := f.client(t, testkit.Legacy)
-			eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
+			testkit.Eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
 			checkUnnoticed(t, client, program)
 			if strings.Contains(f.log.String(), "process ended") {
 				t.Error("the stop counts as a crash")
@@ -274,7 +274,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
 				t.Fatalf("got %+v, %v", a, err)
 			}
-			eventually(t, "the end is noticed", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the end is noticed", func() bool { return strings.Contains(f.log.String(), "process ended") })
 			checkUnnoticed(t, client, program)
 		})
 	}
@@ -318,7 +318,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 				}
 				said.Write(a.Body)
 			}
-			eventually(t, "the log tells", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the log tells", func() bool { return strings.Contains(f.log.String(), "process ended") })
 			for _, secret := range []string{token, password, "tr0ub4dor"} {
 				if strings.Contains(said.String(), secret) {
 					t.Errorf("%q is in the answers: %s", secret, said.String())

@@ -159,7 +159,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		}
 		program.Behave()
 		if want.fault == "answer-and-exit" { // messages that are sent to it before it has ended are lost
-			eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
 		}
 		if want.deaf && c.share == "all" {
 			a, err = other.Call(context.Background(), testkit.GetField, readField)
@@ -218,7 +218,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 				t.Errorf("the log is %s", text)
 			}
 			program.Behave()
-			eventually(t, "it is started again", func() bool {
+			testkit.Eventually(t, "it is started again", func() bool {
 				_, err := client.Initialize(context.Background())
 				return err == nil
 			})
@@ -264,15 +264,5 @@ func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 	}
 	if a.Status != http.StatusOK || a.Took > 30*time.Second { // it may take a minute: as soon as the process has ended
 		t.Errorf("got HTTP %d after %v", a.Status, a.Took)
-	}
-}
-
-// eventually waits until ok.
-func eventually(tb testing.TB, what string, ok func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("never: %s", what)
-		}
 	}
 }

@@ -327,7 +327,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 				}
 			case "disconnect":
 				stream.Close()
-				eventually(t, "it is noticed", func() bool { return strings.Contains(f.log.String(), "the client has gone") })
+				testkit.Eventually(t, "it is noticed", func() bool { return strings.Contains(f.log.String(), "the client has gone") })
 			case "delete":
 				if _, err := client.Delete(t.Context()); err != nil {
 					t.Fatal(err)

@@ -43,7 +43,7 @@ func TestHostOfModernServer(t *testing.T) {
 	if m := h.next(); m.outcome() != "3 still here" {
 		t.Fatal(m.outcome())
 	}
-	eventually(t, "the host listens", func() bool { return srv.Streams() == 1 })
+	testkit.Eventually(t, "the host listens", func() bool { return srv.Streams() == 1 })
 	srv.SetTools()
 	if m := h.next(); m.outcome() != "method notifications/tools/list_changed" {
 		t.Fatal(m.outcome())
@@ -51,7 +51,7 @@ func TestHostOfModernServer(t *testing.T) {
 	if err := h.close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })
+	testkit.Eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })
 }
 
 // A program that speaks the modern era only is found out as a server over HTTP is.

@@ -188,7 +188,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	if diff := cmp.Diff(fmt.Sprintf(all, `,"file:///b"`), server.lastFilter()); diff != "" {
 		t.Errorf("the second filter (-want +got):\n%s", diff)
 	}
-	eventually(t, "the first subscription ends", func() bool { return server.open() == 1 })
+	testkit.Eventually(t, "the first subscription ends", func() bool { return server.open() == 1 })
 	server.announce("notifications/resources/updated", `,"uri":"file:///b"`)
 	if m := next(t, stream); m.Method != "notifications/resources/updated" || string(m.Params) != `{"uri":"file:///b"}` {
 		t.Errorf("got %s", m.Raw)
@@ -204,7 +204,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	if got := server.lastFilter(); strings.Contains(got, "file:///a") || strings.Contains(got, "secret") {
 		t.Errorf("after unsubscribing %s", got)
 	}
-	eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
+	testkit.Eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
 	server.hangUp()
 	if _, err := stream.NextMessage(); err == nil {
 		t.Error("the stream goes on without the server")
@@ -225,14 +225,14 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 		t.Error("the stream before goes on")
 	}
 	again.Close()
-	eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
+	testkit.Eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
 	if _, err := client.Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := third.NextMessage(); err == nil {
 		t.Error("the stream goes on without its session")
 	}
-	eventually(t, "no subscription is left", func() bool { return server.open() == 0 })
+	testkit.Eventually(t, "no subscription is left", func() bool { return server.open() == 0 })
 }
 
 // Without a stream there are no subscriptions, nor are there any beyond the limit.
@@ -435,7 +435,7 @@ func TestManySubscriptionsAtModernServer(t *testing.T) {
 	}
 	defer stream.Close()
 	wg.Wait()
-	eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
+	testkit.Eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
 	for i := range 8 {
 		uri := fmt.Sprintf("file:///%d", i)
 		if got := server.lastFilter(); !strings.Contains(got, uri) {

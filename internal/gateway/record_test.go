@@ -207,7 +207,7 @@ func TestLoggedWords(t *testing.T) {
 			if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
+			testkit.Eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
 			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store is closed") {
 				t.Fatalf("%+v", l)
 			}
@@ -232,7 +232,7 @@ func TestObservedLine(t *testing.T) {
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
+	testkit.Eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
 	lines := f.log.failures(t)
 	if l := lines[0]; l.Before != "the store is closed" || l.After != "[unknown] the store is closed" {
 		t.Errorf("before %q, after %q", l.Before, l.After)
@@ -261,7 +261,7 @@ func TestQuietAndLoudLines(t *testing.T) {
 		if _, err := client.Request(t.Context(), "tools/list", `{}`); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the line says where and who", func() bool {
+		testkit.Eventually(t, "the line says where and who", func() bool {
 			return slices.ContainsFunc(f.log.lines(t), func(l logLine) bool {
 				return l.Path == "/barn/mcp" && strings.HasPrefix(l.Peer, "127.0.0.1:")
 			})

@@ -43,7 +43,7 @@ func TestReloadOfAChild(t *testing.T) {
 					}
 					calls <- a
 				}()
-				eventually(t, "the call runs", func() bool { return program.Calls("sleep") == 1 })
+				testkit.Eventually(t, "the call runs", func() bool { return program.Calls("sleep") == 1 })
 				reload(t, g, configuration(tt.server, tt.more...))
 				if tt.server == "farm" {
 					next := client
@@ -62,7 +62,7 @@ func TestReloadOfAChild(t *testing.T) {
 				}
 				first := program.Processes()[0]
 				if tt.ends {
-					eventually(t, "the process of before ends", func() bool { return !child.GroupAlive(first) })
+					testkit.Eventually(t, "the process of before ends", func() bool { return !child.GroupAlive(first) })
 				}
 				if alive := child.GroupAlive(first); alive == tt.ends {
 					t.Errorf("the process of before is alive: %t", alive)

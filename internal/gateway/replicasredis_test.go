@@ -114,7 +114,7 @@ func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 		t.Errorf("it is kept for %s after a call within the minute", left())
 	}
 	wantEcho(t, second)
-	eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
+	testkit.Eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
 }
 
 // An entry in Redis that is lost, cannot be read, or belongs to another session, gives no session. A replica that knows

@@ -70,12 +70,12 @@ func TestOneRequestID(t *testing.T) {
 						t.Errorf("the record says %q, the header %q", e.RequestID, told)
 					}
 					for _, log := range logs {
-						eventually(t, told+" is in the log", func() bool { // the log is written after the answer
+						testkit.Eventually(t, told+" is in the log", func() bool { // the log is written after the answer
 							return strings.Contains(log.String(), `"request_id":"`+told+`"`)
 						})
 					}
 					if strings.Contains(name, "program") {
-						eventually(t, "the program logs it", func() bool {
+						testkit.Eventually(t, "the program logs it", func() bool {
 							return strings.Contains(logs[len(logs)-1].String(), "request_id="+told)
 						})
 					}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
@@ -35,10 +34,9 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 			link := f.linkIn(t, textOf(t, a)) // which is that of the other client, who is nobody, too
 			if test.era == testkit.Modern {
 				go func() {
-					for !strings.Contains(f.log.String(), "asked to show its person the link") {
-						time.Sleep(10 * time.Millisecond)
+					if f.log.Until(func(text string) bool { return strings.Contains(text, "asked to show its person the link") }) {
+						enterKey(t, link)
 					}
-					enterKey(t, link)
 				}()
 			}
 			result, err := client.CallTool(t.Context(), testkit.Echo, `{"message":"m"}`, 0)

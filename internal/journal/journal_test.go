@@ -86,15 +86,14 @@ func (w *world) call(t *testing.T, tool, arguments string, script ...testkit.Fau
 // settle waits until so many calls are written or lost.
 func (w *world) settle(t *testing.T, n uint64) journal.Stats {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		s := w.journal.Stats()
-		if s.Written+s.Lost >= n {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v, want %d", s, n)
-		}
+	var s journal.Stats
+	if !testkit.Until(func() bool {
+		s = w.journal.Stats()
+		return s.Written+s.Lost >= n
+	}) {
+		t.Fatalf("%+v, want %d", s, n)
 	}
+	return s
 }
 
 func databases(t *testing.T, test func(t *testing.T, address string)) {

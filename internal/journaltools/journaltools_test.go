@@ -83,10 +83,8 @@ func (w *world) fail(text string) string {
 // written waits until the journal has so many calls.
 func (w *world) written(n uint64) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.journal.Stats().Written < n; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("the journal has %+v", w.journal.Stats())
-		}
+	if !testkit.Until(func() bool { return w.journal.Stats().Written >= n }) {
+		w.t.Fatalf("the journal has %+v", w.journal.Stats())
 	}
 }
 

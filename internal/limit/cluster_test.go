@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
@@ -20,11 +21,8 @@ func TestRedisCluster(t *testing.T) {
 	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok"); {
-		if time.Now().After(deadline) {
-			t.Fatal(admin.ClusterInfo(t.Context()))
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !testkit.Until(func() bool { return strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") }) {
+		t.Fatal(admin.ClusterInfo(t.Context()))
 	}
 	address := strings.TrimSuffix(server.URL, "/0")
 	r := open(t, address+"?addr="+strings.TrimPrefix(address, "redis://"), patient)

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// patience is how long tests wait for what happens in another goroutine or process. Only what never happens takes as long,
-// however busy the machine is.
+// patience is how long tests wait for another goroutine or process. It is long enough for a very busy machine.
 const patience = 30 * time.Second
 
-// Until waits until ok returns true, and reports whether it did so in time. It asks again after pauses of 20 ms at most: where what
-// is awaited can wake its waiter, have it do that instead.
+// Until calls ok until it returns true, and reports whether it did so in time. It polls: use something that wakes the test
+// where there is such a thing, for instance [Buffer.Await] or [Server.Await].
 func Until(ok func() bool) bool {
 	end := time.Now().Add(patience)
 	for pause := time.Millisecond; !ok(); pause = min(2*pause, 20*time.Millisecond) {
@@ -25,7 +24,7 @@ func Until(ok func() bool) bool {
 	return true
 }
 
-// Eventually is [Until], and fails the test if what is to happen does not.
+// Eventually is like [Until], but fails the test if ok does not return true in time.
 func Eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	if !Until(ok) {
@@ -33,7 +32,7 @@ func Eventually(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-// A Buffer keeps what is written to it, such as a log. Its zero value is empty, and it is safe for concurrent use.
+// A Buffer keeps everything that is written to it, for instance a log. It is safe for concurrent use. Its zero value is empty.
 type Buffer struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -51,14 +50,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns what was written.
+// String returns everything written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// Take returns what was written since the last Take, and forgets it.
+// Take returns everything written so far, and empties the buffer.
 func (b *Buffer) Take() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +66,7 @@ func (b *Buffer) Take() string {
 	return text
 }
 
-// Until waits until what was written is as ok wants it, and reports whether it came to be so in time. It asks after each write.
+// Until calls ok with everything written so far, after each write, until it returns true. It reports whether ok did so in time.
 func (b *Buffer) Until(ok func(text string) bool) bool {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -84,7 +83,7 @@ func (b *Buffer) Until(ok func(text string) bool) bool {
 	}
 }
 
-// Await waits until text has been written, and fails the test if it is not.
+// Await waits until the buffer contains text, and fails the test if that takes too long.
 func (b *Buffer) Await(tb testing.TB, text string) {
 	tb.Helper()
 	if !b.Until(func(all string) bool { return strings.Contains(all, text) }) {
@@ -92,7 +91,7 @@ func (b *Buffer) Await(tb testing.TB, text string) {
 	}
 }
 
-// watch returns what was written, and a channel that the next write closes.
+// watch returns everything written so far, and a channel that the next write closes.
 func (b *Buffer) watch() (text string, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 			if tool == "answer-and-exit" {
-				eventually(t, "the end is noticed", func() bool { return strings.Contains(s.log.String(), "process ended") })
+				testkit.Eventually(t, "the end is noticed", func() bool { return strings.Contains(s.log.String(), "process ended") })
 			}
 			s.mustCall("echo", 0)
 			if !strings.Contains(s.log.String(), test.log) {
@@ -238,7 +238,7 @@ func TestChildThatStopsAnswering(t *testing.T) {
 		t.Error("a child that is alive was replaced")
 	}
 	giveUp("deaf")
-	eventually(t, "it is ended", func() bool { return strings.Contains(s.log.String(), "stopped answering") })
+	testkit.Eventually(t, "it is ended", func() bool { return strings.Contains(s.log.String(), "stopped answering") })
 	if pid := s.mustCall("pid", 0); pid == first {
 		t.Error("the hung child answers")
 	}
@@ -395,7 +395,7 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "a child answers", func() bool { // the last "half" may still have to end its child
+	testkit.Eventually(t, "a child answers", func() bool { // the last "half" may still have to end its child
 		_, err := s.call("echo", 0)
 		return err == nil
 	})
@@ -445,5 +445,5 @@ func TestSharedChildGetsCallsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all of them are under way", func() bool { return program.Calls("hold") == callers })
+	testkit.Eventually(t, "all of them are under way", func() bool { return program.Calls("hold") == callers })
 }

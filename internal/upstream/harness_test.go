@@ -222,13 +222,3 @@ func record(tb testing.TB, err error) string {
 	}
 	return fmt.Sprintf("%s origin=%s effect=%s: %s", e.Kind, e.Origin, e.Effect, e.Message)
 }
-
-// eventually waits until ok.
-func eventually(tb testing.TB, what string, ok func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("never: %s", what)
-		}
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -294,7 +295,7 @@ func TestModernClientsAreBounded(t *testing.T) {
 	nextA()
 	b.say(modernCall("echo", ""))
 	d.say(modernCall("echo", "")) // replaces the child of b, which is idle
-	eventually(t, "it is ended", func() bool { return !child.GroupAlive(pids(c.log)[1]) })
+	testkit.Eventually(t, "it is ended", func() bool { return !child.GroupAlive(pids(c.log)[1]) })
 	_, nextD := d.subscribe(t.Context(), `"s"`)
 	nextD()
 	_, err := b.send(t.Context(), modernCall("echo", ""))
@@ -312,7 +313,7 @@ func TestIdleModernClient(t *testing.T) {
 	_, next := b.subscribe(t.Context(), `"s"`)
 	next()
 	_, first := c.say(modernCall("pid", ""))
-	eventually(t, "it ends", func() bool { return strings.Contains(c.log.String(), "process stopped") })
+	testkit.Eventually(t, "it ends", func() bool { return strings.Contains(c.log.String(), "process stopped") })
 	if _, again := c.say(modernCall("pid", "")); again == first {
 		t.Error("the same process answers")
 	}
@@ -375,7 +376,7 @@ func TestHungModernChild(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, _ = c.send(ctx, modernCall("deaf", ""))
-	eventually(t, "it is ended", func() bool { return strings.Contains(c.log.String(), "stopped answering") })
+	testkit.Eventually(t, "it is ended", func() bool { return strings.Contains(c.log.String(), "stopped answering") })
 	if _, again := c.say(modernCall("pid", "")); again == first {
 		t.Error("the same process answers")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -42,7 +43,7 @@ func TestEachSessionHasItsChild(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE: got %v, %v", resp, err)
 	}
-	eventually(t, "its process ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
+	testkit.Eventually(t, "its process ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
 	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("after DELETE: got %v, %v", resp, err)
 	}
@@ -167,7 +168,7 @@ func TestIdleSessionEnds(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	y, _ := s.open(wire.Version20251125)
 	y.listen()
-	eventually(t, "it ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
+	testkit.Eventually(t, "it ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
 	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("after it was idle: got %v, %v", resp, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -152,7 +153,7 @@ func TestCallWhoseContextEndsIsCancelled(t *testing.T) {
 	if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
+	testkit.Eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
 }
 
 func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
@@ -171,7 +172,7 @@ func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
 	if err := <-read; err == nil {
 		t.Error("the closed body ended without an error")
 	}
-	eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
+	testkit.Eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
 }
 
 func TestCallThatItsClientCancels(t *testing.T) {
@@ -298,7 +299,7 @@ func TestIdleChildIsStoppedAndStartedAgain(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	x.mustCall("sleep", 1500) // a child with a call under way is not idle
 	first := x.mustCall("pid", 0)
-	eventually(t, "the child is stopped", func() bool { return strings.Contains(s.log.String(), "process stopped") })
+	testkit.Eventually(t, "the child is stopped", func() bool { return strings.Contains(s.log.String(), "process stopped") })
 	if second := x.mustCall("pid", 0); second == first {
 		t.Error("the same process answers")
 	}
