@@ -55,7 +55,7 @@ func (c asking) Asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (c asking) HeldBack() bool { return c.isHeldBack() != nil }
+func (c asking) HeldBack() bool { return c.to.holdsBack(c.rule.lane(&c.req)) != nil }
 
 func (c asking) Timeout() time.Duration { return c.to.Timeout }
 
@@ -76,7 +76,7 @@ func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
 		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for a list's progress
 	}
-	generation := c.addSession(header)
+	generation := c.session.SetHeader(header)
 	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
 	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header.Clone(), body), id, int64(limit))
 	if err != nil {
@@ -87,7 +87,7 @@ func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int
 		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
-		c.addSession(header)
+		c.session.SetHeader(header)
 		if answer, err = upstream.Ask(ctx, c.to.up, c.who.request(header, body), id, int64(limit)); err != nil {
 			return nil, err
 		}

@@ -61,6 +61,7 @@ type request struct {
 	// stdio says that the request came over stdio, without headers of its own.
 	stdio     bool
 	overLimit bool // its host has too many calls under way
+	nested    bool // it is made for another one, at an endpoint with several servers
 
 	era   wire.Era
 	msg   *wire.Message

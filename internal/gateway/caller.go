@@ -38,7 +38,7 @@ func (c *call) caller(who *authn.Identity) caller {
 			proved = true
 			continue
 		}
-		for _, value := range c.forwarded(name) {
+		for _, value := range c.req.forwarded(name) {
 			sent = append(sent, name, value)
 		}
 	}

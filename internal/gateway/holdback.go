@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -15,12 +16,12 @@ import (
 // breaker. In observe mode nothing is refused.
 func holdBack(c *call, next next) error {
 	b := c.to.breaker
-	if b == nil || !c.isBounded() {
+	if b == nil || !c.req.isBounded() {
 		return next(c)
 	}
-	pass, refusal := b.Admit(time.Now(), c.lane())
+	pass, refusal := b.Admit(time.Now(), c.rule.lane(&c.req))
 	if refusal != nil {
-		e := c.heldBack(refusal)
+		e := c.to.heldBack(refusal)
 		if c.reply.manner.object(c, e) != nil {
 			return e // not object's failure: repeat must still see an error that it may act on
 		}
@@ -28,13 +29,13 @@ func holdBack(c *call, next next) error {
 	}
 	err := next(c)
 	if outlived := c.out.last.outlived; outlived.outcome != breaker.Nothing {
-		c.tellBreaker(pass, outlived)
+		c.to.tellBreaker(c.g.log, pass, outlived)
 	}
 	told := c.toldOf(err)
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
 		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
 	}
-	c.tellBreaker(pass, told)
+	c.to.tellBreaker(c.g.log, pass, told)
 	return err
 }
 
@@ -42,53 +43,54 @@ func holdBack(c *call, next next) error {
 // server.
 var errHeldBack = errors.New("the gateway holds calls back")
 
-func (c *call) tellBreaker(pass breaker.Pass, v verdict) {
-	for _, change := range c.to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
-		c.logCircuit(&change)
+// tellBreaker reports what an attempt has shown, and logs whether the breaker has opened or closed.
+func (to *target) tellBreaker(log *slog.Logger, pass breaker.Pass, v verdict) {
+	for _, change := range to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
+		to.logCircuit(log, &change)
 	}
 }
 
 // isBounded reports whether the request ends with its answer, unlike a subscription, which lasts, or a
 // message without an answer.
-func (c *call) isBounded() bool { return c.req.asks() && c.req.msg.Method != wire.MethodListen }
+func (r *request) isBounded() bool { return r.asks() && r.msg.Method != wire.MethodListen }
 
 // lane returns the tool that is called. It is "" if the server does not list the tool, or has no list and the
 // name is too long to be one, since clients can write any name.
-func (c *call) lane() string {
+func (r *rule) lane(of *request) string {
 	const longest = 128
-	switch name := c.req.msg.Name; {
-	case !c.req.isCall():
+	switch name := of.msg.Name; {
+	case !of.isCall():
 		return ""
-	case c.rule.listed.Tool != nil, c.rule.list == nil && len(name) <= longest:
+	case r.listed.Tool != nil, r.list == nil && len(name) <= longest:
 		return name
 	default:
 		return ""
 	}
 }
 
-// isHeldBack returns why the breaker would refuse the call now, or nil.
-func (c *call) isHeldBack() *recourse.Error {
-	if c.to.breaker == nil {
+// holdsBack returns why the breaker would refuse a call in that lane now, or nil.
+func (to *target) holdsBack(lane string) *recourse.Error {
+	if to.breaker == nil {
 		return nil
 	}
-	refusal := c.to.breaker.Refuses(time.Now(), c.lane())
+	refusal := to.breaker.Refuses(time.Now(), lane)
 	if refusal == nil {
 		return nil
 	}
-	return c.heldBack(refusal)
+	return to.heldBack(refusal)
 }
 
-func (c *call) heldBack(r *breaker.Refusal) *recourse.Error {
-	e := c.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
+func (to *target) heldBack(r *breaker.Refusal) *recourse.Error {
+	e := to.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
 	if r.Tool != "" {
-		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, c.to.Title)
+		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, to.Title)
 	}
-	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", c.to.Title)
+	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", to.Title)
 }
 
 // heldBackFor is the failure for a call that the gateway holds back.
-func (c *call) heldBackFor(wait time.Duration) *recourse.Error {
-	return recourse.Unavailable(c.to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+func (to *target) heldBackFor(wait time.Duration) *recourse.Error {
+	return recourse.Unavailable(to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }
 
@@ -100,23 +102,24 @@ type verdict struct {
 
 // toldOf returns what the last attempt, which ended with err, shows about the server.
 func (c *call) toldOf(err error) verdict {
+	if c.left() { // it was ended on the client's behalf
+		return verdict{}
+	}
 	e, _ := err.(*recourse.Error)             //nolint:errorlint // stages return it unwrapped
 	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // stages return it unwrapped
 		e = f.e
 	}
-	v := c.verdictOf(c.out.last.Status, e)
+	v := verdictOf(c.out.last.Status, e, c.req.isCall())
 	if e == nil && c.reply.broken && v.outcome == breaker.Answered && c.out.last.Status <= http.StatusOK {
 		v.outcome = breaker.Failed
 	}
 	return v
 }
 
-// verdictOf returns what an attempt shows about the server; status is 0 and err nil if there was none. Only
-// the transport counts: anything that the server answered is an answer.
-func (c *call) verdictOf(status int, e *recourse.Error) verdict {
-	if c.left() { // it was ended on the client's behalf
-		return verdict{}
-	}
+// verdictOf returns what an attempt shows about the server; status is 0 and e nil if there was none. Only the
+// transport counts: anything that the server answered is an answer. What does not answer in time may be the
+// fault of the tool that is called, if one is.
+func verdictOf(status int, e *recourse.Error, ofTool bool) verdict {
 	switch status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		v := verdict{outcome: breaker.Failed}
@@ -131,7 +134,7 @@ func (c *call) verdictOf(status int, e *recourse.Error) verdict {
 	switch {
 	case e == nil, e.Origin != recourse.OriginGateway:
 		return verdict{outcome: breaker.Answered}
-	case e.Kind == recourse.KindTimeout && c.req.isCall():
+	case e.Kind == recourse.KindTimeout && ofTool:
 		return verdict{outcome: breaker.TimedOut}
 	case e.Kind == recourse.KindTimeout:
 		return verdict{outcome: breaker.Failed}
@@ -144,8 +147,8 @@ func (c *call) verdictOf(status int, e *recourse.Error) verdict {
 	}
 }
 
-func (c *call) logCircuit(s *breaker.State) {
-	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", c.to.Name)}
+func (to *target) logCircuit(log *slog.Logger, s *breaker.State) {
+	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", to.Name)}
 	if s.Tool != "" {
 		attrs = append(attrs, slog.String("tool", s.Tool))
 	}
@@ -154,5 +157,5 @@ func (c *call) logCircuit(s *breaker.State) {
 		level, message = slog.LevelWarn, "breaker open: calls are refused"
 		attrs = append(attrs, slog.String("for", recourse.FormatWait(s.Wait)))
 	}
-	c.g.log.LogAttrs(c.req.http.Context(), level, message, attrs...)
+	log.LogAttrs(context.Background(), level, message, attrs...)
 }

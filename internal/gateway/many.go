@@ -288,7 +288,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
 	c := m.on.g.newCall(h, request, of.id, of.stdio)
-	c.member, c.req.era, c.req.user, c.req.body = m, wire.Modern, of.who.user, r.Body
+	c.member, c.req.nested, c.req.era, c.req.user, c.req.body = m, true, wire.Modern, of.who.user, r.Body
 	if !c.enterMember() {
 		c.release()
 		return nil, m.on.target.removed()

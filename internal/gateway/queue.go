@@ -12,7 +12,7 @@ import (
 // queue holds an attempt back while too many calls to the tool or the server are in progress. In observe
 // mode it holds nothing back.
 func queue(c *call, next next) error {
-	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || !c.on.manner.acts() {
+	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() || !c.on.manner.acts() {
 		return next(c)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
@@ -36,7 +36,7 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	if b.Try() {
 		return nil
 	}
-	if e := c.isHeldBack(); e != nil { // the calls ahead are waiting for a server that does not answer
+	if e := c.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
 	began, waited := time.Now(), c.Waits()
@@ -46,10 +46,10 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	case err == nil:
 		return nil
 	case errors.Is(err, bulkhead.ErrFull):
-		return c.heldBackFor(busyWait).
+		return c.to.heldBackFor(busyWait).
 			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
 	default:
-		return c.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+		return c.to.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
 			c.to.Title, recourse.FormatWait(time.Since(began)))
 	}
 }

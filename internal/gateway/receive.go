@@ -47,7 +47,7 @@ func receive(c *call, next next) error {
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	if c.req.overLimit {
-		return settled(c.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
+		return settled(c.to.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
 			"wait for one of them to end, then call again.", front.MaxStdioCalls))
 	}
 	return next(c)

@@ -14,12 +14,13 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // send sends the message once and handles the answer. A transport failure, or a server that does not accept
 // the message, is a [*recourse.Error]; any other answer settles the call.
 func send(c *call, _ next) error {
-	method, header := c.req.http.Method, c.upstreamHeader()
+	method, header, acts := c.req.http.Method, c.upstreamHeader(), c.on.manner.acts()
 	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
@@ -28,21 +29,29 @@ func send(c *call, _ next) error {
 			delete(header, wire.HeaderLastEventID)
 		}
 	}
-	generation := c.addSession(header)
+	generation := c.session.SetHeader(header)
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
 	c.in.awaits(&c.req, c.to, c.table.config)
-	c.addKey(header)
+	if c.to.API != nil && c.req.isCall() {
+		if c.out.key == "" {
+			c.out.key = newKey(&c.req, &c.who, c.on)
+		}
+		header[api.KeyHeader] = []string{c.out.key}
+	}
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
 	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
 		r.Body = c.req.body
 	default:
-		r.Message = c.continueTrace(header)
+		r.Message = c.req.msg
+		if acts {
+			r.Message, c.out.last.Span = c.trace.continued(c.req.msg, header)
+		}
 	}
 	do := c.to.up.Do
-	if c.hedges() {
+	if c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && acts {
 		do = c.hedge
 	}
 	message := r.Message
@@ -76,29 +85,19 @@ func send(c *call, _ next) error {
 // first.
 var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
 
-// addKey gives an HTTP API the call's idempotency key, the same for every repetition. A client's own key is
-// kept apart from those of other callers and tools.
-func (c *call) addKey(header http.Header) {
-	if c.to.API == nil || !c.req.isCall() {
-		return
-	}
-	if c.out.key == "" {
-		c.out.key = c.newKey()
-	}
-	header[api.KeyHeader] = []string{c.out.key}
-}
-
-func (c *call) newKey() string {
-	given := c.req.http.Header.Get(api.KeyHeader)
+// newKey returns a call's idempotency key for an HTTP API, which is the same for every repetition. A client's own
+// key is kept apart from those of other callers and tools.
+func newKey(of *request, who *caller, on *endpoint) string {
+	given := of.http.Header.Get(api.KeyHeader)
 	for _, name := range keyMembers {
-		if raw := json.Lookup(c.req.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
+		if raw := json.Lookup(of.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
 			given = string(raw)
 		}
 	}
 	if given == "" {
 		return rand.Text()
 	}
-	sum := sha256.Sum256(slices.Concat(c.who.id[:], []byte(c.on.Name+" "+c.req.msg.Name+" "+given)))
+	sum := sha256.Sum256(slices.Concat(who.id[:], []byte(on.Name+" "+of.msg.Name+" "+given)))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -128,11 +127,11 @@ func (c *call) upstreamHeader() http.Header {
 		}
 	}
 	for _, name := range c.on.forward {
-		if values := c.forwarded(name); len(values) > 0 {
+		if values := c.req.forwarded(name); len(values) > 0 {
 			h[name] = values
 		}
 	}
-	c.addUser(h)
+	c.on.tellUser(h, c.who.user)
 	if c.account.Header != "" {
 		h[c.account.Header] = []string{c.account.Value}
 	}
@@ -142,38 +141,25 @@ func (c *call) upstreamHeader() http.Header {
 }
 
 // forwarded returns the value of a client's header for the server, if the entry forwards it.
-func (c *call) forwarded(name string) []string {
-	values := c.req.http.Header[name]
-	if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && c.member == nil {
+func (r *request) forwarded(name string) []string {
+	values := r.http.Header[name]
+	if peer, _, err := net.SplitHostPort(r.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && !r.nested {
 		values = append(slices.Clip(values), peer)
 	}
 	return values
 }
 
-// addUser tells the server whose request it is, in the header that the contract names. The client's own
+// tellUser tells the server whose request it is, in the header that the contract names. The client's own
 // header of that name is not forwarded.
-func (c *call) addUser(header http.Header) {
-	name := c.on.contract.Session.UserHeader
+func (on *endpoint) tellUser(header http.Header, user string) {
+	name := on.contract.Session.UserHeader
 	if name == "" {
 		return
 	}
 	header.Del(name)
-	if c.who.user != "" {
-		header.Set(name, c.who.user)
+	if user != "" {
+		header.Set(name, user)
 	}
-}
-
-// addSession adds the id of the session at the server to the headers, and returns the session's generation.
-func (c *call) addSession(header http.Header) (generation int) {
-	if c.session == nil {
-		return 0
-	}
-	_, id, generation := c.session.At()
-	delete(header, wire.HeaderSession)
-	if id != "" {
-		header[wire.HeaderSession] = []string{id}
-	}
-	return generation
 }
 
 var (

@@ -109,7 +109,7 @@ func (c *call) opening() *upstream.Request {
 		header[wire.HeaderRequestID] = []string{c.req.id}
 		if c.who.verified.Known() { // the credentials may have been refreshed since
 			for _, name := range c.on.forward {
-				header[name] = c.forwarded(name)
+				header[name] = c.req.forwarded(name)
 			}
 		}
 	}

@@ -41,16 +41,13 @@ func trace(c *call, next next) error {
 	return next(c)
 }
 
-// continueTrace tells the server the attempt's span, in the header and in _meta, and returns the message with
-// it. An endpoint that only observes passes on what the client sent, and so does a trace that the client does
-// not record.
-func (c *call) continueTrace(header http.Header) *wire.Message {
-	t := &c.trace
-	if t.Own.IsZero() || !c.on.manner.acts() || !t.Own.Sampled && !t.Parent.IsZero() {
-		return c.req.msg
+// continued tells the server an attempt's span, in the header and in _meta, and returns the message with it. What
+// the client sent is passed on as it is if there is no trace, or one that the client does not record.
+func (t *spanContext) continued(msg *wire.Message, header http.Header) (*wire.Message, tracecontext.SpanID) {
+	if t.Own.IsZero() || !t.Own.Sampled && !t.Parent.IsZero() {
+		return msg, tracecontext.SpanID{}
 	}
 	span := t.Own.Child()
-	c.out.last.Span = span.Span
 	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
 	header[wire.HeaderTraceParent] = []string{said.Parent}
 	if delete(header, wire.HeaderTraceState); tracecontext.Passes(said.State) {
@@ -60,12 +57,12 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 		header[wire.HeaderBaggage] = []string{said.Baggage}
 	}
 	if !t.Own.Sampled {
-		return c.req.msg
+		return msg, span.Span
 	}
 	m := wire.BorrowMessage()
-	if text := c.req.msg.WithTrace(said); text == nil || wire.Parse(text, m) != nil {
+	if text := msg.WithTrace(said); text == nil || wire.Parse(text, m) != nil {
 		m.Return()
-		return c.req.msg
+		return msg, span.Span
 	}
-	return m
+	return m, span.Span
 }

@@ -72,6 +72,19 @@ func (s *Session) At() (where *Place, serverID string, generation int) {
 	return s.place, s.upstream, s.generation
 }
 
+// SetHeader names the session in a request to the server, and returns its generation. A nil session has none.
+func (s *Session) SetHeader(header http.Header) (generation int) {
+	if s == nil {
+		return 0
+	}
+	_, id, generation := s.At()
+	delete(header, wire.HeaderSession)
+	if id != "" {
+		header[wire.HeaderSession] = []string{id}
+	}
+	return generation
+}
+
 // A Renewal opens a session again at the server, for all callers who have found it lost.
 type Renewal struct {
 	Done chan struct{} // closed when it has ended
