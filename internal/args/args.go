@@ -1,6 +1,11 @@
 // Package args checks the arguments of a call against the inputSchema of its tool, and describes in plain
 // words everything that is wrong with them.
 //
+//	inputSchema -- Compile --> Schema
+//	                             |  Check(arguments)
+//	                             v
+//	                           violations -- Error --> the record of the failure
+//
 // A library compiles a schema: drafts, references, the meta-schema. The evaluation is ours, since the
 // library's has no limits: thirty lines of schema can ask for 2^30 evaluations, the number 1e9999999 makes it
 // panic, 1e999999 takes 25 ms, and a list of a million wrong items takes 400 MB. The library also does not

@@ -1,7 +1,17 @@
 // Package auth identifies callers: by an API key, a JWT, a pair of headers, or only by the address.
 //
-// Each way is an [authn.Authenticator] in a file of its own; [AnyOf] joins several. Secrets are compared in
-// constant time, and no secret is kept, logged or part of an error: keys are only known by their SHA-256.
+//	a request
+//	  |  AnyOf           tries them in order; the first that knows the credentials decides
+//	  |
+//	  +-- BearerKeys     a key in Authorization       Keys: those in the configuration, and a KeyStore
+//	  +-- Headers        a name and a key             the same
+//	  +-- JWT            a signed token               KeySet: the issuer's keys, fetched in the background
+//	  +-- Loopback       the address alone
+//	  v
+//	authn.Identity, or a Refusal, which says where the failure belongs (contract.At)
+//
+// Each way is an [authn.Authenticator] in a file of its own. Secrets are compared in constant time, and no
+// secret is kept, logged or part of an error: keys are only known by their SHA-256.
 package auth
 
 import (

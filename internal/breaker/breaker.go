@@ -1,9 +1,12 @@
 // Package breaker holds calls back from a server that does not answer.
 //
-// A [Breaker] has a circuit for the server and one for each of its tools. A circuit opens when too large a
-// share of the calls in a window has failed; calls are then refused for a while, and after that one call at a
-// time probes whether the server answers again. [Circuit] is that state machine alone, for callers with their
-// own rule for opening it.
+//	closed:   calls pass.           Too large a share of the calls in a window fails  --> open
+//	open:     calls are refused.    After a while                                     --> probing
+//	probing:  one call may pass.    It is answered                                    --> closed
+//	                                It fails                                          --> open, for twice as long
+//
+// A [Breaker] has such a circuit for the server and one for each of its tools. [Circuit] is that state machine
+// alone, for callers with their own rule for opening it.
 //
 // It knows neither errors nor the protocol: the caller reports how each call ended.
 package breaker

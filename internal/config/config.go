@@ -1,5 +1,19 @@
-// Package config is the gateway's configuration: the structs, which are their own documentation, and a loader
-// that reports every mistake in a file at once.
+// Package config is the gateway's configuration: the structs, which are their own documentation, and a
+// loader that reports every mistake in a file at once.
+//
+//	the file
+//	  |  strictyaml.Parse    YAML, with the position of everything
+//	  |  Expand              the values of environment variables
+//	  |  Decode              into the structs: unknown keys, wrong types
+//	  |  validator           what no type can say; reads contracts, families and API descriptions
+//	  v
+//	are there mistakes? Load returns all of them, each with its line
+//	  |  complete            defaults that follow from other keys
+//	  v
+//	Config                   which the gateway makes a table of endpoints from
+//
+// A reload does this again. The gateway then compares entries ([Server.Same], [Server.SameReach]), and keeps what
+// belongs to those that have not changed.
 //
 // A field's key is in its yaml tag, its default in the default tag (in parentheses unless it is a literal)
 // and its meaning in the doc tag. [Reference] generates docs/configuration.md from them.

@@ -1,5 +1,13 @@
-// Package endpoint holds what the gateway and an author's guard both do with an incoming request: find the
-// user that a path names, and refuse a request that does not reach a tool.
+// Package endpoint holds what the gateway and an author's guard both do with an incoming request before it reaches a tool.
+//
+//	a request
+//	  |  which user does its path name         UserPath, IsUser
+//	  |  from which address does it come       Proxies
+//	  |  has that address failed too often     Lockout
+//	  |  which credentials does it lack        Missing
+//	  |  what is wrong with its message        Refused, FirstID
+//	  v
+//	a stage of the gateway, or mcptool.Guard: lets it pass, or refuses it with the Status of that place
 //
 // Both identify callers by an authn.Authenticator, if they have one. The gateway may also pass credentials
 // and users on to a server that knows them: then it only checks that they are present and well-formed.

@@ -1,5 +1,16 @@
 // Package journal records how calls ended: all failures, and a share of the successes. It writes in the
 // background, in batches, and never blocks a call: what cannot be written is counted.
+//
+//	a call has ended
+//	  |  Journal.Ended       is it wanted
+//	  v
+//	waiting                  a limited number of calls; one too many is lost, and counted
+//	  |  writer              makes rows of a batch, with arguments masked
+//	  v
+//	store.Journal            from which the writer removes what is too old or too much
+//	  |  Find, Of, Failures  make calls of rows again
+//	  v
+//	the console, recourse failures and explain, package journaltools
 package journal
 
 import (

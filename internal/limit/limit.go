@@ -1,6 +1,16 @@
-// Package limit limits how often, and how often at the same time, something may be done: in sliding windows
-// of time, counted in memory ([Memory]) or in Redis ([Redis], [Shared]), and by a [Gate] with a limited
-// queue.
+// Package limit limits how often, and how often at the same time, something may be done.
+//
+//	a call
+//	  |
+//	  +-- at the same time: Gate         in this process; a call may wait in a queue until another one leaves
+//	  |
+//	  +-- in a sliding window of time: Counter
+//	        |
+//	        +-- Memory                   in this process
+//	        +-- Shared ----> Redis       by all replicas, in one script (count.lua)
+//	               \-------> Memory      while Redis fails, or else no call passes
+//
+// A call is charged to all of its windows or to none, and what turns out not to count is given back.
 package limit
 
 import (

@@ -1,6 +1,20 @@
 // Package store keeps what outlives the gateway's process: the journal of calls, API keys, and the accounts
 // that callers have connected. It is an SQLite file or a PostgreSQL database that replicas share; the
 // statements are the same.
+//
+//	package journal    access control     package connection
+//	      |                  |                    |
+//	   Journal             Keys              Connections      the statements about each; Connections has
+//	      |                  |                    |           links and sign-ins as well
+//	      +------------------+--------------------+
+//	                         |
+//	                       Store                              opened by Open, which updates the schema (migrate.go)
+//	                         |
+//	             +-----------+-----------+
+//	          sqlite.go             postgres.go
+//	       one writes, some read    a pool for both
+//
+// API keys come here as hashes and tokens sealed: whoever has a copy of the database can use neither.
 package store
 
 import (

@@ -1,11 +1,18 @@
 // Package toolcall holds what is the same for every call of a tool, both in the gateway, for a server behind
 // it, and in package mcptool, for an author's handler.
 //
-//   - What the server's list says of the tool: [Tool], [List].
-//   - Whether the call can run at all: [Listed]. A call is only refused because of a list that
-//     was fetched anew.
-//   - What the tool does to the world: [Said].
-//   - What a failed call has done, and how its record is completed: [Call].
+//	a call of a tool
+//	  |  Listed.Find    is there such a tool: what the server's list says of it is a Tool
+//	  |  Listed.Check   do the arguments fit; a call is only refused because of a list that was fetched anew
+//	  |  Said.Nature    what does the tool do to the world
+//	  v
+//	the gateway sends it, or mcptool runs its handler
+//	  |                 a success stays as it is
+//	  v
+//	a failure
+//	  |  Call.Settle    what has the call done, how is that found out, what is masked
+//	  v
+//	contract.Contract.Write
 //
 // The differences between the two, and the reasons:
 //

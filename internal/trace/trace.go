@@ -1,7 +1,14 @@
 // Package trace sends the outcome of calls to a collector: as OpenTelemetry spans, in OTLP over HTTP.
 //
-// It never delays a call. Spans without room in the queue are dropped and counted, and so are those that the
-// collector does not accept.
+//	a call has ended
+//	  |  Exporter.Ended   makes spans: one of the call, and one of each attempt
+//	  v
+//	queue                 what it has no room for is dropped
+//	  |  run              sends a batch, again if the collector asks for that
+//	  v
+//	collector
+//
+// It never delays a call. What was dropped, and what the collector has not accepted, is counted.
 //
 // OpenTelemetry's own exporter would bring in gRPC, a third of the program, for what is a single POST.
 package trace

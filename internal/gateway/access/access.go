@@ -1,4 +1,12 @@
 // Package access decides who may call an endpoint, by the entries of access control that its entry names.
+//
+//	access: [team, staff]   in the configuration
+//	  |  New                joins an authenticator of package auth for each entry
+//	  v
+//	Access
+//	     Authenticate       who calls, or why that is not known
+//	     Challenge          what the client should send; Metadata says where it gets that
+//	     Again              the same question later: Recheck asks it while a call or a stream lasts
 package access
 
 import (

@@ -2,5 +2,21 @@
 // if there is none, the link with which a person connects the account. It also has the pages behind that
 // link.
 //
-// Package connection keeps the accounts. The gateway's stages connect and connected ask here for what they need.
+//	stage connect     LookUp   finds the credential, or why there is none (Missing)
+//	  v
+//	stage connected            without a credential, the call fails here
+//	  v
+//	stage send                 sends the credential along
+//	  v
+//	the server refuses it
+//	       Replace             another credential, and the call is sent again, once
+//
+//	a failure that connecting would fix
+//	  |    Invite              adds the link to the failure
+//	  v
+//	the client                 shows it to its person (link.go); a call that is repeated waits for them (Await)
+//	  v
+//	the person                 opens the link: NewPages
+//
+// Package connection keeps the accounts.
 package account

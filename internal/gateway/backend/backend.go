@@ -1,6 +1,12 @@
 // Package backend keeps what a gateway has of a server besides its entry in the configuration: the connection,
 // the sessions and the lists of its tools. It survives changes of the entry that do not affect how the server
 // is reached, and is closed after its last call.
+//
+//	an entry               a call              the entry has gone, or is reached in another way
+//	   |                     |                     |
+//	   | Set.Connect         | Hold ... Leave      | Leave
+//	   v                     v                     v
+//	Backend ------------- in use ------------- closed, with the last Leave
 package backend
 
 import (

@@ -1,4 +1,9 @@
-// Package deadline ends calls in time.
+// Package deadline ends calls in time: when nothing has been heard of a call for too long, and in any case when its
+// longest time is over.
+//
+//	call begins ......... sign of life ......... question to the client ............ answer ........ end
+//	|-- quiet ----------->|-- quiet ------------>|      does not count               |-- quiet ----->|
+//	|-- most --------------------------------------------------------------------------------------->|
 package deadline
 
 import (

@@ -1,5 +1,14 @@
 // Package failures reads a server's answers for failures: in the form of a contract or in a form of their own, in
 // a result, in a JSON-RPC error or in an HTTP answer.
+//
+//	an answer
+//	  |  Reader.Answer     with status 200, as the scanner of package wire has seen it
+//	  |  Reader.HTTP       with any other status
+//	  |  Reader.Provider   of an HTTP API's provider
+//	  v
+//	contract.Reader        knows all contracts, the texts of SDKs, and families
+//	  v
+//	contract.Reading: what failed and by which sign, or nothing, and the answer is a success
 package failures
 
 import (

@@ -1,5 +1,13 @@
 // Package hedge sends a request a second time if its answer does not begin in time. The first attempt to be
 // answered counts.
+//
+//	Start
+//	  |  Within     has its answer begun in time? Then it is the only attempt
+//	  v
+//	Start again
+//	  |  Outruns    which of the two is answered first
+//	  v
+//	that answer; the other attempt is ended (Cancel, Drop)
 package hedge
 
 import (

@@ -1,4 +1,15 @@
-// Package limits defines how much an endpoint allows its callers: in a window of time, and at once.
+// Package limits defines how much an endpoint allows its callers: in a window of time, and at once. Package limit
+// counts.
+//
+//	a call
+//	  |  Allowance.Enter      waits for its turn, if there are limits on calls at once
+//	  |  Allowance.Charge     counts it in each window, or refuses it and counts nothing
+//	  v
+//	the following stages
+//	  |  Allowance.GiveBack   if the call should not have counted
+//	  |  Allowance.Leave      makes room for another one
+//	  v
+//	TellRemaining, TellRefusal: what the client reads of this in headers
 package limits
 
 import (

@@ -1,4 +1,5 @@
-// Package masking masks what clients are sent, in each of its forms.
+// Package masking masks what clients are sent, in each of its forms: an answer in a contract's form, any other body,
+// and an event of a stream. What is masked in a text is for package redact to say.
 package masking
 
 import (

@@ -1,4 +1,9 @@
 // Package observe has what observers learn about a call that has ended, and the observer that writes the log.
+//
+//	stage finish
+//	  |  Outcome
+//	  v
+//	each Observer: Log here; elsewhere the metrics, the journal, the exporter of spans, and the console's tally
 package observe
 
 import (

@@ -1,6 +1,14 @@
 // Package session has the sessions of legacy clients: their ids, their state, and how any replica finds one
 // again.
 //
+//	initialize                     Scope.Open makes a Session: its id for the client, and the server's
+//	  v
+//	another request with that id   Scope.Find: in memory, or from the id itself if that is a ticket
+//	  |                            not found, or another caller's: 404, and the client has to initialize
+//	  v
+//	the server has lost it         Renew: the client's own initialize is sent again, once for all who wait;
+//	                               the client's id stays the same
+//
 // Sessions are kept by server. A [Scope] is the part that one caller can reach. With keys in the
 // configuration the id of a session is a sealed ticket that describes the session; without, only the process
 // that has opened it knows it.

@@ -1,5 +1,11 @@
 // Package toollist keeps the lists of a server's tools, one for each caller whose own credentials are forwarded.
 // Calls are checked against them; a list is fetched when a call needs it.
+//
+//	a call
+//	  |  Get      is its caller's list here, and not too old
+//	  |  fetch    else it is fetched with the call's credentials; other calls wait for the same list
+//	  v
+//	the list, or nil if it cannot be had: then the call is sent unchecked
 package toollist
 
 import (
