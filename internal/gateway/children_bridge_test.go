@@ -20,7 +20,7 @@ func modernClient(t *testing.T, f *front, token string) *testkit.Client {
 	return client
 }
 
-// pidOf returns the process that answers a client.
+// pidOf returns the id of the process that answers a client.
 func pidOf(t *testing.T, client *testkit.Client) string {
 	t.Helper()
 	a, err := client.Call(context.Background(), "pid", `{}`)
@@ -34,7 +34,7 @@ func pidOf(t *testing.T, client *testkit.Client) string {
 	return result.Text()
 }
 
-// A client of either era is answered by a program of either.
+// Clients of both eras get answers from programs of both eras.
 func TestErasOfAProgram(t *testing.T) {
 	t.Parallel()
 	for _, of := range eras {
@@ -46,12 +46,12 @@ func TestErasOfAProgram(t *testing.T) {
 					client := f.client(t, era)
 					a := post(t, client, "1", "tools/list", `{}`)
 					if a.Message == nil || !strings.Contains(string(a.Message.Result), testkit.GetField) {
-						t.Errorf("tools/list of a client of the %s: %s", era, a.Body)
+						t.Errorf("tools/list of a client of the %s: got %s", era, a.Body)
 					}
 					a = post(t, client, "2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField))
 					result, err := a.ToolResult()
 					if err != nil || (result.ResultType == "complete") != (era == testkit.Modern) {
-						t.Errorf("tools/call of a client of the %s: %v in %s", era, err, a.Body)
+						t.Errorf("tools/call of a client of the %s: got %v in %s", era, err, a.Body)
 					}
 				}
 			})
@@ -59,7 +59,7 @@ func TestErasOfAProgram(t *testing.T) {
 	}
 }
 
-// With share: client each credential has a process, whichever era the program is of.
+// With share: client, each credential has its own process, in both eras of the program.
 func TestProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -76,7 +76,7 @@ func TestProcessesOfModernClients(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if other := pids[token]; other != "" && other != pid {
-						t.Errorf("the client %s has the processes %s and %s", token, other, pid)
+						t.Errorf("client %s got the processes %s and %s", token, other, pid)
 					}
 					pids[token] = pid
 				})
@@ -87,7 +87,7 @@ func TestProcessesOfModernClients(t *testing.T) {
 				distinct[pid] = true
 			}
 			if len(distinct) != 3 {
-				t.Errorf("three clients have the processes %v", pids)
+				t.Errorf("got processes %v for three clients", pids)
 			}
 			if strings.Contains(f.log.String(), "Bearer") {
 				t.Errorf("credentials are in the log: %s", f.log)
@@ -96,7 +96,7 @@ func TestProcessesOfModernClients(t *testing.T) {
 	}
 }
 
-// A process that nobody has used for a while ends, and its client gets another.
+// An idle process ends, and its client gets another one.
 func TestIdleProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -109,13 +109,13 @@ func TestIdleProcessesOfModernClients(t *testing.T) {
 				return strings.Contains(f.log.String(), `"process stopped","server":"farm","pid":`+first)
 			})
 			if again := pidOf(t, client); again == first {
-				t.Errorf("the process %s answers again", again)
+				t.Errorf("the old process %s answers again", again)
 			}
 		})
 	}
 }
 
-// A program knows no credentials: a client may change its own within a session.
+// A client may change its credentials within a session, since the program does not see them.
 func TestCredentialsThatChangeWithinASession(t *testing.T) {
 	t.Parallel()
 	for _, of := range eras {
@@ -127,7 +127,7 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 				for _, token := range []string{"a", "b", "b", "a"} {
 					client.Header = http.Header{"Authorization": {"Bearer " + token}}
 					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-						t.Errorf("with %s: %v %+v", token, err, a)
+						t.Errorf("with %s: got %+v, %v", token, a, err)
 					}
 				}
 			})
@@ -135,7 +135,7 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 	}
 }
 
-// A host of the legacy era does not notice that its program is of the modern one.
+// A host of the legacy era can use a program of the modern era.
 func TestLegacyHostOfModernProgram(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -155,7 +155,7 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 			program.Next(testkit.GetField, "exit")
 			h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + readField + `}}`)
 			if m := h.next(); !strings.HasPrefix(m.outcome(), `2 {"field_id"`) {
-				t.Errorf("after the crash: %s", m.outcome())
+				t.Errorf("after the crash: got %s", m.outcome())
 			}
 			program.Next("sleep", "never")
 			h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sleep","arguments":{}}}`)

@@ -14,14 +14,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// sameID returns the arguments of Post for a call with the id and the progress token that every client uses.
+// sameID returns the arguments of Post for a call. All calls have the same id and progress token.
 func sameID(c *testkit.Client, tool, arguments string) (context.Context, []byte, http.Header) {
 	body, header := c.Message("1", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":1}}`, tool, arguments))
 	return context.Background(), body, header
 }
 
-// However many calls are waiting when the child crashes: the next child repeats the reads, a write runs at most once,
-// and each client gets its own answer, although all of them use the same id.
+// When the child crashes with many calls under way, the next child gets the reads again, each write runs at most
+// once, and each client gets its own answer, although all use the same id.
 func TestCallersDuringACrash(t *testing.T) {
 	t.Parallel()
 	callersDuringACrash(t, 8)
@@ -67,11 +67,11 @@ func callersDuringACrash(t *testing.T, callers int) {
 			createOnce(t, clients[0], program, "A-crash")
 			program.Release()
 			calls.Wait()
-			for _, client := range clients { // whosever child it was that has crashed
+			for _, client := range clients { // each, since the child of any may have crashed
 				readOnce(t, client, "afterwards")
 			}
 			if n := len(program.Processes()); n <= before {
-				t.Errorf("%d processes were started: there was no crash", n)
+				t.Errorf("got %d processes: there was no crash", n)
 			}
 		})
 	}
@@ -99,17 +99,17 @@ func createOnce(t *testing.T, client *testkit.Client, program *child.Program, re
 	times := program.Orders(reference)
 	if succeeded(a) {
 		if times != 1 || !strings.Contains(string(a.Body), reference) {
-			t.Errorf("%s was created %d times: %s", reference, times, a.Body)
+			t.Errorf("%s: created %d times: %s", reference, times, a.Body)
 		}
 		return
 	}
 	e := recordOf(t, a)
 	if e.Effect == recourse.EffectNone && times != 0 || times > 1 {
-		t.Errorf("%s was created %d times: %s", reference, times, a.Body)
+		t.Errorf("%s: created %d times: %s", reference, times, a.Body)
 	}
 }
 
-// Progress reaches the call that it is about, under the token that its client chose.
+// Progress reaches its own call, with the token that the client chose.
 func TestProgressOfAChild(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -144,7 +144,7 @@ func TestProgressOfAChild(t *testing.T) {
 	}
 }
 
-// What a child announces unasked reaches exactly those who share it.
+// A child's notification reaches the clients that share the child, and no others.
 func TestNotificationsOfAChild(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -169,27 +169,27 @@ func TestNotificationsOfAChild(t *testing.T) {
 						continue
 					}
 					if msg, err := stream.NextMessage(); err != nil || msg.Method != "notifications/tools/list_changed" {
-						t.Errorf("stream %d: %v, %v", j, msg, err)
+						t.Errorf("stream %d: got %v, %v", j, msg, err)
 					}
 				}
 			}
 			if share == "all" {
 				return
 			}
-			// Each client has heard its own child once: later messages belong to later calls.
+			// Each client has got the notification once: its next message belongs to a later call.
 			for i, client := range clients {
 				if _, err := client.Call(t.Context(), "log", `{}`); err != nil {
 					t.Fatal(err)
 				}
 				if msg, err := streams[i].NextMessage(); err != nil || msg.Method != "notifications/message" {
-					t.Errorf("stream %d: %v, %v", i, msg, err)
+					t.Errorf("stream %d: got %v, %v", i, msg, err)
 				}
 			}
 		})
 	}
 }
 
-// A question reaches the client whose call it is about, and only if the program was told that there is one.
+// A question reaches the client of its call. A shared program is told that no client can be asked.
 func TestQuestionsOfAChild(t *testing.T) {
 	t.Parallel()
 	f := startChildren(t, child.NewProgram(t), "share: client", "timeout: 10s")
@@ -212,7 +212,7 @@ func TestQuestionsOfAChild(t *testing.T) {
 				t.Error(err)
 			}
 			if msg, err := stream.NextMessage(); err != nil || !strings.Contains(string(msg.Result), fmt.Sprintf("Ada %d", i)) {
-				t.Errorf("client %d: %v, %v", i, msg, err)
+				t.Errorf("client %d: got %v, %v", i, msg, err)
 			}
 		})
 	}
@@ -221,11 +221,11 @@ func TestQuestionsOfAChild(t *testing.T) {
 	f = startChildren(t, child.NewProgram(t), "share: all")
 	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
 	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
-		t.Errorf("of a shared child: got %+v, %v", a, err)
+		t.Errorf("with a shared child: got %+v, %v", a, err)
 	}
 }
 
-func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
+func TestDeleteEndsAChildsSession(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
@@ -249,8 +249,7 @@ func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
 	}
 }
 
-// A client does not notice that its child was stopped for being idle, or has crashed
-// between two calls.
+// If a child was stopped while idle, or crashed between two calls, the next call succeeds with a new child.
 func TestChildrenBetweenCalls(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -262,7 +261,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			testkit.Eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
 			checkUnnoticed(t, client, program)
 			if strings.Contains(f.log.String(), "process ended") {
-				t.Error("the stop counts as a crash")
+				t.Error("the stop is logged as a crash")
 			}
 		})
 		t.Run("crash, share "+share, func(t *testing.T) {
@@ -280,7 +279,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 	}
 }
 
-// checkUnnoticed makes a call that writes: with a new child it is done, once.
+// checkUnnoticed checks that a write runs once, at a new child.
 func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program) {
 	t.Helper()
 	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
@@ -288,14 +287,14 @@ func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	if n := program.Orders("A-17"); n != 1 {
-		t.Errorf("the order was created %d times", n)
+		t.Errorf("got %d orders, want 1", n)
 	}
 	if n := len(program.Processes()); n != 2 {
-		t.Errorf("%d processes were started, want 2", n)
+		t.Errorf("got %d processes, want 2", n)
 	}
 }
 
-// The secrets in a child's environment are masked, with or without names that give them away.
+// Secrets in a child's environment are masked in answers and in the log, whatever their names.
 func TestSecretsInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	const token, password = "plain-words-only", "tr0ub4dor&3"
@@ -328,21 +327,20 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 				}
 			}
 			if !strings.Contains(said.String(), "north") {
-				t.Errorf("what is no secret is masked: %s", said.String())
+				t.Errorf("harmless text is masked: %s", said.String())
 			}
 		})
 	}
 }
 
-// An answer that is larger than a line held in memory reaches a client of either era from
-// a program of either, with the client's own id wherever the server writes it. This is a
-// sample: half of the pairs for each place of the id.
+// A large answer of a program reaches clients of both eras with the client's own id, even if the server writes the id
+// last. This is a sample: half of the pairs for each place of the id.
 func TestLargeAnswersOfPrograms(t *testing.T) {
 	t.Parallel()
 	testLargeAnswersOfPrograms(t)
 }
 
-// The others.
+// The other pairs.
 func TestLongLargeAnswersOfPrograms(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -371,7 +369,7 @@ func testLargeAnswersOfPrograms(t *testing.T) {
 				body, header := client.Message(`"an id of the client's"`, "tools/call", fmt.Sprintf(`{"name":"sleep","arguments":{"n":%d}}`, size))
 				a, err := client.Post(t.Context(), body, header)
 				if err != nil || a.Message == nil || len(a.Message.Result) < size || string(a.Message.ID) != `"an id of the client's"` {
-					t.Errorf("%v, HTTP %d, %d bytes: %.200s", err, a.Status, a.Size, a.Body)
+					t.Errorf("got %v, HTTP %d, %d bytes: %.200s", err, a.Status, a.Size, a.Body)
 				}
 			})
 		}

@@ -17,7 +17,7 @@ import (
 // shares are the values of share, for subtests.
 var shares = []string{"all", "client"}
 
-// orders is how the tests declare the tools.
+// orders is the tools entry of these tests.
 const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, hold: {read_only: true}, " +
 	"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
 
@@ -26,15 +26,15 @@ const (
 	createOrder = `{"reference":"A-17","amount":12.5}`
 )
 
-// A childOutcome is what should reach the client after a fault of a child.
+// A childOutcome is the expected outcome of a fault of a child.
 type childOutcome struct {
-	outcome // reads and writes are the calls that children have read
+	outcome // reads and writes count the calls that children have read
 
 	fault   string
-	refused bool   // the tool has not run
-	deaf    bool   // other users of the child get no answer afterwards, either
-	always  bool   // the fault affects each call, not just the first
-	text    string // the answer's; empty: not looked at
+	refused bool   // the tool did not run
+	deaf    bool   // other clients of the child get no answer either
+	always  bool   // every call has the fault, not only the first
+	text    string // in the answer; "": any
 }
 
 func childOutcomes() []childOutcome {
@@ -60,23 +60,22 @@ func childOutcomes() []childOutcome {
 	}
 }
 
-// A childCase is one for a row of the table.
+// A childCase is the client, contract and child for one fault.
 type childCase struct {
 	share         string
 	contract      string
 	client, child testkit.Era
 }
 
-// Whatever a child does, for a tool that reads and one that writes, shared or not, in
-// both eras: answered in time, in the contract's form, truthfully, without a secret,
-// and without harm to the next caller. This is a sample: each fault meets one of the
-// cases.
+// After each fault of a child, for a tool that reads and one that writes, shared or not, in both eras, the answer comes
+// in time, in the contract's form, with the right record and without secrets, and the next caller is answered. This is
+// a sample: one case for each fault.
 func TestChildFaults(t *testing.T) {
 	t.Parallel()
 	testChildFaults(t)
 }
 
-// The others.
+// The other cases.
 func TestLongChildFaults(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -130,8 +129,8 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", tools)...)
 		client, other := f.client(t, c.client), f.client(t, c.client)
-		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the modern era
-		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
+		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // makes it another client in the modern era
+		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // fetches the list of tools
 			t.Fatal(err)
 		}
 		if want.always {
@@ -149,16 +148,16 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		}
 		checkAnswer(t, a, expected, call.writes, c.contract)
 		if result, err := a.ToolResult(); want.text != "" && (err != nil || result.Text() != want.text) {
-			t.Errorf("%s: want %q, got %s", call.tool, want.text, a.Body)
+			t.Errorf("%s: got %s, want %q", call.tool, a.Body, want.text)
 		}
 		if got := program.Calls(call.tool); got != call.calls {
-			t.Errorf("%s: %d calls reached a child, want %d", call.tool, got, call.calls)
+			t.Errorf("%s: got %d calls at children, want %d", call.tool, got, call.calls)
 		}
 		if got := program.Orders("A-17"); call.writes && (got == 0) != want.refused || got > 1 {
-			t.Errorf("the order was created %d times", got)
+			t.Errorf("got %d orders", got)
 		}
 		program.Behave()
-		if want.fault == "answer-and-exit" { // messages that are sent to it before it has ended are lost
+		if want.fault == "answer-and-exit" { // messages to the child before its end are lost
 			testkit.Eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
 		}
 		if want.deaf && c.share == "all" {
@@ -168,7 +167,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			}
 			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, c.contract)
 		} else if a, err = other.Call(context.Background(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
+			t.Errorf("%s: the next call of another client: got %+v, %v", call.tool, a, err)
 		}
 		if strings.Contains(f.log.String(), faults.Secrets()[0]) {
 			t.Errorf("a credential is in the log: %s", f.log)
@@ -176,7 +175,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	}
 }
 
-// childCommand are the keys of an entry for a program that is a child of the era.
+// childCommand returns the keys of an entry for a program of that era.
 func childCommand(tb testing.TB, program *child.Program, era testkit.Era) []string {
 	tb.Helper()
 	if era == testkit.Modern {
@@ -185,7 +184,7 @@ func childCommand(tb testing.TB, program *child.Program, era testkit.Era) []stri
 	return command(tb, program)
 }
 
-// calls returns how many calls are to reach a child.
+// calls returns how many calls should reach a child.
 func (o childOutcome) calls(writes bool) int {
 	if writes {
 		return o.writes
@@ -193,8 +192,8 @@ func (o childOutcome) calls(writes bool) int {
 	return o.reads
 }
 
-// If a child cannot be started, each call is told so, at once and truthfully.
-func TestChildThatCannotBeStarted(t *testing.T) {
+// If a child cannot be started, each call fails at once with the reason.
+func TestChildFailsToStart(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run("no such program, share "+share, func(t *testing.T) {
@@ -215,7 +214,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 				checkUnstartable(t, client, "The farm could not be started: its process ended (exit status 3).")
 			}
 			if text := f.log.String(); !strings.Contains(text, "cannot open the store") || strings.Contains(text, "51H8abcdefghijklmnop") {
-				t.Errorf("the log is %s", text)
+				t.Errorf("got log %s", text)
 			}
 			program.Behave()
 			testkit.Eventually(t, "it is started again", func() bool {
@@ -223,7 +222,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 				return err == nil
 			})
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-				t.Errorf("once it starts: got %+v, %v", a, err)
+				t.Errorf("after the child has started: got %+v, %v", a, err)
 			}
 		})
 		t.Run("dies, and then at its start, share "+share, func(t *testing.T) {
@@ -251,7 +250,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 	}
 }
 
-// checkUnstartable initializes a session with a server that cannot be started.
+// checkUnstartable checks that initialize fails with message, since the server cannot be started.
 func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 	t.Helper()
 	a, err := client.Request(context.Background(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{}}`)
@@ -262,7 +261,7 @@ func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 	if e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone || e.Message != message {
 		t.Errorf("got %s", a.Body)
 	}
-	if a.Status != http.StatusOK || a.Took > 30*time.Second { // it may take a minute: as soon as the process has ended
+	if a.Status != http.StatusOK || a.Took > 30*time.Second { // at the end of the process, not at the timeout of a minute
 		t.Errorf("got HTTP %d after %v", a.Status, a.Took)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// served is a gateway that is served as the program does, and how that ended.
+// served is a gateway that runs like the program's, and the result of Serve.
 type served struct {
 	addr string
 	stop context.CancelFunc
@@ -39,7 +39,7 @@ func serve(tb testing.TB, g *gateway.Gateway, grace time.Duration) *served {
 	return s
 }
 
-// dial connects, and sends a request.
+// dial connects and sends a request.
 func (s *served) dial(tb testing.TB, request string) net.Conn {
 	tb.Helper()
 	conn, err := testkit.Dial(tb.Context(), "tcp", s.addr)
@@ -53,24 +53,24 @@ func (s *served) dial(tb testing.TB, request string) net.Conn {
 	return conn
 }
 
-// raw returns a request of a session as it is sent.
+// raw returns the bytes of a request of a session.
 func raw(session, method, body string) string {
 	return fmt.Sprintf("%s /farm/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 		"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s",
 		method, session, len(body), body)
 }
 
-// floods are the ways in which a client can be sent more than it takes.
+// floods are answers that are larger than what a client reads.
 func floods() map[string]testkit.Fault {
 	return map[string]testkit.Fault{
-		"answers that flow":           faults.Large(testkit.JSON, 8<<20, faults.Whole),
-		"an event that flows":         faults.Large(testkit.SSE, 8<<20, faults.Whole),
-		"answers in one piece":        faults.Large(testkit.JSON, 200<<10, faults.Whole),
-		"refusals, one after another": {},
+		"large JSON answers":           faults.Large(testkit.JSON, 8<<20, faults.Whole),
+		"a large event":                faults.Large(testkit.SSE, 8<<20, faults.Whole),
+		"answers that fit into memory": faults.Large(testkit.JSON, 200<<10, faults.Whole),
+		"many refusals":                {},
 	}
 }
 
-// Clients that never read are hung up on, whatever they are sent, and hold nothing any more.
+// The gateway hangs up on clients that never read.
 func TestClientsThatNeverRead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, clientsThatNeverRead)
@@ -98,11 +98,11 @@ func clientsThatNeverRead(t *testing.T, reads config.Front) {
 				began := time.Now()
 				_ = conn.SetWriteDeadline(began.Add(10 * time.Second))
 				var err error
-				for err == nil { // the gateway stops reading, too, and then hangs up
+				for err == nil { // until the gateway, which stops reading too, hangs up
 					_, err = io.WriteString(conn, request)
 				}
 				if took := time.Since(began); took > 2*patience {
-					t.Errorf("%d: hung up on after %s", i, took)
+					t.Errorf("client %d: the connection ended after %s", i, took)
 				}
 			}
 		})
@@ -134,7 +134,7 @@ func drainWithClientsThatNeverRead(t *testing.T, reads config.Front) {
 		s.stop()
 		began := time.Now()
 		if err := <-s.end; err != nil || time.Since(began) > 5*time.Second {
-			t.Errorf("after %s: %v", time.Since(began), err)
+			t.Errorf("got the end after %s, %v", time.Since(began), err)
 		}
 	})
 }

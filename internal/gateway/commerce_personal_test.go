@@ -10,21 +10,21 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// Nothing about people and machines is passed on, wherever a server says it, even if it is in the arguments of the
-// call.
+// Data about people and machines in a failure is masked wherever the server writes it, even if the arguments of the
+// call have it.
 func TestCommercePersonalData(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/no-personal-data", "commerce/no-arguments", "commerce/no-secrets")
 	const people = "pat@example.com paid with 4111 1111 1111 1111 at 10.1.2.3:5432"
 	leaks := []string{"pat@example.com", "4111 1111", "10.1.2.3"}
 	for name, fault := range map[string]testkit.Fault{
-		"in the message":              faults.Result("", `{"error":{"code":4001,"message":"`+people+`","retryable":false}}`),
-		"in the context":              faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"who":"`+people+`"}}}}`),
-		"in the names of the context": faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"`+people+`":1}}}}`),
-		"in the suggestion":           faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"suggestion":"Ask `+people+`"}}}`),
-		"in a text":                   faults.ToolError("", "Cannot ship: "+people),
-		"in a JSON-RPC error":         faults.RPCError("", 2001, "Validation failed for field order: "+people, `{"field":"order","value":"`+people+`"}`),
-		"in a success that is none":   faults.Result("", protocol.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
+		"in the message":                 faults.Result("", `{"error":{"code":4001,"message":"`+people+`","retryable":false}}`),
+		"in the context":                 faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"who":"`+people+`"}}}}`),
+		"in the names of the context":    faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"context":{"`+people+`":1}}}}`),
+		"in the suggestion":              faults.Result("", `{"error":{"code":4001,"message":"No","retryable":false,"details":{"suggestion":"Ask `+people+`"}}}`),
+		"in a text":                      faults.ToolError("", "Cannot ship: "+people),
+		"in a JSON-RPC error":            faults.RPCError("", 2001, "Validation failed for field order: "+people, `{"field":"order","value":"`+people+`"}`),
+		"in a failure marked as success": faults.Result("", protocol.TextResult(`{"success":false,"error":{"code":"X","message":"`+people+`","details":{"customer":{"email":"pat@example.com"}}}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,11 +16,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// shown returns an answer without the record in _meta, with REQ for the request's id.
+// shown returns an answer without the record in _meta, and with REQ for the request id.
 func shown(tb testing.TB, a *testkit.Answer) string {
 	tb.Helper()
 	if a.Message == nil {
-		tb.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
+		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
 	}
 	raw := string(a.Message.Result)
 	if a.Message.Error != nil {
@@ -36,24 +36,22 @@ func shown(tb testing.TB, a *testkit.Answer) string {
 	return raw
 }
 
-// inCommerce is a failed call in the form of commerce: its object as text and as structured content.
+// inCommerce returns a failed call in the form of commerce, with the object as text and as structured content.
 func inCommerce(object string) string {
 	return `{"content":[{"type":"text","text":"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(object) + `"}],"error":` + object + `,"isError":true}`
 }
 
-// commerceVerify are keys of an entry: the call that settles whether an order was
-// created.
+// commerceVerify declares the call that settles whether an order was created.
 const commerceVerify = `tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: its status}}}`
 
-// The gateway makes a server keep the contract of commerce, whichever of the forms that
-// are seen in practice it sends.
+// The gateway turns all forms of failures that are seen in practice into the form of commerce.
 func TestCommerce(t *testing.T) {
 	t.Parallel()
 	const field, order = `{"field_id":"f-1"}`, `{"reference":"A-17","amount":5}`
 	tests := []struct {
 		name, tool, arguments string
 		fault                 testkit.Fault
-		timeout               string // of calls; empty: enough for every repetition, and less than the waits that are asked for
+		timeout               string // of calls; "": enough for all repetitions, but less than the waits that servers ask for
 		want                  string
 		kind                  recourse.Kind
 		promises, readings    []string
@@ -143,7 +141,7 @@ func TestCommerce(t *testing.T) {
 			promises: []string{"commerce/code-3001", "commerce/context-wait", "commerce/gateway-keeps-it"},
 		},
 		{
-			name: "what is not implemented", tool: testkit.GetField, arguments: field, kind: recourse.KindNotImplemented,
+			name: "501", tool: testkit.GetField, arguments: field, kind: recourse.KindNotImplemented,
 			fault: faults.Status(http.StatusNotImplemented, faults.Plain),
 			want: inCommerce(`{"code":5001,"message":"farm does not implement this.","retryable":false,"details":{"reason":"not_implemented",` +
 				`"suggestion":"Use another tool.","context":{"name":"NOT_IMPLEMENTED","category":"Adapter","requestId":"REQ"}}}`),
@@ -211,7 +209,7 @@ func TestCommerce(t *testing.T) {
 	}
 }
 
-// A number that the table does not list is read by its range, and kept.
+// A number that the table does not list is read by its range, and passed on.
 func TestCommerceRanges(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -236,13 +234,12 @@ func TestCommerceRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := recordOf(t, a); e.Kind != tt.kind || !strings.Contains(shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
-			t.Errorf("%s: %s in %s", tt.number, e.Kind, a.Body)
+			t.Errorf("%s: got %s in %s", tt.number, e.Kind, a.Body)
 		}
 	}
 }
 
-// What says that it succeeded is left alone, unless the server is known to follow the
-// contract; and so is a true success.
+// A result with "success":false is a failure only if the server is known to follow the contract.
 func TestCommerceSuccess(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/success")
@@ -266,7 +263,7 @@ func TestCommerceSuccess(t *testing.T) {
 	}
 }
 
-// The protocol's own errors, and a cause that only the log knows.
+// Protocol errors keep their codes, and the cause of an internal error is only in the log.
 func TestCommerceProtocol(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/rpc-parse-error", "commerce/rpc-invalid-request", "commerce/rpc-method-not-found",
@@ -288,7 +285,7 @@ func TestCommerceProtocol(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != code {
-			t.Errorf("%s: %s, want %d", body, a.Body, code)
+			t.Errorf("%s: got %s, want %d", body, a.Body, code)
 		}
 	}
 	srv.Next(testkit.GetField, faults.LeakyToolError())

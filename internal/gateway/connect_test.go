@@ -27,7 +27,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// An accountFront is a gateway whose server goes by accounts at a provider.
+// An accountFront is a gateway with a server that needs the caller's account at a provider.
 type accountFront struct {
 	url      string
 	gateway  *gateway.Gateway
@@ -35,17 +35,18 @@ type accountFront struct {
 	manager  *connection.Manager
 	provider *connection.Provider
 	refused  atomic.Bool  // the provider refuses to renew
-	issued   atomic.Int64 // tokens
+	issued   atomic.Int64 // how many tokens the provider has issued
 	log      *logBuffer
 }
 
-// startWithAccounts starts one before the server; more is of the configuration, entry of the server.
+// startWithAccounts starts an accountFront in front of srv. more has top-level keys of the configuration, entry keys of
+// the server's entry.
 func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
 	return startBefore(t, "url: '"+srv.URL()+"'", flow, more, entry...)
 }
 
-// startBefore starts one before a server that is reached in another way.
+// startBefore is startWithAccounts for a server that is reached as the keys in server say.
 func startBefore(t *testing.T, server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
 	f := &accountFront{}
@@ -102,7 +103,7 @@ func (f *accountFront) linkIn(t *testing.T, text string) string {
 	t.Helper()
 	at := strings.Index(text, f.url+"/connect/")
 	if at < 0 {
-		t.Fatalf("there is no link in %s", text)
+		t.Fatalf("got %s, want a link in it", text)
 	}
 	return strings.Fields(text[at:])[0]
 }
@@ -116,8 +117,8 @@ func textOf(t *testing.T, a *testkit.Answer) string {
 	return result.Text()
 }
 
-// The first call fails with a link; a person connects the account under it; the next call reaches the server with the
-// credential. Lists are given without an account.
+// The first call fails with a link. A person connects the account there, and the next call reaches the server with the
+// credential. Lists need no account.
 func TestConnectFromTheLink(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -145,11 +146,11 @@ func TestConnectFromTheLink(t *testing.T) {
 			}
 			_ = resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {
-				t.Fatalf("the page answers HTTP %d", resp.StatusCode)
+				t.Fatalf("the page: got HTTP %d", resp.StatusCode)
 			}
 			wantEcho(t, client)
 			if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer deere-key-1" {
-				t.Errorf("the server gets %q", got)
+				t.Errorf("the server got %q", got)
 			}
 			if strings.Contains(f.log.String(), "deere-key-1") {
 				t.Error("the log shows the key")
@@ -158,7 +159,7 @@ func TestConnectFromTheLink(t *testing.T) {
 	}
 }
 
-// An HTTP API gets the caller's account, too, and a credential that it refuses is renewed.
+// An HTTP API gets the credential of the caller's account; if it refuses the credential, the gateway renews it.
 func TestAccountAtAnAPI(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -187,12 +188,12 @@ func TestAccountAtAnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := textOf(t, a); !strings.Contains(text, "F-1") || len(seen) != 2 || seen[0] != "Bearer old" || seen[1] != "Bearer fresh-1" {
-		t.Errorf("%s, the API has seen %q", text, seen)
+		t.Errorf("got %s, and the API got %q", text, seen)
 	}
 }
 
-// A token that the server refuses is renewed, and the call made again with the new one, once. If the provider refuses that, the
-// account has to be connected again.
+// If the server refuses a token, the gateway renews it and repeats the call once. If the provider refuses to renew it, the
+// account must be connected again.
 func TestRefusedAccount(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {
@@ -209,20 +210,20 @@ func TestRefusedAccount(t *testing.T) {
 			}
 			if text := textOf(t, a); refused {
 				if !strings.HasPrefix(text, "[token_revoked] ") || srv.Orders("A-17") != 0 {
-					t.Errorf("%s, %d orders", text, srv.Orders("A-17"))
+					t.Errorf("got %s and %d orders", text, srv.Orders("A-17"))
 				}
 				f.linkIn(t, text)
 				return
 			}
 			calls := srv.Calls(testkit.OrderCreate)
 			if !succeeded(a) || srv.Orders("A-17") != 1 || len(calls) != 2 || calls[1].Header.Get("Authorization") != "Bearer fresh-1" {
-				t.Errorf("%s, %d calls", a.Body, len(calls))
+				t.Errorf("got %s and %d calls", a.Body, len(calls))
 			}
 		})
 	}
 }
 
-// connect gives everybody an account.
+// connect connects the account that all callers share.
 func (f *accountFront) connect(t *testing.T) {
 	t.Helper()
 	token := connection.Token{Access: "old", Refresh: "r", Expires: time.Now().Add(time.Hour)}
@@ -231,7 +232,7 @@ func (f *accountFront) connect(t *testing.T) {
 	}
 }
 
-// Callers have accounts of their own: each connects theirs with the key of their agent, and the server sees them apart.
+// Each caller connects an account of its own with its own key, and the server gets the caller's own credential.
 func TestAccountsOfCallers(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -270,23 +271,23 @@ func TestAccountsOfCallers(t *testing.T) {
 		}
 		other := map[string]string{"ada": "eve", "eve": "ada"}[name]
 		if text := submit(url.Values{"step": {"enter"}, "key": {"key of " + other}}); !strings.Contains(text, "not the key of the caller") {
-			t.Errorf("%s uses the link of %s: %s", other, name, text)
+			t.Errorf("%s uses the link of %s: got %s", other, name, text)
 		}
 		submit(url.Values{"step": {"enter"}, "key": {"key of " + name}})
 		if text := submit(url.Values{"api_key": {"account-of-" + name}}); !strings.Contains(text, "John Deere is connected") {
-			t.Errorf("%s: %s", name, text)
+			t.Errorf("%s: got %s", name, text)
 		}
 	}
 	for name, client := range sessions {
 		wantEcho(t, client)
 		calls := srv.Calls(testkit.Echo)
 		if got := calls[len(calls)-1].Header.Get("Authorization"); got != "Bearer account-of-"+name {
-			t.Errorf("of %s the server gets %q", name, got)
+			t.Errorf("from %s the server got %q", name, got)
 		}
 	}
 }
 
-// A server that asks for more scopes has the account connected again, for those as well.
+// If a server asks for more scopes, the account is connected again with those as well.
 func TestNarrowScopes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// The connection of an answer serves the next call, whatever the form of the answer.
+// The connection to the server is reused for the next call, in every form of answer.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, connectionsAreKept)
@@ -48,14 +48,14 @@ func connectionsAreKept(t *testing.T, reads config.Front) {
 			mu.Lock()
 			defer mu.Unlock()
 			if len(from) != 1 {
-				t.Errorf("10 calls took %d connections", len(from))
+				t.Errorf("got %d connections for 10 calls", len(from))
 			}
 		})
 	}
 }
 
-// A client's leaving is passed on in the only possible way: in the modern era that cancels the call; in the legacy era
-// the server continues, as it would without a gateway.
+// If a client leaves, the gateway closes the server's connection. In the modern era that cancels the call; in the legacy
+// era the server continues, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, clientGoes)
@@ -74,7 +74,7 @@ func clientGoes(t *testing.T, reads config.Front) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-1","amount":1}`) // it is cancelled
+				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-1","amount":1}`) // cancelled
 			}()
 			if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.OrderCreate) == 1 }); err != nil {
 				t.Fatal(err)
@@ -94,7 +94,7 @@ func clientGoes(t *testing.T, reads config.Front) {
 	}
 }
 
-// A client of the legacy era cancels by a notification.
+// A client of the legacy era cancels with a notification.
 func TestCancelledNotification(t *testing.T) {
 	t.Parallel()
 	onBoth(t, cancelledNotification)
@@ -107,7 +107,7 @@ func cancelledNotification(t *testing.T, reads config.Front) {
 	srv.Next(testkit.GetField, faults.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
-		a, _ := client.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`) // whatever it is
+		a, _ := client.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`) // any answer
 		answers <- a
 	}()
 	if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.GetField) == 1 }); err != nil {
@@ -119,17 +119,17 @@ func cancelledNotification(t *testing.T, reads config.Front) {
 	}
 	<-answers
 	if got := srv.Attempts(testkit.GetField); got != 1 || srv.Cancellations(testkit.GetField) != 1 {
-		t.Errorf("%d attempts, %d cancelled", got, srv.Cancellations(testkit.GetField))
+		t.Errorf("got %d attempts, %d cancelled", got, srv.Cancellations(testkit.GetField))
 	}
 }
 
-// Where there is no GET stream and no session to end.
-func TestMethodsThatAreNotServed(t *testing.T) {
+// In the modern era POST is the only method: there is no GET stream and no session to DELETE.
+func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
-	onBoth(t, methodsThatAreNotServed)
+	onBoth(t, unsupportedMethods)
 }
 
-func methodsThatAreNotServed(t *testing.T, reads config.Front) {
+func unsupportedMethods(t *testing.T, reads config.Front) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	client := startOn(t, reads, srv.URL()).client(t, testkit.Modern)

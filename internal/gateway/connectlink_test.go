@@ -19,24 +19,24 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// An operator's link for an account leads to its page. There is none for an account that does not exist.
+// An operator's link leads to the page of the account. An unknown account has no link.
 func TestConnectLink(t *testing.T) {
 	t.Parallel()
 	f := startWithAccounts(t, testkit.NewServer(t), "authorization_code", "public_url: https://tools.example.com")
 	g := f.gateway
 	for _, provider := range []string{"deere", "made-up"} {
 		if _, err := g.ConnectLink(t.Context(), provider, connection.AnybodyOwner); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("without an account at %s: %v", provider, err)
+			t.Errorf("without an account at %s: got %v", provider, err)
 		}
 	}
 	f.connect(t)
 	link, err := g.ConnectLink(t.Context(), "deere", connection.AnybodyOwner)
 	if err != nil || !strings.HasPrefix(link, "https://tools.example.com/connect/") {
-		t.Errorf("%s, %v", link, err)
+		t.Errorf("got %s, %v", link, err)
 	}
 }
 
-// A caller with a pair of headers enters the pair; neither half does, nor another caller's.
+// A caller with a pair of headers must enter both of its own to connect.
 func TestConnectWithHeaderPair(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -72,7 +72,7 @@ func TestConnectWithHeaderPair(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || !strings.Contains(string(text), step.want) || strings.Contains(string(text), "key of ada") {
-			t.Errorf("%v: %s, %v", step.fields, text, err)
+			t.Errorf("%v: got %s, %v", step.fields, text, err)
 		}
 	}
 	wantEcho(t, client)
@@ -81,7 +81,7 @@ func TestConnectWithHeaderPair(t *testing.T) {
 	}
 }
 
-// The gateway knows its own URL: by the configuration, or where it listens, if the address is one that a browser can open.
+// The gateway takes its own URL from public_url, or else from the address where it listens, if a browser can open that.
 func TestOwnURL(t *testing.T) {
 	t.Parallel()
 	const server = "\nservers: {farm: {url: 'http://127.0.0.1:1'}}"
@@ -110,7 +110,7 @@ func TestOwnURL(t *testing.T) {
 			t.Cleanup(func() { stop(); serving.Wait() })
 		}
 		if got := g.URL(); got != want {
-			t.Errorf("%s: %s, want %s", more, got, want)
+			t.Errorf("%s: got %s, want %s", more, got, want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Callers with tokens of an issuer, who have no page to say who they are, get a code all the same.
+// Callers with tokens of an issuer cannot identify themselves on a page, but can connect with a device code.
 func TestCodeForTokens(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
@@ -29,8 +29,8 @@ func TestCodeForTokens(t *testing.T) {
 	}
 }
 
-// A code is shown with the provider's page: in the text, and to clients that can show it to their person. The gateway finds out
-// that it was entered.
+// The failure shows the code and the provider's page, also in the form in which clients show it to a person. The gateway
+// notices when the code was entered.
 func TestConnectByCode(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {

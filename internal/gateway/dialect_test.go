@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// What a server says in its own spelling of a contract is read as it is meant, and written as
-// the contract wants it.
+// A failure in a server's own variant of a contract is read correctly and written in the contract's own form.
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	const page = `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: Database connection failed","retryable":true,"details":{"statusCode":500}}`
@@ -26,7 +25,7 @@ func TestDialects(t *testing.T) {
 		after          time.Duration
 	}{
 		{
-			name: "the JSON block that was asked for, of a tool that does not say that it takes a format", contract: "patterns",
+			name: "a requested JSON block, without a format parameter in the schema", contract: "patterns",
 			fault: faults.Result("", inPatterns(t, "json", page)),
 			want:  []string{`"content":[{"type":"text","text":"{\n  \"kind\": \"toolError:v1\"`}, not: []string{"text/markdown"},
 		},
@@ -36,12 +35,12 @@ func TestDialects(t *testing.T) {
 			want:  []string{`"retryable":false`},
 		},
 		{
-			name: "a code that is never retryable, whatever the server says", contract: "patterns",
+			name: "a code that is never retryable, although the server says so", contract: "patterns",
 			fault: structured(`{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: x","retryable":true,"details":{"statusCode":429}}`),
 			want:  []string{`"code":"CLIENT_ERROR"`, `"retryable":false`},
 		},
 		{
-			name: "of a code that is not listed the server decides", contract: "patterns",
+			name: "an unlisted code: the server decides", contract: "patterns",
 			fault: structured(`{"kind":"toolError:v1","code":"SLOW_DOWN","message":"x","retryable":true,"details":{"statusCode":429}}`),
 			want:  []string{`"code":"SLOW_DOWN"`, `"retryable":true`},
 		},
@@ -51,7 +50,7 @@ func TestDialects(t *testing.T) {
 			want:  []string{`"code":"TOKEN_EXPIRED"`, `"retryable":false`},
 		},
 		{
-			name: "invalid params as the page has them", contract: "commerce",
+			name: "invalid params as in the documentation", contract: "commerce",
 			fault: faults.RPCError("", -32602, "Invalid params", `{"field":"order.customer.email"}`),
 			want:  []string{`"code":-32602`, `"data":{"field":"order.customer.email"`}, not: []string{"originalError"},
 		},
@@ -66,7 +65,7 @@ func TestDialects(t *testing.T) {
 			want:  []string{`"field":"order.items.0.sku"`},
 		},
 		{
-			name: "a place that is a pointer", contract: "commerce",
+			name: "a field as a JSON pointer", contract: "commerce",
 			fault: faults.RPCError("", 2001, "Validation failed", `{"field":"order/items/0","reason":"must be object"}`),
 			want:  []string{`"field":"order.items.0"`},
 		},
@@ -76,7 +75,7 @@ func TestDialects(t *testing.T) {
 			want:  []string{`"code":3001`, `"retryAfter":5`},
 		},
 		{
-			name: "a reason of the server's own, and a context that is a text", contract: "commerce",
+			name: "an own reason, and a context that is a text", contract: "commerce",
 			fault: domain(`{"code":4001,"message":"x","retryable":false,"details":{"reason":"stock_changed","context":"in the warehouse"}}`),
 			want:  []string{`"reason":"effect_unknown"`, `"context":"in the warehouse"`, `stock_changed`},
 		},
@@ -86,7 +85,7 @@ func TestDialects(t *testing.T) {
 			want:  []string{`"reason":"stock_changed"`, `"context":["a","b"]`},
 		},
 		{
-			name: "a code of a range", contract: "commerce",
+			name: "an unlisted code in a range", contract: "commerce",
 			fault: domain(`{"code":3500,"message":"x","retryable":false}`),
 			want:  []string{`"code":3500`, `"category":"Business"`}, not: []string{"ADAPTER_ERROR"},
 		},
@@ -108,7 +107,7 @@ func TestDialects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			const tool = "act" // which takes anything
+			const tool = "act" // accepts any arguments
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool, Definition: `{"name":"act","inputSchema":{"type":"object"}}`}))
 			srv.Always(tool, tt.fault)
 			entry := []string{"contract: " + tt.contract, "reads: " + tt.contract, "tools: {act: {read_only: " + strconv.FormatBool(tt.contract == "patterns" || tt.contract == "fieldmcp") + "}}"}
@@ -129,7 +128,7 @@ func TestDialects(t *testing.T) {
 				}
 			}
 			if tt.after > 0 && recordOf(t, a).RetryAfter != tt.after {
-				t.Errorf("the wait is %s, want %s", recordOf(t, a).RetryAfter, tt.after)
+				t.Errorf("got wait %s, want %s", recordOf(t, a).RetryAfter, tt.after)
 			}
 		})
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// Draining ends the streams that have no end of their own, on both sides; calls under way
-// are answered.
+// Draining ends endless streams on both sides; calls under way are answered.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -46,7 +45,7 @@ func TestDrain(t *testing.T) {
 				}
 			}
 			if !errors.Is(err, io.EOF) {
-				t.Errorf("the stream ends with %v", err)
+				t.Errorf("stream: got %v", err)
 			}
 			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
 				t.Fatal(err)
@@ -55,12 +54,12 @@ func TestDrain(t *testing.T) {
 				t.Errorf("the call under way: got %s", a.Body)
 			}
 			g.Close()
-			g.Close() // twice is once
+			g.Close() // a second time has no effect
 		})
 	}
 }
 
-// Close waits for the gateway's own work: here a session that is being opened again after its client has gone.
+// Close waits for background work, such as the reopening of a session whose client has left.
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) // whatever it is
+			_, _ = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) // any answer
 		}()
 		if err := srv.Await(t.Context(), func() bool { return srv.Messages("initialize") == 2 }); err != nil {
 			t.Fatal(err)
@@ -80,12 +79,12 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		begun := time.Now()
 		g.Close()
 		if took := time.Since(begun); took > time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("Close took %v", took)
 		}
 		select {
 		case <-done:
 		case <-time.After(5 * time.Second):
-			t.Error("the call waits for what does not come any more")
+			t.Error("the call still waits after Close")
 		}
 	})
 }

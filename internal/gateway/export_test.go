@@ -2,7 +2,7 @@ package gateway
 
 import "time"
 
-// SetPatience sets how long clients may take to receive a piece of an answer, and how long when the gateway ends.
+// SetPatience sets how long clients may take to receive a piece of an answer, in general and while the gateway ends.
 func SetPatience(g *Gateway, writing, ending time.Duration) {
 	g.http.Writing, g.http.Ending = writing, ending
 }
@@ -11,7 +11,7 @@ func SetPatience(g *Gateway, writing, ending time.Duration) {
 // a day without a request.
 func ForgetSessions(g *Gateway, path string) { g.table.Load().endpoints[path].target.Sessions.Clear() }
 
-// SessionBytes returns how many sessions the server at path has, and the size of what is kept for them.
+// SessionBytes returns how many sessions the server at path has, and how many bytes they take.
 func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
 	return g.table.Load().endpoints[path].target.Sessions.Kept()
 }

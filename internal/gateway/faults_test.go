@@ -12,17 +12,16 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// An outcome is what should reach the client after a fault.
+// An outcome is the expected outcome of a fault.
 type outcome struct {
-	kind   recourse.Kind // empty: the tool's own result, as it is
+	kind   recourse.Kind // "": the tool's own result, unchanged
 	origin recourse.Origin
-	// refused says that the server did not carry the call out, so that a write had no
-	// effect either.
+	// refused says that the server did not carry the call out, so that a write has no effect.
 	refused bool
-	// reads and writes are the attempts that reach the server.
+	// reads and writes count the attempts that reach the server.
 	reads, writes int
 	wait          time.Duration
-	// broken says that the answer is broken off, because it was too large to wait for.
+	// broken says that the answer is broken off: it was too large to be checked first.
 	broken bool
 }
 
@@ -31,8 +30,8 @@ const (
 	byServer  = recourse.OriginServer
 )
 
-// outcomes are the fault table. A read is sent again after a fault that may pass, up to three times while time allows;
-// a write only if it was refused.
+// outcomes is the fault table. After a fault that may pass, a read is sent up to three times while time allows, and a write
+// only if it was refused.
 func outcomes() map[string]outcome {
 	broke := outcome{kind: recourse.KindUnreachable, origin: byGateway, reads: 3, writes: 1}
 	nonsense := outcome{kind: recourse.KindBadResponse, origin: byServer, reads: 1, writes: 1}
@@ -109,21 +108,21 @@ func outcomes() map[string]outcome {
 	return table
 }
 
-// healed are the faults that a fresh session mends.
+// healed are the faults after which the call succeeds in a new session.
 var healed = []string{"404 session", "restart during the call"}
 
-// large is the size of an answer that is just too large to be looked into as a whole.
+// large is the size of an answer that is just too large to be checked as a whole.
 const large = 1 << 20
 
-// Every fault, for a tool that reads and one that writes, in both eras: answered in
-// time, in the contract's form, truthfully, without a secret, and without harm to
-// the next caller. This is a sample: each fault meets a third of the cases.
+// After each fault, for a tool that reads and one that writes, in both eras, the answer comes in time, in the contract's
+// form, with the right record and without secrets, and the next caller is answered. This is a sample: a third of the cases
+// for each fault.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	testFaults(t, faults.All(large))
 }
 
-// The others, with answers that are far too large.
+// The other cases, with much larger answers.
 func TestLongFaults(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -137,7 +136,7 @@ func testFaults(t *testing.T, all []testkit.Fault) {
 		want, ok := table[fault.Name]
 		if !ok {
 			if fault.Name != healed[0] && fault.Name != healed[1] {
-				t.Errorf("no outcome is expected of %q", fault.Name)
+				t.Errorf("the table has no outcome for %q", fault.Name)
 			}
 			continue
 		}
@@ -153,7 +152,7 @@ func testFaults(t *testing.T, all []testkit.Fault) {
 				continue
 			}
 			if strings.HasPrefix(fault.Name, "large") && (c.contract != "recourse" || c.client == testkit.Legacy && c.server == testkit.Legacy) {
-				continue // it is too large to be examined, and so has no form
+				continue // too large to be written in a contract's form
 			}
 			runVirtual(t, fault.Name+"/"+c.String(), func(t *testing.T) { testFault(t, fault, want, c) })
 		}
@@ -179,12 +178,12 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	srv := testkit.NewServer(t, testkit.WithEra(c.server), testkit.InMemory())
 	within := 5 * time.Second
 	if want.kind == recourse.KindRateLimited || want.kind == recourse.KindTimeout && want.origin == byGateway {
-		within = deadline // nothing is waited for beyond it
+		within = deadline // the gateway does not wait beyond it
 	}
 	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
 		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
 	if fault.Name == "404" && c.server == testkit.Legacy {
-		want.reads, want.writes, want.refused = 2, 2, true // it is about the session: once more in another
+		want.reads, want.writes, want.refused = 2, 2, true // once more in a new session
 	}
 	client, other := f.client(t, era), f.client(t, era)
 	for _, call := range []struct {
@@ -209,15 +208,15 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 			}
 			checkAnswer(t, a, want, call.writes, contractName)
 			if a.Took > within {
-				t.Errorf("%s: answered after %v", call.tool, a.Took)
+				t.Errorf("%s: got the answer after %v", call.tool, a.Took)
 			}
 		}
 		if got := srv.Attempts(call.tool) - before; got != call.attempts {
-			t.Errorf("%s: %d attempts reached the server, want %d", call.tool, got, call.attempts)
+			t.Errorf("%s: got %d attempts at the server, want %d", call.tool, got, call.attempts)
 		}
 		srv.Behave()
 		if a, err := other.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
+			t.Errorf("%s: the next call of another client: got %+v, %v", call.tool, a, err)
 		}
 	}
 	for _, secret := range faults.Secrets() {
@@ -228,7 +227,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 }
 
 func succeeded(a *testkit.Answer) bool {
-	if a.Size > int64(len(a.Body)) { // too large to look into
+	if a.Size > int64(len(a.Body)) { // too large to be kept whole
 		return true
 	}
 	result, err := a.ToolResult()
@@ -239,7 +238,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 	t.Helper()
 	if want.kind == "" {
 		if !succeeded(a) {
-			t.Errorf("want the tool's own result, got %s", a.Body)
+			t.Errorf("got %s, want the tool's own result", a.Body)
 		}
 		return
 	}
@@ -248,21 +247,21 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 	}
 	e := recordOf(t, a)
 	if e.Kind != want.kind || e.Origin != want.origin || e.Contract != contractName {
-		t.Errorf("%s of %s in %s, want %s of %s in %s: %s", e.Kind, e.Origin, e.Contract, want.kind, want.origin, contractName, a.Body)
+		t.Errorf("got %s of %s in %s, want %s of %s in %s: %s", e.Kind, e.Origin, e.Contract, want.kind, want.origin, contractName, a.Body)
 	}
 	effect := recourse.EffectNone
 	if writes && !want.refused {
 		effect = recourse.EffectUnknown
 	}
 	if e.Effect != effect {
-		t.Errorf("effect %s, want %s", e.Effect, effect)
+		t.Errorf("got effect %s, want %s", e.Effect, effect)
 	}
 	if e.RetryAfter < want.wait || want.wait == 0 && e.RetryAfter > 30*time.Second || e.RetryAfter > want.wait+2*time.Second && want.wait > 0 {
-		t.Errorf("wait %v, want %v", e.RetryAfter, want.wait)
+		t.Errorf("got wait %v, want %v", e.RetryAfter, want.wait)
 	}
 	if effect == recourse.EffectUnknown {
 		if e.Verify == nil || e.Verify.String() != `order_get(reference="A-17")` {
-			t.Errorf("verify %v", e.Verify)
+			t.Errorf("got verify %v", e.Verify)
 		}
 		result, err := a.ToolResult()
 		if err != nil || !strings.Contains(result.Text(), "order_get(reference=") {
@@ -275,6 +274,6 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 		}
 	}
 	if e.RequestID != a.Header.Get("X-Request-Id") || e.RequestID == "" {
-		t.Errorf("request id %q in the record, %q in the header", e.RequestID, a.Header.Get("X-Request-Id"))
+		t.Errorf("got request id %q in the record and %q in the header", e.RequestID, a.Header.Get("X-Request-Id"))
 	}
 }

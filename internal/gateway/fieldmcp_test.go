@@ -16,8 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// fieldTools are tools of a FieldMCP server: those that hints name, and one with
-// parameters that exclude each other.
+// fieldTools are tools of a FieldMCP server: those that hints name, and one with mutually exclusive parameters.
 func fieldTools() testkit.Option {
 	return testkit.WithTools(
 		testkit.Tool{Name: "deere_list_resources"},
@@ -35,23 +34,23 @@ func fieldTools() testkit.Option {
 	)
 }
 
-// fieldError is an error of a FieldMCP server: a code, followed by members of its own.
+// fieldError returns an error of a FieldMCP server with a code and more members.
 func fieldError(code, members string) testkit.Fault {
 	return faults.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
 }
 
-// The gateway answers in the form of fieldmcp: for faults that it finds in the arguments, for the server's own
-// failures, and for a server that does not follow the contract.
+// Failures are written in the form of fieldmcp: wrong arguments, failures in the server's own form of the contract, and
+// failures of a server that does not follow it.
 func TestFieldmcp(t *testing.T) {
 	t.Parallel()
 	const field = `{"id":"f-1"}`
 	tests := []struct {
 		name, arguments string
 		fault           testkit.Fault
-		timeout         string // of calls; empty: enough for every repetition, and less than the waits that are asked for
+		timeout         string // of calls; "": enough for all repetitions, but less than the waits that servers ask for
 		want            string
 		promises        []string
-		readings        []string // of the server's own words
+		readings        []string // promises about reading the server's own form
 	}{
 		{
 			name: "a missing parameter", arguments: `{}`,
@@ -118,7 +117,7 @@ func TestFieldmcp(t *testing.T) {
 			readings: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
-			name: "429 of the server behind", arguments: field, fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"),
+			name: "429", arguments: field, fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"),
 			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"farm limits requests at the moment.","retryable":true,` +
 				`"suggestedAction":"Wait 12 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":12,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/rate-limit-org-not-over-http"},
@@ -158,13 +157,13 @@ func TestFieldmcp(t *testing.T) {
 			readings: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
 		},
 		{
-			name: "a server that is away", arguments: field, fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
+			name: "503", arguments: field, fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"farm is not available at the moment.","retryable":true,` +
 				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-unavailable", "fieldmcp/provider-unavailable-wait", "fieldmcp/hint-provider-unavailable"},
 		},
 		{
-			name: "a server that resets", arguments: field, fault: faults.ResetBeforeAnswer(),
+			name: "a reset connection", arguments: field, fault: faults.ResetBeforeAnswer(),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"The connection to farm broke before the answer was complete.","retryable":true,` +
 				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 		},
@@ -191,7 +190,7 @@ func TestFieldmcp(t *testing.T) {
 			promises: []string{"fieldmcp/code-provider-error-4xx"},
 		},
 		{
-			name: "403 with insufficient_scope: of the gateway's own credentials, not of the farmer's", arguments: field, fault: faults.InsufficientScope(),
+			name: "403 with insufficient_scope: of the gateway's own credentials", arguments: field, fault: faults.InsufficientScope(),
 			want: `{"error":true,"code":"INTERNAL_ERROR","message":"farm refused the gateway's own credentials. The operator of the gateway has to renew them.",` +
 				`"retryable":false,"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
 		},
@@ -211,7 +210,7 @@ func TestFieldmcp(t *testing.T) {
 			readings: []string{"fieldmcp/code-no-data-for-period", "fieldmcp/hint-no-data-for-period"},
 		},
 		{
-			name: "a part", arguments: field,
+			name: "a partial success", arguments: field,
 			fault: fieldError("PARTIAL_SUCCESS", `,"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]`),
 			want: `{"error":true,"code":"PARTIAL_SUCCESS","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use the succeeded array. Repeat only the failed items whose own error is retryable.","requestId":"REQ",` +
@@ -222,7 +221,7 @@ func TestFieldmcp(t *testing.T) {
 			},
 		},
 		{
-			name: "something unexpected", arguments: field, fault: fieldError("INTERNAL_ERROR", ""),
+			name: "an internal error", arguments: field, fault: fieldError("INTERNAL_ERROR", ""),
 			want: `{"error":true,"code":"INTERNAL_ERROR","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
 			readings: []string{"fieldmcp/code-internal-error", "fieldmcp/hint-internal-error"},
@@ -244,13 +243,13 @@ func TestFieldmcp(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := recordOf(t, a); e.Contract != "fieldmcp" {
-				t.Errorf("record %v", e)
+				t.Errorf("got record %v", e)
 			}
 		})
 	}
 }
 
-// The gateway itself reports a server that is down; a success passes unchanged, with the request's id.
+// A success passes unchanged, with the request id in a header; after that, a server that is down is reported by the gateway.
 func TestFieldmcpServerAndSuccess(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",
@@ -258,10 +257,10 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	srv := testkit.NewServer(t, fieldTools())
 	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.Legacy)
 	success := protocol.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
-	srv.Next("search", faults.ResetBeforeAnswer(), faults.Result("", success)) // a call that only reads is repeated
+	srv.Next("search", faults.ResetBeforeAnswer(), faults.Result("", success)) // the read is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)
 	if err != nil || string(a.Message.Result) != success || a.Header.Get("X-Request-Id") == "" {
-		t.Errorf("%v: %v %s", err, a.Header, a.Body)
+		t.Errorf("got %v %s, %v", a.Header, a.Body, err)
 	}
 	a, err = client.Call(t.Context(), "typed", `{}`)
 	if err != nil {
@@ -277,6 +276,6 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := recordOf(t, a); e.Code != "PROVIDER_UNAVAILABLE" || e.Provider != "The farm" || e.Origin != recourse.OriginGateway {
-		t.Errorf("%s of %s, provider %s", e.Code, e.Origin, e.Provider)
+		t.Errorf("got %s of %s, provider %s", e.Code, e.Origin, e.Provider)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A gateway reports what it holds: processes that were started and that died, sessions, and the rest of the budget.
+// Figures reports processes started and dead, sessions, and what is left of the retry budget.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 	}
 	farm := f.Servers[0]
 	if p := farm.Processes; p == nil || p.Running != 1 || p.Started != 2 || p.Died != 1 {
-		t.Errorf("the processes are %+v", p)
+		t.Errorf("got processes %+v", p)
 	}
 	if farm.Sessions != 1 || farm.Budget >= 10 || farm.Budget < 9 || f.Requests != 0 || f.RequestBytes != 0 || !f.Expires.IsZero() {
 		t.Errorf("got %+v", f)
@@ -39,6 +39,6 @@ func TestFigures(t *testing.T) {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	if n := g.Figures().Servers[0].Sessions; n != 0 {
-		t.Errorf("%d sessions are left", n)
+		t.Errorf("got %d sessions", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// serveOnce lets h answer r. It reports whether the answer was broken off.
+// serveOnce serves r with h. broken says whether the answer was broken off.
 func serveOnce(t *testing.T, h http.Handler, r *http.Request) (w *httptest.ResponseRecorder, broken bool) {
 	t.Helper()
 	w = httptest.NewRecorder()
@@ -29,7 +29,7 @@ func serveOnce(t *testing.T, h http.Handler, r *http.Request) (w *httptest.Respo
 	return w, false
 }
 
-// Whatever a client sends: an answer, in JSON, or a stream of it.
+// Any request gets a whole answer in a valid form.
 func FuzzServeHTTP(f *testing.F) {
 	f.Add("POST", "application/json", "", "2025-11-25", "", "", "", "", []byte(ping))
 	f.Add("POST", "application/json", "*/*", "", "", "", "s", "", []byte(`{"jsonrpc":"2.0","id":"\u0061","method":"initialize","params":{}}`))
@@ -54,7 +54,7 @@ func FuzzServeHTTP(f *testing.F) {
 			"Mcp-Name": name, "Mcp-Session-Id": session, "Origin": origin, "X-Request-Id": session,
 		} {
 			if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-				t.Skip() // net/http refuses it
+				t.Skip() // net/http refuses such a request
 			}
 			if value != "" {
 				r.Header.Set(header, value)
@@ -68,7 +68,7 @@ func FuzzServeHTTP(f *testing.F) {
 	})
 }
 
-// checkFuzzed checks that an answer is empty, or a JSON-RPC message, or a problem document.
+// checkFuzzed checks that an answer is empty, a JSON-RPC message, a stream of them, or a problem document.
 func checkFuzzed(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	body, contentType := w.Body.Bytes(), w.Header().Get("Content-Type")
@@ -84,7 +84,7 @@ func checkFuzzed(t *testing.T, w *httptest.ResponseRecorder) {
 	}
 }
 
-// goodServer serves a server that answers everything with the same result.
+// goodServer returns the URL of a server that answers everything with the same result.
 func goodServer(tb testing.TB) string {
 	tb.Helper()
 	return testkit.Serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,8 +106,7 @@ func goodServer(tb testing.TB) string {
 	})) + "/mcp"
 }
 
-// Whatever a server answers: the client gets a message with its id, or sees the answer
-// broken off.
+// For any answer of a server, the client gets a message with its id, or sees the answer broken off.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, "application/json", []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`), false)
 	f.Add(200, "application/json", []byte(`{"id":1,"error":{"code":-32601,"message":"x","data":{}},"jsonrpc":"2.0"}`), true)
@@ -160,7 +159,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Whatever a host writes, it only reads messages, one per line, and each request in valid form is answered once.
+// For any lines of a host, the gateway writes one message per line, and answers each valid request once.
 func FuzzServeStdio(f *testing.F) {
 	for _, text := range []string{
 		hello + "\n" + ready + "\n" + echo("1", "hi"),
@@ -192,14 +191,14 @@ func FuzzServeStdio(f *testing.F) {
 				ID      json.RawMessage `json:"id"`
 			}
 			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" || !strings.HasSuffix(line, "\n") {
-				t.Errorf("a line that is not a message: %q", line)
+				t.Errorf("got line %q, want a message", line)
 			}
 			if string(m.ID) == id {
 				answers++
 			}
 		}
 		if answers != 1 {
-			t.Errorf("%d answers to the last request: %q", answers, out.String())
+			t.Errorf("got %d answers to the last request: %q", answers, out.String())
 		}
 	})
 }

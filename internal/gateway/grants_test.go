@@ -52,7 +52,7 @@ func TestGrants(t *testing.T) {
 	calls := []struct{ who, tool, arguments, refusal string }{
 		{"reader", "get_field", `{"field_id":"F-1"}`, ""},
 		{"reader", "order_create", `{"reference":"acme-1","amount":1}`, "reader may not call order_create."},
-		{"reader", "order_create", `{}`, "reader may not call order_create."}, // its schema is not revealed
+		{"reader", "order_create", `{}`, "reader may not call order_create."}, // missing arguments would reveal the schema
 		{"reader", "get_feild", `{}`, "There is no tool named \"get_feild\". Did you mean get_field?"},
 		{"reader", "order_creat", `{}`, "reader may not call order_creat."},
 		{"seller", "order_create", `{"reference":"acme-1","amount":100}`, ""},
@@ -94,14 +94,14 @@ func TestGrants(t *testing.T) {
 					}
 				}
 				for _, call := range calls {
-					time.Sleep(time.Second) // nothing is refused by a list that another session was given and that is too new to be fetched again
+					time.Sleep(time.Second) // a list that another session fetched less than a second ago refuses nothing
 					a, err := d.member(t, era, call.who).Call(t.Context(), call.tool, call.arguments)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if call.refusal == "" {
 						if strings.Contains(string(a.Body), "permission_denied") {
-							t.Errorf("%s, %s: %s", call.who, call.tool, a.Body)
+							t.Errorf("%s, %s: got %s", call.who, call.tool, a.Body)
 						}
 						continue
 					}
@@ -110,7 +110,7 @@ func TestGrants(t *testing.T) {
 						want = recourse.KindUnknownTool
 					}
 					if e := recordOf(t, a); e.Kind != want || e.Message != call.refusal || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
-						t.Errorf("%s, %s: %s %q, want %q", call.who, call.tool, e.Kind, e.Message, call.refusal)
+						t.Errorf("%s, %s: got %s %q, want %q", call.who, call.tool, e.Kind, e.Message, call.refusal)
 					}
 				}
 				for _, other := range []struct {
@@ -130,13 +130,13 @@ func TestGrants(t *testing.T) {
 						}
 						refused := a.Message.Error != nil && strings.Contains(string(a.Body), "permission_denied")
 						if refused == slices.Contains(other.may, name) {
-							t.Errorf("%s, %s: %s", name, other.method, a.Body)
+							t.Errorf("%s, %s: got %s", name, other.method, a.Body)
 						}
 					}
 				}
 				for _, r := range d.server.Calls(testkit.OrderCreate) {
 					if body := string(r.Body); strings.Contains(body, "101") || strings.Contains(body, `"else-1","amount":1}`) {
-						t.Errorf("the server was sent %.200s", body)
+						t.Errorf("the server got %.200s", body)
 					}
 				}
 			})
@@ -144,7 +144,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// A call that is not granted fails in the form of every contract, before anything is sent.
+// In every contract, a call without a grant fails before anything is sent.
 func TestGrantsInEveryContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
@@ -161,13 +161,13 @@ func TestGrantsInEveryContract(t *testing.T) {
 				}
 			}
 			if n := len(d.server.Calls(testkit.OrderCreate)); n > 0 {
-				t.Errorf("the server was called %d times", n)
+				t.Errorf("got %d calls at the server", n)
 			}
 		})
 	}
 }
 
-// A list that is longer than the part that is read ahead is filtered, too, in every form in which it may arrive.
+// A list longer than what is read ahead is filtered too, in every form of answer.
 func TestGrantsOfALongList(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -184,14 +184,14 @@ func TestGrantsOfALongList(t *testing.T) {
 					t.Fatal(err)
 				}
 				if body := string(a.Body) + string(a.Message.Result); a.Message.Error != nil || strings.Contains(body, "hidden") || !strings.Contains(string(a.Message.Result), "get_field") {
-					t.Errorf("%.300s", body)
+					t.Errorf("got %.300s", body)
 				}
 			})
 		}
 	}
 }
 
-// A grant for some callers or organisations applies to nobody else, whatever their roles.
+// A grant for certain callers or organisations applies only to them, whatever the roles of others.
 func TestGrantsOfCallers(t *testing.T) {
 	t.Parallel()
 	for grant, want := range map[string][]string{

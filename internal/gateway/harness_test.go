@@ -24,7 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// TestMain lets more tests run at the same time than there are processors: they mostly wait.
+// TestMain runs more tests at once than there are processors, since they mostly wait.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(authorVariable); name != "" {
 		serveAuthor(name)
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	testkit.Goroutines(m)
 }
 
-// deadline is the timeout of calls in tests that wait for it, and say so with untilDeadline.
+// deadline is the timeout of calls in tests that wait for it. They configure it with untilDeadline.
 const (
 	deadline      = time.Second
 	untilDeadline = "timeout: 1s"
@@ -56,17 +56,17 @@ func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 
 // A front is a gateway in front of one server, called farm.
 type front struct {
-	url string // of the server's endpoint at the gateway
+	url string // of the server's endpoint
 	log *logBuffer
 }
 
-// entry are the keys of the server's entry, one a line; timeout has a default.
+// start starts a gateway. entry has lines of the server's entry; timeout has a default.
 func start(tb testing.TB, serverURL string, entry ...string) *front {
 	tb.Helper()
 	return startOn(tb, config.FrontLean, serverURL, entry...)
 }
 
-// fronts are those that read what clients send.
+// fronts are the two implementations that read requests.
 var fronts = []config.Front{config.FrontLean, config.FrontStandard}
 
 // onBoth runs a test on each front.
@@ -80,7 +80,7 @@ func onBoth(t *testing.T, test func(t *testing.T, reads config.Front)) {
 	}
 }
 
-// startOn is start with a front.
+// startOn is start with one of the fronts.
 func startOn(tb testing.TB, reads config.Front, serverURL string, entry ...string) *front {
 	tb.Helper()
 	lines := slices.Clone(entry)
@@ -110,7 +110,7 @@ func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
-		_ = g.Serve(ctx, ln, 0) // current calls are broken off
+		_ = g.Serve(ctx, ln, 0) // breaks current calls off
 	}()
 	tb.Cleanup(func() {
 		cancel()
@@ -119,13 +119,13 @@ func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 	return "http://" + ln.Addr().String()
 }
 
-// startChildren is start for a server that is a program.
+// startChildren is start with a program as server.
 func startChildren(tb testing.TB, program *child.Program, entry ...string) *front {
 	tb.Helper()
 	return start(tb, "", append(command(tb, program), entry...)...)
 }
 
-// command are the keys of an entry for a program.
+// command returns the keys of an entry for a program.
 func command(tb testing.TB, program *child.Program, args ...string) []string {
 	tb.Helper()
 	line, err := json.Marshal(program.Command(args...))
@@ -147,7 +147,7 @@ func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
 	return newReaching(tb, gateway.Reach{Dial: testkit.Dial}, yaml)
 }
 
-// impatient is the reach of a gateway in front of processes, for which no test waits.
+// impatient makes a gateway wait only briefly for processes.
 var impatient = gateway.Reach{
 	Patience: upstream.Patience{Leave: 50 * time.Millisecond, Restart: time.Millisecond},
 	Pause:    time.Millisecond,
@@ -169,7 +169,7 @@ func newReaching(tb testing.TB, reach gateway.Reach, yaml string) (*gateway.Gate
 	return g, log
 }
 
-// client returns a client of the gateway; of the legacy era with an open session.
+// client returns a client of the gateway, with an open session in the legacy era.
 func (f *front) client(tb testing.TB, era testkit.Era) *testkit.Client {
 	tb.Helper()
 	c := testkit.NewClient(tb, f.url, era)
@@ -182,14 +182,13 @@ func (f *front) client(tb testing.TB, era testkit.Era) *testkit.Client {
 func initialize(tb testing.TB, c *testkit.Client) {
 	tb.Helper()
 	if a, err := c.Initialize(context.Background()); err != nil || a.Status != http.StatusOK {
-		tb.Fatalf("initialize: %v %+v", err, a)
+		tb.Fatalf("initialize: got %+v, %v", a, err)
 	}
 }
 
-// logBuffer collects log lines.
 type logBuffer struct{ testkit.Buffer }
 
-// A logLine is what the gateway logs about a failure.
+// A logLine is a line of the log about a failure.
 type logLine struct {
 	Level     string `json:"level"`
 	Msg       string `json:"msg"`
@@ -225,7 +224,7 @@ func (b *logBuffer) lines(tb testing.TB) []logLine {
 	return lines
 }
 
-// failures are the lines about failures.
+// failures returns the lines about failures.
 func (b *logBuffer) failures(tb testing.TB) []logLine {
 	tb.Helper()
 	var failures []logLine
@@ -237,12 +236,11 @@ func (b *logBuffer) failures(tb testing.TB) []logLine {
 	return failures
 }
 
-// recordOf returns the record that an answer carries, in _meta of a result or in the
-// data of a JSON-RPC error.
+// recordOf returns the record in an answer: in the _meta of a result or in the data of a JSON-RPC error.
 func recordOf(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	tb.Helper()
 	if a.Message == nil {
-		tb.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
+		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
 	}
 	var raw json.RawMessage
 	if a.Message.Error != nil {
@@ -261,13 +259,12 @@ func recordOf(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	return e
 }
 
-// eras are the eras, for subtests.
 var eras = []testkit.Era{testkit.Legacy, testkit.Modern}
 
-// await waits until the lines about failures are as cond wants them.
+// await waits until cond accepts the lines about failures.
 func (f *front) await(tb testing.TB, cond func(lines []logLine) bool) {
 	tb.Helper()
 	if !f.log.Until(func(string) bool { return cond(f.log.failures(tb)) }) {
-		tb.Fatalf("the log is %s", f.log)
+		tb.Fatalf("got log %s", f.log)
 	}
 }

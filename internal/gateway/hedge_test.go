@@ -25,8 +25,8 @@ func get(t *testing.T, c *testkit.Client) *testkit.Answer {
 	return a
 }
 
-// A read whose answer is late is sent once more; the answer that begins first goes to the client, and the other request
-// is cancelled at the server.
+// A read with a late answer is sent once more. The client gets the answer that begins first; the other request is
+// cancelled at the server.
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	for _, client := range eras {
@@ -43,27 +43,27 @@ func TestHedge(t *testing.T) {
 					srv.Next(testkit.GetField, faults.Hang())
 					a := get(t, c)
 					if !succeeded(a) || a.Took != 200*time.Millisecond || srv.Attempts(testkit.GetField) != before+2 {
-						t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField)-before, a.Body)
+						t.Errorf("after %s and %d attempts: got %s", a.Took, srv.Attempts(testkit.GetField)-before, a.Body)
 					}
 					synctest.Wait()
 					if n := srv.InFlight() - streams; n != 0 {
-						t.Errorf("%d calls are still under way at the server", n)
+						t.Errorf("got %d calls still under way at the server", n)
 					}
 					if n := srv.Cancellations(testkit.GetField); server == testkit.Legacy && n != 1 {
-						t.Errorf("the server was told of %d cancellations", n)
+						t.Errorf("got %d cancellations", n)
 					}
 					want := 0
-					if server == testkit.Legacy { // which does not take a connection that ends for a cancellation
+					if server == testkit.Legacy { // a closed connection does not cancel a call
 						want = 1
 					}
 					if n := srv.Messages("notifications/cancelled"); n != want {
-						t.Errorf("the server got %d notifications, want %d", n, want)
+						t.Errorf("got %d notifications at the server, want %d", n, want)
 					}
 					<-told
 					o := <-told
 					if len(o.Attempts) != 2 || o.Sent != 2 || o.Attempts[0].Failure != recourse.KindCancelled || o.Attempts[1].Failure != "" ||
 						o.Attempts[0].Reason == "" {
-						t.Errorf("the attempts are %+v", o.Attempts)
+						t.Errorf("got attempts %+v", o.Attempts)
 					}
 				})
 			}
@@ -71,7 +71,7 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// A large answer of the second attempt carries the client's id, even if the id is at its end.
+// A large answer of the second attempt has the client's id, even if the id comes last.
 func TestHedgeOfLargeAnswers(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -82,54 +82,54 @@ func TestHedgeOfLargeAnswers(t *testing.T) {
 			srv.Next(testkit.GetField, faults.Hang(), faults.Large(form, 1<<20, faults.Whole))
 			a := get(t, c)
 			if !succeeded(a) || len(a.Body) < 1<<20 {
-				t.Errorf("after %s, %d bytes: %.300s", a.Took, len(a.Body), a.Body)
+				t.Errorf("after %s: got %d bytes: %.300s", a.Took, len(a.Body), a.Body)
 			}
 		})
 	}
 }
 
-// Calls that are answered in time are sent once, and so are writes; a failed attempt is left to repeat.
-func TestHedgeIsLeftOut(t *testing.T) {
+// Calls with an answer in time are sent once, and so are writes. A failed attempt is repeated after its failure.
+func TestUnhedgedCalls(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
 		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 2 {
-			t.Errorf("%d attempts of two calls: %s", srv.Attempts(testkit.GetField), a.Body)
+			t.Errorf("two calls: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
 		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 4 {
-			t.Errorf("%d attempts after a 503: %s", srv.Attempts(testkit.GetField), a.Body)
+			t.Errorf("after a 503: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
 		srv.Next(testkit.OrderCreate, faults.Hang())
 		if a := order(t, c); a.Took != 5*time.Second || srv.Attempts(testkit.OrderCreate) != 1 {
-			t.Errorf("%d attempts of a write: %s", srv.Attempts(testkit.OrderCreate), a.Body)
+			t.Errorf("a write: got %d attempts: %s", srv.Attempts(testkit.OrderCreate), a.Body)
 		}
 	})
 }
 
-// The first attempt may still be the faster one, and then the second is given up.
+// If the first attempt is faster after all, the second one is given up.
 func TestHedgeMayLose(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		runVirtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
 			_, c := protected(t, srv, era, hedged, "tools: {progress: {read_only: true}}")
-			// Each attempt reports after its gap, and that is when its answer begins.
+			// The answer of each attempt begins with its progress, after 300 ms.
 			a, err := c.Call(t.Context(), testkit.Progress, `{"count":1,"gapMs":300}`)
 			if err != nil || !succeeded(a) || a.Took > time.Second || srv.Attempts(testkit.Progress) != 2 {
-				t.Errorf("%v, %d attempts: %s", err, srv.Attempts(testkit.Progress), a.Body)
+				t.Errorf("got %v, %d attempts: %s", err, srv.Attempts(testkit.Progress), a.Body)
 			}
 			synctest.Wait()
 			if n := srv.InFlight(); n != 0 {
-				t.Errorf("%d calls are still under way at the server", n)
+				t.Errorf("got %d calls still under way at the server", n)
 			}
 		})
 	}
 }
 
-// When one attempt fails, the other one counts; when both do, the call has failed.
+// If one attempt fails, the other one decides; if both fail, so does the call.
 func TestHedgeOutlivesAFailure(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -138,18 +138,18 @@ func TestHedgeOutlivesAFailure(t *testing.T) {
 		get(t, c)
 		srv.Next(testkit.GetField, faults.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
 		if a := get(t, c); !succeeded(a) || a.Took != 1200*time.Millisecond {
-			t.Errorf("after %s: %s", a.Took, a.Body)
+			t.Errorf("after %s: got %s", a.Took, a.Body)
 		}
 		srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain).Late(300*time.Millisecond))
 		before := srv.Attempts(testkit.GetField)
 		a := get(t, c)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || srv.Attempts(testkit.GetField)-before != 4 {
-			t.Errorf("%d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
+			t.Errorf("got %d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
 		}
 	})
 }
 
-// The second attempts are within the retry budget, and within the bulkhead; while a breaker is open there are none.
+// Second attempts use the retry budget and places of the bulkhead. While a breaker is open there are none.
 func TestHedgeIsBounded(t *testing.T) {
 	t.Parallel()
 	const calls = 200
@@ -169,12 +169,12 @@ func TestHedgeIsBounded(t *testing.T) {
 				most = calls + 1
 			}
 			if n := srv.Attempts(testkit.GetField); n > most || name == "budget" && n <= calls+1 {
-				t.Errorf("%d attempts of %d calls", n, calls)
+				t.Errorf("got %d attempts of %d calls", n, calls)
 			}
 			all.Wait()
 			synctest.Wait()
 			if p := g.Protections(); len(p) > 0 && p[0].Bulkheads[0].In != 0 {
-				t.Errorf("in the end the bulkhead is %+v", p[0].Bulkheads[0])
+				t.Errorf("at the end: got bulkhead %+v", p[0].Bulkheads[0])
 			}
 		})
 	}
@@ -191,16 +191,16 @@ func TestHedgeEndsWithItsClient(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`); err == nil {
-			t.Error("it is answered")
+			t.Error("got an answer after the client left")
 		}
 		synctest.Wait()
 		if n := srv.InFlight(); n != 0 || srv.Attempts(testkit.GetField) != 3 {
-			t.Errorf("%d of %d attempts are still under way", n, srv.Attempts(testkit.GetField))
+			t.Errorf("got %d of %d attempts still under way", n, srv.Attempts(testkit.GetField))
 		}
 	})
 }
 
-// Where failures are only observed, nothing is sent twice.
+// With mode observe, nothing is sent twice.
 func TestHedgeObserved(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -209,18 +209,18 @@ func TestHedgeObserved(t *testing.T) {
 		get(t, c)
 		srv.Next(testkit.GetField, faults.Hang())
 		if a := get(t, c); a.Took != 2*time.Second || !strings.Contains(string(a.Body), "timeout") || srv.Attempts(testkit.GetField) != 2 {
-			t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField), a.Body)
+			t.Errorf("after %s and %d attempts: got %s", a.Took, srv.Attempts(testkit.GetField), a.Body)
 		}
 	})
 }
 
-// A breaker is told of a failed attempt even if the other one was answered, but not of one that was given up.
+// The breaker counts a failed attempt even if the other one succeeded, but not an attempt that was given up.
 func TestHedgeTellsTheBreaker(t *testing.T) {
 	t.Parallel()
 	late := 300 * time.Millisecond
 	for name, test := range map[string]struct {
 		first         testkit.Fault
-		calls, failed int // that the tool's circuit has counted after one call
+		calls, failed int // counts of the tool's circuit after one call
 	}{
 		"503":              {faults.Status(http.StatusServiceUnavailable, faults.Plain).Late(late), 2, 1},
 		"reset":            {faults.ResetBeforeAnswer().Late(late), 2, 1},
@@ -234,7 +234,7 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {window: 1h}")
 			srv.Next(testkit.GetField, test.first, testkit.Fault{}.Late(time.Second))
 			if a := get(t, c); !succeeded(a) {
-				t.Errorf("after %s: %s", a.Took, a.Body)
+				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 			synctest.Wait()
 			for _, s := range g.Protections()[0].Circuits {
@@ -246,7 +246,7 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 	}
 }
 
-// A server that answers one of two attempts with its word to be left alone is left alone.
+// A Retry-After in the answer to one of two attempts opens the breaker.
 func TestHedgeOpensTheBreaker(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -256,27 +256,27 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 		for range 3 {
 			srv.Next(testkit.GetField, overloaded.Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
 			if a := get(t, c); !succeeded(a) {
-				t.Errorf("after %s: %s", a.Took, a.Body)
+				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		}
 		wantHeldBack(t, get(t, c), 40*time.Second)
 	})
 }
 
-// Whatever happens to the two attempts, and if there is no second one, its place is free again.
+// However the attempts end, and even without a second one, their places are free again.
 func TestHedgeLeavesItsPlace(t *testing.T) {
 	t.Parallel()
 	late := 300 * time.Millisecond
 	for name, test := range map[string]struct {
-		places string // at the server
+		places string // of the bulkhead
 		faults []testkit.Fault
 		calls  int
 	}{
-		"the second is answered first":    {"4", []testkit.Fault{faults.Hang()}, 1},
-		"the first has failed":            {"4", []testkit.Fault{faults.ResetBeforeAnswer().Late(late), testkit.Fault{}.Late(time.Second)}, 1},
-		"the budget is used up":           {"4", []testkit.Fault{testkit.Fault{}.Late(late), faults.Hang()}, 20},
-		"the server has no place for it":  {"1", []testkit.Fault{testkit.Fault{}.Late(late)}, 1},
-		"the client does not wait for it": {"4", []testkit.Fault{testkit.Fault{}.Late(time.Minute), testkit.Fault{}.Late(time.Minute)}, 1},
+		"the second answers first":       {"4", []testkit.Fault{faults.Hang()}, 1},
+		"the first has failed":           {"4", []testkit.Fault{faults.ResetBeforeAnswer().Late(late), testkit.Fault{}.Late(time.Second)}, 1},
+		"the budget is used up":          {"4", []testkit.Fault{testkit.Fault{}.Late(late), faults.Hang()}, 20},
+		"the server has no place for it": {"1", []testkit.Fault{testkit.Fault{}.Late(late)}, 1},
+		"the client leaves":              {"4", []testkit.Fault{testkit.Fault{}.Late(time.Minute), testkit.Fault{}.Late(time.Minute)}, 1},
 	} {
 		runVirtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
@@ -285,13 +285,13 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 			for range test.calls {
 				srv.Next(testkit.GetField, test.faults...)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				_, _ = c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`) // how it ends is not the point
+				_, _ = c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`) // may fail
 				cancel()
 				srv.Behave()
 				synctest.Wait()
 				for _, b := range g.Protections()[0].Bulkheads {
 					if b.In != 0 {
-						t.Fatalf("a bulkhead is %+v", b)
+						t.Fatalf("got bulkhead %+v", b)
 					}
 				}
 			}
@@ -299,7 +299,7 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 	}
 }
 
-// A call that probes whether a server works again is the only one: it has no second attempt.
+// A call that probes a server is not hedged.
 func TestHedgeDoesNotProbe(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestHedgeDoesNotProbe(t *testing.T) {
 		before := srv.Attempts(testkit.GetField)
 		srv.Next(testkit.GetField, testkit.Fault{}.Late(time.Second))
 		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != before+1 {
-			t.Errorf("%d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
+			t.Errorf("got %d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
 		}
 	})
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A hostileAnswer is what a server sends below net/http, with ID for the request's id.
+// A hostileAnswer is an answer as raw bytes, with ID for the request's id.
 type hostileAnswer struct {
 	name  string
 	write func(w io.Writer) error // until the gateway hangs up
-	kinds []recourse.Kind         // any of them; none: a success
+	kinds []recourse.Kind         // accepted failures; nil: a success
 }
 
 func text(s string) func(io.Writer) error {
@@ -33,8 +33,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// again writes head and then s over and over, though not so fast that it takes the
-// machine from the other tests.
+// again writes head, and then s over and over. It pauses, to leave the processor to other tests.
 func again(head, s string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, head)
@@ -51,7 +50,7 @@ func answer(header, body string) func(io.Writer) error {
 
 func whole(body string) func(io.Writer) error {
 	return func(w io.Writer) error {
-		// The id is put in later: the end of the connection says how long the body is.
+		// The end of the connection ends the body, since its length is unknown before the id is filled in.
 		return answer("Connection: close", body)(w)
 	}
 }
@@ -66,7 +65,7 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// events are how many there are in an answer of many.
+// hostileAnswers returns all hostile answers. events is the number of events in "many events".
 func hostileAnswers(events int) []hostileAnswer {
 	const (
 		unreachable = recourse.KindUnreachable
@@ -79,7 +78,7 @@ func hostileAnswers(events int) []hostileAnswer {
 		{"SSH", text("SSH-2.0-OpenSSH_9.6\r\n"), kinds(unreachable)},
 		{"nothing", text(""), kinds(unreachable)},
 		{"zeros", text(strings.Repeat("\x00", 5000)), kinds(unreachable)},
-		{"status that is no number", text("HTTP/1.1 abc OK\r\n\r\n"), kinds(unreachable)},
+		{"status that is a word", text("HTTP/1.1 abc OK\r\n\r\n"), kinds(unreachable)},
 		{"status 999", text("HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"), kinds(recourse.KindServerError, recourse.KindClientError, bad, recourse.KindUnknown)},
 		{"status 204", text("HTTP/1.1 204 No Content\r\n\r\n"), kinds(bad)},
 		{"status 202", text("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"), kinds(bad)},
@@ -123,7 +122,7 @@ func hostileAnswers(events int) []hostileAnswer {
 		{"record of nonsense", whole(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[],"_meta":{"io.github.recoursehq/error":[1]}}}`), kinds(recourse.KindUnknown)},
 		{
 			"error of a lost session", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"x","data":{"v":1,"kind":"unknown_session"}}}`),
-			kinds(recourse.KindClientError), // the session is there: the client is not to open another for a word
+			kinds(recourse.KindClientError), // the session exists: the client must not open another
 		},
 		{"long error", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + strings.Repeat("a", 200<<10) + `"}}`), kinds(recourse.KindUnknown)},
 
@@ -135,15 +134,14 @@ func hostileAnswers(events int) []hostileAnswer {
 		{"endless empty events", again(eventHead, "data:\n\n"), kinds(timeout)},
 		{"many events", text(eventHead + strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", events)), kinds(bad)},
 		{"answers to others", text(eventHead + strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n\n", events/2)), kinds(bad)},
-		{"event that is no JSON", text(eventHead + "data: hello\n\n"), kinds(bad)},
+		{"event that is plain text", text(eventHead + "data: hello\n\n"), kinds(bad)},
 		{"event without an end", text(eventHead + "data: " + good), kinds(bad)},
 		{"event of another type", text(eventHead + "event: error\ndata: " + good + "\n\n"), kinds(bad)},
 		{"event in many lines", text(eventHead + "data: " + strings.ReplaceAll(good, ",", ",\ndata: ") + "\r\n\r\n"), nil},
 	}
 }
 
-// serveRaw serves a server whose answer to tools/call is bytes, and that has no list of
-// tools.
+// serveRaw serves a server without a list of tools. It answers tools/call with the bytes of write.
 func serveRaw(t *testing.T, write func(io.Writer) error) string {
 	t.Helper()
 	listener, err := testkit.ListenInMemory()
@@ -170,7 +168,7 @@ func serveRaw(t *testing.T, write func(io.Writer) error) string {
 	return "http://" + listener.Addr().String() + "/mcp"
 }
 
-// answerRaw answers the one request of a connection.
+// answerRaw answers the only request of a connection.
 func answerRaw(conn net.Conn, write func(io.Writer) error) {
 	const patience = 10 * time.Second
 	_ = conn.SetDeadline(time.Now().Add(patience))
@@ -190,7 +188,7 @@ func answerRaw(conn net.Conn, write func(io.Writer) error) {
 	}
 	_ = write(&withID{conn, string(msg.ID)}) // the gateway may hang up
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // so that nothing of it is lost
+		_ = half.CloseWrite() // so that no bytes are lost
 	}
 	_, _ = io.Copy(io.Discard, conn)
 }
@@ -205,11 +203,11 @@ func (w *withID) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// unfinished are the answers that begin an event that does not end: when too much of it
-// has gone out, the answer can only be broken off.
+// unfinished are the answers with an endless event. When too much of it has reached the client, the answer can only be
+// broken off.
 var unfinished = []string{"endless comment", "endless field", "endless data"}
 
-// Whatever a server sends, the client gets an answer to its request in time.
+// The client gets an answer in time, whatever bytes the server sends.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	testHostileServers(t, 1000)
@@ -226,7 +224,7 @@ func testHostileServers(t *testing.T, events int) {
 	for _, c := range hostileAnswers(events) {
 		runVirtual(t, c.name, func(t *testing.T) {
 			entry := []string{"tools: {any: {read_only: false}}"}
-			if c.name != "many events" { // which take their time
+			if c.name != "many events" { // reading them takes longer
 				entry = append(entry, untilDeadline)
 			}
 			f := start(t, serveRaw(t, c.write), entry...)
@@ -240,13 +238,13 @@ func testHostileServers(t *testing.T, events int) {
 				return
 			}
 			if err != nil || a.Message == nil || string(a.Message.ID) != "1" || a.Status != http.StatusOK {
-				t.Fatalf("%v %d %.500s", err, a.Status, a.Body)
+				t.Fatalf("got HTTP %d %.500s, %v", a.Status, a.Body, err)
 			}
 			if a.Took > deadline && c.name != "many events" {
-				t.Errorf("answered after %v", a.Took)
+				t.Errorf("got the answer after %v", a.Took)
 			}
 			if !json.Valid(a.Message.Raw) && len(a.Events) == 0 {
-				t.Errorf("no JSON: %.500s", a.Body)
+				t.Errorf("got %.500s, want JSON", a.Body)
 			}
 			if c.kinds == nil {
 				if !succeeded(a) {
@@ -258,7 +256,7 @@ func testHostileServers(t *testing.T, events int) {
 				a.Message = a.Events[n-1].Message()
 			}
 			if e := recordOf(t, a); !slices.Contains(c.kinds, e.Kind) {
-				t.Errorf("%s, want one of %v: %.500s", e.Kind, c.kinds, a.Body)
+				t.Errorf("got %s, want one of %v: %.500s", e.Kind, c.kinds, a.Body)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// Requests that hold all the memory that they may leave room for small ones; another large one is refused, has done nothing, and
-// can be repeated when they are over.
+// While large requests hold all the memory for requests, small ones still pass. Another large one is refused without an effect, and
+// passes after the others have ended.
 func TestBytesInFlight(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -32,7 +32,7 @@ func TestBytesInFlight(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				_, _ = c.Call(ctx, testkit.Echo, large) // it is broken off
+				_, _ = c.Call(ctx, testkit.Echo, large) // cancelled
 			}()
 			if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.Echo) == 1 }); err != nil {
 				t.Fatal(err)
@@ -52,19 +52,19 @@ func TestBytesInFlight(t *testing.T) {
 
 			cancel()
 			<-done
-			testkit.Eventually(t, "nothing is held any more", func() bool { return gateway.InFlight(g) == 0 })
+			testkit.Eventually(t, "all bytes are given back", func() bool { return gateway.InFlight(g) == 0 })
 			if a, err := c.Call(t.Context(), testkit.Echo, large); err != nil || !succeeded(a) {
-				t.Errorf("afterwards: %v", err)
+				t.Errorf("afterwards: got %v", err)
 			}
-			if n := srv.Executions(testkit.Echo); n != 3 { // not the one that was refused
-				t.Errorf("%d calls came through", n)
+			if n := srv.Executions(testkit.Echo); n != 3 { // all but the refused one
+				t.Errorf("got %d calls at the server", n)
 			}
 		})
 	}
 }
 
-// What is set aside for a body counts before anything of it has come: a client that announces much and sends nothing holds no
-// more memory than it may.
+// The memory reserved for a body counts before its first byte: clients that announce large bodies and send nothing cannot hold
+// more than max_in_flight.
 func TestBytesAnnounced(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -88,14 +88,14 @@ func TestBytesAnnounced(t *testing.T) {
 		synctest.Wait()
 		held := gateway.InFlight(g)
 		if held < requests*(16<<10) || held > requests*size {
-			t.Errorf("%d bytes are counted for %d requests", held, requests)
+			t.Errorf("got %d bytes for %d requests", held, requests)
 		}
 		for _, conn := range conns {
 			_ = conn.Close()
 		}
 		synctest.Wait()
 		if held := gateway.InFlight(g); held != 0 {
-			t.Errorf("%d bytes are still held", held)
+			t.Errorf("got %d bytes still held", held)
 		}
 	})
 }

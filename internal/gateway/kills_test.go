@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// However often a server or a program is killed while writes run: no write runs twice, no success is lost, and no write
-// that ran is reported as if it had not.
+// While a server or a program is killed again and again, no write runs twice, no success is lost, and no write that ran
+// is reported as having no effect.
 func TestWritesUnderKills(t *testing.T) {
 	t.Parallel()
 	writesUnderKills(t, 2)
@@ -42,15 +42,15 @@ func writesUnderKills(t *testing.T, kills int) {
 			t.Parallel()
 			program := child.NewProgram(t)
 			client := start(t, "", childCommand(t, program, e.server)...).client(t, e.client)
-			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each is started later than the one before
+			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each child starts later than the previous one
 				program.Next(testkit.OrderGet, "exit")
-				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // it is killed by that
+				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // kills the program
 			})
 		})
 	}
 }
 
-// keepWriting makes callers write until so many kills are over, and checks the result of each write.
+// keepWriting makes callers write until kill was called kills times, and checks the result of each write.
 func keepWriting(t *testing.T, client *testkit.Client, orders func(reference string) int, kills int, kill func()) {
 	t.Helper()
 	const callers, between = 8, 24
@@ -88,16 +88,16 @@ func writeOnce(t *testing.T, client *testkit.Client, orders func(reference strin
 	times := orders(reference)
 	if a.Message.Error == nil && succeeded(a) {
 		if times != 1 {
-			t.Errorf("%s succeeded, and was created %d times", reference, times)
+			t.Errorf("%s succeeded: created %d times", reference, times)
 		}
 		return
 	}
 	var e recourse.Error
 	if raw := recordIn(a); raw == nil || json.Unmarshal(raw, &e) != nil {
-		t.Errorf("%s: no record in %s", reference, a.Body)
+		t.Errorf("%s: got %s, want a record", reference, a.Body)
 		return
 	}
 	if times > 1 || e.Effect == recourse.EffectNone && times != 0 {
-		t.Errorf("%s: effect %s, and created %d times: %s", reference, e.Effect, times, a.Body)
+		t.Errorf("%s: got effect %s, created %d times: %s", reference, e.Effect, times, a.Body)
 	}
 }

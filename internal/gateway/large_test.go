@@ -22,16 +22,16 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// authorVariable is the environment variable that makes the test binary a server on stdin and stdout that an author
-// wrote with mcptool. Its value is the contract.
+// authorVariable is the environment variable that makes the test binary a server on stdio, written with mcptool. Its value
+// is the contract.
 const authorVariable = "AUTHOR_CONTRACT"
 
-// author are the keys of an entry for such a server.
+// author returns the keys of an entry for such a server.
 func author(name string) []string {
 	return []string{"command: [" + strconv.Quote(os.Args[0]) + "]", "env:", "  " + authorVariable + ": " + name, "  GORACE: atexit_sleep_ms=0"}
 }
 
-// authored is a server with a tool that fails for each other item.
+// authored returns a server with a tool that fails for every second item.
 func authored(name string) *mcp.Server {
 	c := contract.Builtin().MustGet(name)
 	server := mcp.NewServer(&mcp.Implementation{Name: "author", Version: "1"}, nil)
@@ -45,28 +45,28 @@ func authored(name string) *mcp.Server {
 	return server
 }
 
-// serveAuthor runs such a server until its client leaves.
+// serveAuthor runs an authored server on stdio until its client leaves.
 func serveAuthor(name string) {
 	if err := authored(name).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
 
-// A batchCell is a way that a large batch takes.
+// A batchCell is one way of a large batch from a server to a client.
 type batchCell struct {
 	from, to  string // contracts, of the server and of the gateway
 	n         int
-	server    string // by whom it is written
+	server    string // who writes the batch, and where
 	transport string
-	server2   testkit.Era // the era of the server
+	era       testkit.Era // the era of the server
 	client    testkit.Era
 }
 
 func (c batchCell) String() string {
-	return fmt.Sprintf("%s to %s/%d/%s/%s/%s to %s", c.from, c.to, c.n, c.server, c.transport, c.server2, c.client)
+	return fmt.Sprintf("%s to %s/%d/%s/%s/%s to %s", c.from, c.to, c.n, c.server, c.transport, c.era, c.client)
 }
 
-// Those who write the batch, and where.
+// Values of a batchCell.
 const (
 	byAuthor         = "mcptool"
 	inText           = "text"
@@ -75,12 +75,12 @@ const (
 	overStdio        = "stdio"
 	overJSON         = "JSON"
 	overSSE          = "SSE"
-	batchPlaces      = "fieldmcp recourse" // the contracts that have a place for the items of a batch
+	batchPlaces      = "fieldmcp recourse" // the contracts with a place for the items
 	batchArguments   = `{"n":%d}`
 	orderedArguments = `{"reference":"A-17","amount":5}`
 )
 
-// batchCells are all ways, of batches of these sizes.
+// batchCells returns all ways for batches of these sizes.
 func batchCells(sizes ...int) []batchCell {
 	var cells []batchCell
 	for _, n := range sizes {
@@ -104,10 +104,10 @@ func batchCells(sizes ...int) []batchCell {
 	return cells
 }
 
-// start returns a client of a gateway in front of the cell's server.
+// start returns a client of a gateway in front of the cell's server, and the call that fails.
 func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments string) {
 	t.Helper()
-	entry := []string{"contract: " + c.to, "tools: {'*': {read_only: true}}"} // which leaves to the items whether they can be repeated
+	entry := []string{"contract: " + c.to, "tools: {'*': {read_only: true}}"} // read_only leaves it to the items whether they can be repeated
 	tool, arguments = "batch", fmt.Sprintf(batchArguments, c.n)
 	var url string
 	switch {
@@ -116,7 +116,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 	case c.server == byAuthor:
 		server := authored(c.from)
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-			&mcp.StreamableHTTPOptions{Stateless: c.server2 == testkit.Modern, JSONResponse: c.transport == overJSON})
+			&mcp.StreamableHTTPOptions{Stateless: c.era == testkit.Modern, JSONResponse: c.transport == overJSON})
 		t.Cleanup(func() {
 			for session := range server.Sessions() {
 				_ = session.Close()
@@ -128,7 +128,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 		if c.transport == overSSE {
 			form = testkit.SSE
 		}
-		srv := testkit.NewServer(t, testkit.WithForm(form), testkit.WithEra(c.server2))
+		srv := testkit.NewServer(t, testkit.WithForm(form), testkit.WithEra(c.era))
 		tool, arguments, url = testkit.OrderCreate, orderedArguments, srv.URL()
 		srv.Always(tool, c.foreign(t))
 	}
@@ -137,7 +137,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 	return client, tool, arguments
 }
 
-// foreign is the answer of a server in the dialect that we have not written.
+// foreign returns the answer of a server that was not written with mcptool.
 func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	t.Helper()
 	dialect := contract.Builtin().MustGet(c.from)
@@ -156,8 +156,7 @@ func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	}
 }
 
-// run makes the call, and looks for every item where the contract of the gateway has its
-// place.
+// run makes the call, and checks every item in its place in the gateway's contract.
 func (c batchCell) run(t *testing.T) {
 	t.Helper()
 	client, tool, arguments := c.start(t)
@@ -166,7 +165,7 @@ func (c batchCell) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Message == nil || a.Message.Result == nil {
-		t.Fatalf("no result: %.500s", a.Body)
+		t.Fatalf("got %.500s, want a result", a.Body)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(a.Message.Result, &members); err != nil {
@@ -184,24 +183,24 @@ func (c batchCell) run(t *testing.T) {
 	own := contract.Builtin().MustGet(c.to)
 	reading, ok := (&contract.Reader{Contracts: []*contract.Contract{own}}).Result(bare)
 	if !ok {
-		t.Fatalf("no failure: %.500s", bare)
+		t.Fatalf("got %.500s, want a failure", bare)
 	}
 	want := contracttest.Items(contracttest.Batch(c.n))
 	if diff := cmp.Diff(want, contracttest.Items(reading.Error())); diff != "" {
-		t.Errorf("by %s (-sent +received): %.1500s", reading.Sign, diff)
+		t.Errorf("read by %s (-sent +received): %.1500s", reading.Sign, diff)
 	}
 	if c.to == "fieldmcp" && !bytes.Contains(bare, []byte(`"code":"FIELD_NOT_FOUND"`)) && c.n > 3 {
 		t.Error("the items have lost their codes")
 	}
 }
 
-// The arrays of a batch give the full picture, however they are written and transported: a sample of the ways, with
-// each of their values.
+// All items of a batch arrive, whoever writes it and however it is transported. This is a sample that has every value of
+// each field of a batchCell.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const each = 23
 	for i, c := range batchCells(10, 100) {
-		if i%each == 0 || c.n == 100 && c.from == "fieldmcp" && c.to == "fieldmcp" && c.server2 == c.client && c.server == byAuthor {
+		if i%each == 0 || c.n == 100 && c.from == "fieldmcp" && c.to == "fieldmcp" && c.era == c.client && c.server == byAuthor {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				c.run(t)
@@ -210,7 +209,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// All of them.
+// All ways.
 func TestLongBatches(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -222,12 +221,12 @@ func TestLongBatches(t *testing.T) {
 	}
 }
 
-// A textCell is a failing text on its way.
+// A textCell is one way of a failing text from a server to a client.
 type textCell struct {
 	to     string
 	size   int
-	first  bool // isError is before it, otherwise after it
-	rpc    bool // it is the message of a JSON-RPC error
+	first  bool // isError comes before the text
+	rpc    bool // the text is the message of a JSON-RPC error
 	status int  // of the HTTP answer; 0: 200
 	in     shape
 }
@@ -247,7 +246,7 @@ func textCells(contracts []string, sizes ...int) []textCell {
 				}
 				for _, status := range []int{400, 500} {
 					if to == "terra" && status == 500 {
-						continue // it has its own sentence for this
+						continue // the contract has its own sentence for this
 					}
 					cells = append(cells, textCell{to, size, false, true, status, in}, textCell{to, size, false, false, status, in})
 				}
@@ -294,23 +293,23 @@ func (c textCell) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(a.Body, []byte(secret)) {
-		t.Error("it leaves unmasked")
+		t.Error("the secret is not masked")
 	}
 	if a.Message == nil || a.Message.Result == nil {
-		t.Fatalf("no result: %.500s", a.Body)
+		t.Fatalf("got %.500s, want a result", a.Body)
 	}
 	if succeeded(a) {
-		t.Errorf("it is a success: %.500s", a.Body)
+		t.Errorf("got success %.500s", a.Body)
 	}
 	end := bytes.Contains(a.Message.Result, []byte("The end."))
 	cut := bytes.Contains(a.Message.Result, []byte("is cut here"))
 	if fits := c.size < 256<<10; end != fits || cut == fits {
-		t.Errorf("of %d bytes the end is there: %t, and that it was cut: %t", c.size, end, cut)
+		t.Errorf("of %d bytes: got the end: %t, got the note that it is cut: %t", c.size, end, cut)
 	}
 }
 
-// A failing text arrives whole up to the decision window; a longer one whose sign is in the window is masked, whatever
-// its length. None arrives unmasked, or as a success.
+// A failing text up to the decision window arrives whole. A longer one that shows in the window that it is a failure is masked,
+// whatever its length. No failing text arrives unmasked, or as a success.
 func TestLargeTexts(t *testing.T) {
 	t.Parallel()
 	const each = 37
@@ -324,7 +323,7 @@ func TestLargeTexts(t *testing.T) {
 	}
 }
 
-// All of them, and texts that are longer than what is read of a failure.
+// All ways, and texts longer than max_failure.
 func TestLongTexts(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -336,13 +335,13 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// Of a failure over max_failure, the beginning is reported, in the words of the contract.
+// A failure longer than max_failure is cut, and says so in the form of the contract.
 func TestFailureIsCut(t *testing.T) {
 	t.Parallel()
 	testFailureIsCut(t, 60, "32KiB", "decide_within: 16KiB")
 }
 
-// The same of one that is longer than the window in which it shows itself by default.
+// The same for a failure longer than the default window.
 func TestLongFailureIsCut(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -367,17 +366,17 @@ func testFailureIsCut(t *testing.T, n int, most string, keys ...string) {
 				}
 				e := recordOf(t, a)
 				if e.Kind != recourse.KindPartial || !e.Truncated() {
-					t.Errorf("%s, truncated %t", e.Kind, e.Truncated())
+					t.Errorf("got %s, truncated %t", e.Kind, e.Truncated())
 				}
 				if !bytes.Contains(a.Message.Result, []byte("The answer is cut here: it is longer than "+most+".")) {
-					t.Errorf("%.500s", a.Message.Result)
+					t.Errorf("got %.500s", a.Message.Result)
 				}
 			})
 		}
 	}
 }
 
-// Failures that are large wait for each other, and none keeps its place.
+// Only eight large failures are read at once. The others wait, and each gives its place back.
 func TestLargeFailuresTakeTurns(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -386,7 +385,7 @@ func TestLargeFailuresTakeTurns(t *testing.T) {
 	f := startConfig(t, "decide_within: 16KiB\nservers: {farm: {url: '"+srv.URL()+"', contract: fieldmcp}}\n")
 	first := f.client(t, testkit.Modern)
 	var clients []*testkit.Client
-	for range 8 + 2 { // of which eight have a place
+	for range 8 + 2 { // eight have a place, two wait
 		clients = append(clients, first.Clone(t))
 	}
 	done := make(chan error)
@@ -395,7 +394,7 @@ func TestLargeFailuresTakeTurns(t *testing.T) {
 		go func() {
 			a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
 			if err == nil && succeeded(a) {
-				err = fmt.Errorf("a success: %.300s", a.Body)
+				err = fmt.Errorf("got success %.300s", a.Body)
 			}
 			done <- err
 		}()

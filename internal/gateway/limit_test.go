@@ -21,7 +21,7 @@ const headerRateLimit = "Ratelimit"
 
 const hi = `{"message":"m"}`
 
-// call calls a tool, and fails where nothing answers.
+// call calls a tool, and fails the test if there is no answer.
 func call(tb testing.TB, c *testkit.Client, tool, arguments string) *testkit.Answer {
 	tb.Helper()
 	a, err := c.Call(tb.Context(), tool, arguments)
@@ -31,27 +31,27 @@ func call(tb testing.TB, c *testkit.Client, tool, arguments string) *testkit.Ans
 	return a
 }
 
-// pass makes calls of echo, each of which has to pass.
+// pass makes calls of echo that must all pass.
 func pass(tb testing.TB, c *testkit.Client, calls int) {
 	tb.Helper()
 	for range calls {
 		if a := call(tb, c, testkit.Echo, hi); !succeeded(a) {
-			tb.Fatalf("refused: %s", a.Body)
+			tb.Fatalf("got refusal %s", a.Body)
 		}
 	}
 }
 
-// overLimit makes a call of echo, which has to be refused, and returns the record.
+// overLimit makes a call of echo that must be refused, and returns the record.
 func overLimit(tb testing.TB, c *testkit.Client) *recourse.Error {
 	tb.Helper()
 	a := call(tb, c, testkit.Echo, hi)
 	if succeeded(a) {
-		tb.Fatalf("the call passes: %s", a.Body)
+		tb.Fatalf("got %s, want a refusal", a.Body)
 	}
 	return recordOf(tb, a)
 }
 
-// A call over the limit costs the server nothing, is refused in every spelling, and passes after the wait, not before.
+// A call over the limit is refused without reaching the server, in both eras, until the reported wait is over.
 func TestLimitRefuses(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -79,7 +79,7 @@ func TestLimitRefuses(t *testing.T) {
 				}
 				want.Quotas[1].ResetAt = e.Quotas[1].ResetAt
 				if diff := cmp.Diff(jsonOf(t, want), jsonOf(t, e)); diff != "" {
-					t.Errorf("the record (-want +got):\n%s", diff)
+					t.Errorf("record (-want +got):\n%s", diff)
 				}
 				checkHeaders(t, a.Header, map[string]string{
 					"Retry-After": "57", "X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0",
@@ -88,11 +88,11 @@ func TestLimitRefuses(t *testing.T) {
 					"RateLimit":         `"minute";r=0;t=57, "month";r=97;t=2591999`,
 				})
 				if n := srv.Executions(testkit.Echo); n != 3 {
-					t.Errorf("the server has seen %d calls", n)
+					t.Errorf("got %d calls at the server", n)
 				}
 				time.Sleep(time.Until(e.Quotas[0].ResetAt) - time.Millisecond)
 				if left := overLimit(t, c).Quotas[0]; !left.ResetAt.Equal(e.Quotas[0].ResetAt) {
-					t.Errorf("the reset moves from %s to %s", e.Quotas[0].ResetAt, left.ResetAt)
+					t.Errorf("got resets %s and %s, want the same", e.Quotas[0].ResetAt, left.ResetAt)
 				}
 				time.Sleep(time.Millisecond)
 				pass(t, c, 1)
@@ -115,13 +115,12 @@ func checkHeaders(tb testing.TB, got http.Header, want map[string]string) {
 	tb.Helper()
 	for name, value := range want {
 		if got.Get(name) != value {
-			tb.Errorf("%s is %q, want %q", name, got.Get(name), value)
+			tb.Errorf("%s: got %q, want %q", name, got.Get(name), value)
 		}
 	}
 }
 
-// Each contract tells of a refusal in its own form, and every form says the same wait: that of the record, of the headers, and
-// of the text.
+// Each contract has its own form of a refusal, with the same wait in the record, the headers and the text.
 func TestLimitInEveryContract(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ minute, month string }{
@@ -171,7 +170,7 @@ func TestLimitInEveryContract(t *testing.T) {
 					pass(t, c, 1)
 					time.Sleep(2500 * time.Millisecond)
 					pass(t, c, 1)
-					if name == "month" { // both calls leave it together: they are in the same sixtieth of it
+					if name == "month" { // both calls leave the window together, since they are in the same sixtieth of it
 						reset = time.Now().Add(30 * 24 * time.Hour)
 					}
 					a := call(t, c, testkit.Echo, hi)
@@ -194,14 +193,14 @@ func TestLimitInEveryContract(t *testing.T) {
 					want := strings.NewReplacer("ID", a.Header.Get("X-Request-Id"), "RESET", strconv.FormatInt(reset.UnixMilli(), 10),
 						"OTHER", other(a.Body, reset)).Replace(way.want)
 					if got != want {
-						t.Errorf("the answer is\n%s\nwant\n%s", got, want)
+						t.Errorf("got\n%s\nwant\n%s", got, want)
 					}
 					checkHeaders(t, a.Header, map[string]string{
 						"Retry-After": way.wait, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0",
 						"X-RateLimit-Reset": strconv.FormatInt(reset.Add(time.Second-1).Unix(), 10),
 					})
 					if !strings.HasPrefix(a.Header.Get(headerRateLimit), `"`+name+`";r=0;t=`+way.wait) {
-						t.Errorf("RateLimit is %s", a.Header.Get(headerRateLimit))
+						t.Errorf("got RateLimit %s", a.Header.Get(headerRateLimit))
 					}
 				})
 			}
@@ -211,12 +210,12 @@ func TestLimitInEveryContract(t *testing.T) {
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// other returns the instant in a body of fieldmcp's that is not reset.
+// other returns the reset in a body of fieldmcp that differs from reset.
 func other(body []byte, reset time.Time) string {
 	var said struct {
 		RateLimits map[string]int64 `json:"rateLimits"`
 	}
-	_ = json.Unmarshal(body, &said) // others have none
+	_ = json.Unmarshal(body, &said) // bodies of other contracts have none
 	for name, value := range said.RateLimits {
 		if strings.HasSuffix(name, "ResetAt") && value != reset.UnixMilli() {
 			return strconv.FormatInt(value, 10)
@@ -225,7 +224,7 @@ func other(body []byte, reset time.Time) string {
 	return "none"
 }
 
-// Over stdio, where there is no HTTP answer, the host gets the contract's other code.
+// Over stdio, where there is no HTTP status, the host gets the contract's JSON-RPC code.
 func TestLimitOverStdio(t *testing.T) {
 	t.Parallel()
 	for contract, want := range map[string]string{"recourse": "[rate_limited] ", "fieldmcp": `"code":"RATE_LIMIT_ORG"`} {
@@ -241,14 +240,13 @@ func TestLimitOverStdio(t *testing.T) {
 			}
 			h.send(echo("2", "m"))
 			if m := h.next(); m.outcome() != "2 failed" || !strings.Contains(m.Result.Content[0].Text, want) {
-				t.Errorf("%s: %+v", m.outcome(), m.Result)
+				t.Errorf("got %s: %+v", m.outcome(), m.Result)
 			}
 		})
 	}
 }
 
-// With limit_headers, successes say what remains, of the shortest window and of all; the server's own limits are not
-// mixed in.
+// With limit_headers, successes have headers about what remains, without the server's own limits.
 func TestLimitHeadersOfSuccesses(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -263,7 +261,7 @@ func TestLimitHeadersOfSuccesses(t *testing.T) {
 			"RateLimit":        `"month";r=16997;t=2592000, "minute";r=97;t=59`,
 		})
 		srv.Next(testkit.Echo, faults.ToolError("wrong argument", "[missing_param] message is missing."))
-		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // it was not counted
+		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // the call did not count
 	})
 	runVirtual(t, "none by default", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
@@ -273,8 +271,8 @@ func TestLimitHeadersOfSuccesses(t *testing.T) {
 	})
 }
 
-// What a limit counts: calls that the server was to carry out, whatever became of them and once each, but not those that somebody
-// had got wrong, that were never sent, or that are no calls of tools.
+// A limit counts each tool call that was sent to the server once, however it ended. It does not count calls with wrong arguments,
+// calls that were never sent, and other methods.
 func TestWhatLimitsCount(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -287,13 +285,13 @@ func TestWhatLimitsCount(t *testing.T) {
 		"a hung server":                        {failing(faults.Hang()), 1},
 		"a broken answer":                      {failing(faults.TruncatedJSON()), 1},
 		"a lost resource":                      {failing(faults.ToolError("not found", "[not_found] There is no field F-9.")), 1},
-		"a call repeated":                      {failing(faults.ResetBeforeAnswer(), faults.ResetBeforeAnswer()), 1},
+		"a repeated call":                      {failing(faults.ResetBeforeAnswer(), faults.ResetBeforeAnswer()), 1},
 		"a refused token":                      {failing(faults.Unauthorized()), 1},
 		"an argument that the server refuses":  {failing(faults.RPCError("invalid params", -32602, "message is missing", "")), 0},
 		"a request that the server refuses":    {failing(faults.RPCError("invalid request", -32600, "the request is not valid", "")), 0},
 		"an argument that the tool refuses":    {failing(faults.ToolError("wrong", "[invalid_value] message is too short.")), 0},
 		"an argument that the gateway refuses": {calling(testkit.Echo, `{"message":5}`), 0},
-		"a tool that there is not":             {calling("no_such_tool", `{}`), 0},
+		"an unknown tool":                      {calling("no_such_tool", `{}`), 0},
 		"a list": {func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
 			t.Helper()
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
@@ -305,7 +303,7 @@ func TestWhatLimitsCount(t *testing.T) {
 			srv.Next(testkit.Echo, faults.Hang())
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, _ = c.Call(ctx, testkit.Echo, hi) // nobody waits for the answer
+			_, _ = c.Call(ctx, testkit.Echo, hi) // cancelled
 			time.Sleep(time.Second)
 		}, 1},
 		"a server that is down": {func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
@@ -339,7 +337,7 @@ func TestWhatLimitsCount(t *testing.T) {
 	}
 }
 
-// failing makes a call that the server answers so, however often it comes.
+// failing makes a call that the server answers with answers, one for each attempt.
 func failing(answers ...testkit.Fault) func(*testing.T, *testkit.Client, *testkit.Server) {
 	return func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
 		t.Helper()
@@ -357,14 +355,14 @@ func calling(tool, arguments string) func(*testing.T, *testkit.Client, *testkit.
 	}
 }
 
-// Who shares a limit is up to its keys.
+// The keys of a limit decide what shares it.
 func TestLimitKeys(t *testing.T) {
 	t.Parallel()
 	token := func(value string) http.Header { return http.Header{"Authorization": {"Bearer " + value}} }
 	tests := map[string]struct {
 		limit string
-		both  bool // whether two callers share it
-		tools bool // whether two tools do
+		both  bool // two callers share the limit
+		tools bool // two tools share the limit
 	}{
 		"caller":          {"{calls: 2/1m}", false, true},
 		"server":          {"{calls: 2/1m, by: [server]}", true, true},
@@ -380,21 +378,21 @@ func TestLimitKeys(t *testing.T) {
 			ann, bob := f.client(t, testkit.Modern), f.client(t, testkit.Modern)
 			ann.Header, bob.Header = token("ann"), token("bob")
 			pass(t, ann, 2)
-			ann.Header.Set("X-Trace", "another") // which says nothing of who calls
+			ann.Header.Set("X-Trace", "another") // does not identify a caller
 			if e := overLimit(t, ann); strings.Contains(jsonOf(t, e), "ann") {
 				t.Errorf("credentials are shown: %s", jsonOf(t, e))
 			}
 			if shared := !succeeded(call(t, bob, testkit.Echo, hi)); shared != test.both {
-				t.Errorf("two callers share it: %v", shared)
+				t.Errorf("two callers share the limit: got %t", shared)
 			}
 			if shared := !succeeded(call(t, ann, testkit.GetField, `{"field_id":"F-1"}`)); shared != test.tools {
-				t.Errorf("two tools share it: %v", shared)
+				t.Errorf("two tools share the limit: got %t", shared)
 			}
 		})
 	}
 }
 
-// An unverified identity does not give a client a separate limit.
+// An unverified identity does not get a limit of its own.
 func TestLimitOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -404,13 +402,13 @@ func TestLimitOfTheUnknown(t *testing.T) {
 		for i := range 4 {
 			c.Header = http.Header{"Authorization": {fmt.Sprint("Bearer ", i)}, "X-Forwarded-For": {fmt.Sprint("10.0.0.", i)}}
 			if passes := succeeded(call(t, c, testkit.Echo, hi)); passes != (i < 2) {
-				t.Errorf("call %d passes: %v", i, passes)
+				t.Errorf("call %d: got passed %t", i, passes)
 			}
 		}
 	})
 }
 
-// An observed server gets every call; the log says which would have been refused.
+// With mode observe, the server gets every call; the log says which ones would have been refused.
 func TestLimitObserves(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -425,7 +423,7 @@ func TestLimitObserves(t *testing.T) {
 	})
 }
 
-// A reload keeps the counts of the limits that are still there, and of no other.
+// A reload keeps the counts of unchanged limits.
 func TestLimitsOutliveAReload(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Behind a trusted proxy, each client has its own address; addresses that the client itself sends do not count.
+// Behind a trusted proxy, each client has its own address. Addresses that the client invents are ignored.
 func TestLimitBehindAProxy(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -30,7 +30,7 @@ func TestLimitBehindAProxy(t *testing.T) {
 	pass(t, c, 2)
 	from("2001:db8::1")
 	pass(t, c, 2)
-	from("2001:db8::2") // of the same network
+	from("2001:db8::2") // in the same network
 	_ = overLimit(t, c)
 }
 
@@ -46,7 +46,7 @@ func TestOutcomeNamesTheLimit(t *testing.T) {
 		pass(t, c, 1)
 		_ = overLimit(t, c)
 		if fmt.Sprint(names) != "[ minute]" {
-			t.Errorf("the limits are %q", names)
+			t.Errorf("got limits %q", names)
 		}
 		if stats := g.Limits(); stats != (gateway.LimitStats{}) {
 			t.Errorf("got %+v", stats)
@@ -83,13 +83,13 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 	}
 	as("cy")
 	pass(t, c, 2)
-	for _, alone := range []string{"dee", "eve"} { // who have no organisation, share none
+	for _, alone := range []string{"dee", "eve"} { // without an organisation, they share no limit
 		as(alone)
 		pass(t, c, 2)
 	}
 }
 
-// Callers of two entries of access control are two callers, although they have the same name.
+// Two callers with the same name, from two entries of access, have separate limits.
 func TestLimitOfNamesakes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -103,7 +103,7 @@ func TestLimitOfNamesakes(t *testing.T) {
 	}
 }
 
-// If two limits are reached, the one that lasts longer is reported, with its wait.
+// If two limits are reached, the refusal reports the one with the longer wait.
 func TestLimitsReachedTogether(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

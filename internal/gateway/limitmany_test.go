@@ -23,7 +23,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 		remaining := func(a *testkit.Answer, want string) {
 			t.Helper()
 			if got := a.Header.Get("X-Ratelimit-Remaining"); got != want {
-				t.Errorf("what remains is %q, not %q: %s", got, want, a.Body)
+				t.Errorf("got %q remaining, want %q: %s", got, want, a.Body)
 			}
 		}
 		remaining(call(t, c, testkit.Echo, hi), "4")
@@ -51,12 +51,12 @@ func TestLimitsOfManyServers(t *testing.T) {
 			t.Errorf("got %s", a.Body)
 		}
 		if got := f.farm.Attempts(testkit.GetField); got != before {
-			t.Error("the server has seen a call that was refused")
+			t.Error("a refused call reached the server")
 		}
 	})
 }
 
-// It also has its own limit on concurrent calls, whichever server they are for.
+// An endpoint with several servers has its own limit on concurrent calls to all of them.
 func TestConcurrencyOfManyServers(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -67,7 +67,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = c.Call(ctx, testkit.Echo, hi) // it is broken off
+			_, _ = c.Call(ctx, testkit.Echo, hi) // cancelled
 		}()
 		synctest.Wait()
 		a := call(t, c, "shop_echo", hi)
@@ -86,7 +86,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 	})
 }
 
-// A condition on calls that only read uses what the servers' entries and lists say about a tool.
+// A limit's condition on read_only uses the servers' entries and lists.
 func TestReadOnlyOfManyServers(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {
@@ -99,7 +99,7 @@ func TestReadOnlyOfManyServers(t *testing.T) {
 			d := &door{&front{log: log, url: open(t, g, true) + "/all/mcp"}, farm}
 			c := d.member(t, era, "reader")
 			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
-				for range 2 { // before and after lists are known
+				for range 2 { // before and after the lists are fetched
 					a := call(t, c, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
 					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
 						t.Errorf("%s: got %s", tool, a.Body)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// underway starts calls that hang, and returns when the server has them. They end when the returned function is called.
+// underway starts calls that hang, and returns when the server has them. end cancels them.
 func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -21,7 +21,7 @@ func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (
 	var group sync.WaitGroup
 	for range calls {
 		srv.Next(testkit.Echo, faults.Hang())
-		group.Go(func() { _, _ = c.Call(ctx, testkit.Echo, hi) }) // it is broken off
+		group.Go(func() { _, _ = c.Call(ctx, testkit.Echo, hi) }) // cancelled
 	}
 	if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.Echo) == before+calls }); err != nil {
 		t.Fatal(err)
@@ -32,8 +32,8 @@ func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (
 	}
 }
 
-// A caller has a number of concurrent calls; its other calls wait in a bounded queue, for a bounded time; nobody else
-// waits.
+// Calls of one caller beyond its limit of concurrent calls wait in a queue of limited length, for a limited time. Calls of
+// others do not wait.
 func TestLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -44,7 +44,7 @@ func TestLimitAtOnce(t *testing.T) {
 			ann, bob := f.client(t, era), f.client(t, era)
 			ann.Header = http.Header{"Authorization": {"Bearer ann"}}
 			bob.Header = http.Header{"Authorization": {"Bearer bob"}}
-			if era == testkit.Legacy { // the session is bound to the credentials
+			if era == testkit.Legacy { // a session belongs to its caller
 				initialize(t, ann)
 				initialize(t, bob)
 			}
@@ -80,17 +80,17 @@ func TestLimitAtOnce(t *testing.T) {
 			began = time.Now()
 			pass(t, ann, 1)
 			if took := time.Since(began); took != time.Second {
-				t.Errorf("its turn comes after %s", took)
+				t.Errorf("got its turn after %s", took)
 			}
-			if n := srv.Executions(testkit.Echo); n != 4 { // and none of those that were refused
-				t.Errorf("the server has seen %d calls", n)
+			if n := srv.Executions(testkit.Echo); n != 4 { // all but the refused ones
+				t.Errorf("got %d calls at the server", n)
 			}
 			pass(t, ann, 1)
 		})
 	}
 }
 
-// A client that goes while it waits leaves its place in the queue, and is charged nothing.
+// A client that leaves while it waits gives its place in the queue back, and the call does not count.
 func TestLimitQueueIsLeft(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLimitQueueIsLeft(t *testing.T) {
 		end := underway(t, srv, c, 1)
 		for range 5 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, _ = c.Call(ctx, testkit.Echo, hi) // it waits, and goes
+			_, _ = c.Call(ctx, testkit.Echo, hi) // leaves the queue at its deadline
 			cancel()
 			time.Sleep(time.Second)
 		}
@@ -113,7 +113,7 @@ func TestLimitQueueIsLeft(t *testing.T) {
 	})
 }
 
-// A limit holds as it is written, whatever other limits the gateway has counted by before.
+// The counts of one limit do not affect another one.
 func TestLimitsAtOnceAreApart(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestLimitsAtOnceAreApart(t *testing.T) {
 		pass(t, c, 1)
 		for _, a := range crowd(t, c, 3, testkit.Progress, slowCall) {
 			if !succeeded(a) || a.Took > 2*time.Second {
-				t.Errorf("after %s: %s", a.Took, a.Body)
+				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// sharing starts a gateway in front of a server, whose limits are counted in Redis. Patience is that with Redis.
+// sharing starts a gateway that counts limits in Redis. patience is how long it waits for Redis.
 func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Duration, rest string) *front {
 	tb.Helper()
 	g, log := newReaching(tb, gateway.Reach{Dial: testkit.Dial, Redis: patience},
@@ -23,7 +23,7 @@ func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Dur
 	return &front{url: testkit.Serve(tb, g) + farm, log: log}
 }
 
-// Two replicas together let as many calls pass as one would, and give back to each other.
+// Two replicas together let as many calls pass as one.
 func TestReplicasShareLimits(t *testing.T) {
 	t.Parallel()
 	checkReplicas(t, 400)
@@ -61,11 +61,11 @@ func checkReplicas(t *testing.T, calls int) {
 	}
 	group.Wait()
 	if passed.Load() != 50 || srv.Executions(testkit.Echo) != 50 {
-		t.Errorf("%d calls pass, and the server has seen %d, want 50", passed.Load(), srv.Executions(testkit.Echo))
+		t.Errorf("got %d calls that passed, and %d at the server, want 50", passed.Load(), srv.Executions(testkit.Echo))
 	}
 }
 
-// What the server refuses for the caller's fault does not count at the other replica either.
+// A call that the server refuses for the caller's mistake does not count at the other replica either.
 func TestReplicasGiveBack(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
@@ -81,7 +81,7 @@ func TestReplicasGiveBack(t *testing.T) {
 	_ = overLimit(t, c)
 }
 
-// Without Redis, calls are counted in memory, or refused as unavailable without having done anything: as it is chosen.
+// While Redis fails, calls are counted in memory or refused without an effect, as configured.
 func TestLimitsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for choice, passes := range map[string]int{"open": 50, "closed": 0} {
@@ -99,10 +99,10 @@ func TestLimitsWithoutRedis(t *testing.T) {
 				t.Errorf("got %s", jsonOf(t, e))
 			}
 			if n := srv.Executions(testkit.Echo); n != passes {
-				t.Errorf("the server has seen %d calls", n)
+				t.Errorf("got %d calls at the server", n)
 			}
 			if !strings.Contains(f.log.String(), "Redis fails: until it works again") || strings.Contains(f.log.String(), "s3cret") {
-				t.Errorf("the log is %s", f.log)
+				t.Errorf("got log %s", f.log)
 			}
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != 200 {
 				t.Errorf("what no limit counts: got %+v, %v", a, err)
@@ -111,7 +111,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 	}
 }
 
-// A configuration may go to another Redis, and back to memory, while calls go on.
+// A reload may switch to another Redis and back to memory during calls.
 func TestReloadToRedis(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)

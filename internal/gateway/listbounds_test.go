@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// costlyTools are tools whose patterns would together take gigabytes when they were compiled.
+// costlyTools returns tools whose patterns would take gigabytes if all were compiled.
 func costlyTools(tools, patterns int) []testkit.Tool {
 	list := make([]testkit.Tool, tools)
 	for i := range list {
@@ -25,15 +25,15 @@ func costlyTools(tools, patterns int) []testkit.Tool {
 	return list
 }
 
-// A list that would take hours to prepare costs a call almost nothing: its tools can be called, arguments are checked
-// as far as possible, and each tool that is not fully checked is logged once.
+// A list that would take hours to compile does not delay calls: its tools can be called, arguments are checked as far as
+// possible, and each tool without a full check is logged once.
 func TestCostlyListIsBounded(t *testing.T) {
 	t.Parallel()
 
 	for _, era := range eras {
 		runVirtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(costlyTools(24, 300)...))
-			f := start(t, srv.URL()) // unbounded it takes hours
+			f := start(t, srv.URL()) // without bounds this takes hours
 			c := f.client(t, era)
 			arguments := []string{`"order":1`}
 			for k := range 200 {
@@ -53,15 +53,15 @@ func TestCostlyListIsBounded(t *testing.T) {
 				t.Errorf("got %+v", e)
 			}
 			for name, n := range f.notes(t) {
-				if n > 2 { // the first pattern that is not checked may be another for the last call
-					t.Errorf("%s: told %d times", name, n)
+				if n > 2 { // the last call may find another first unchecked pattern
+					t.Errorf("%s: logged %d times", name, n)
 				}
 			}
 		})
 	}
 }
 
-// notes counts, by tool, the log's lines about schemas that are not used in full.
+// notes counts the log's lines about partly used schemas, by tool.
 func (f *front) notes(tb testing.TB) map[string]int {
 	tb.Helper()
 	notes := map[string]int{}
@@ -80,7 +80,7 @@ func (f *front) notes(tb testing.TB) map[string]int {
 	return notes
 }
 
-// Of a list of more tools than are kept the others are not known: their calls pass.
+// If a list has more tools than the gateway keeps, calls of the others pass unchecked.
 func TestListOfTooManyTools(t *testing.T) {
 	t.Parallel()
 
@@ -99,10 +99,10 @@ func TestListOfTooManyTools(t *testing.T) {
 		}
 		result, err := a.ToolResult()
 		if err != nil || result.IsError != refused {
-			t.Errorf("%s: %v %s", tool, err, a.Body)
+			t.Errorf("%s: got %s, %v", tool, a.Body, err)
 		}
 	}
 	if n := f.notes(t)[""]; n != 1 {
-		t.Errorf("told %d times: %s", n, f.log)
+		t.Errorf("logged %d times: %s", n, f.log)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// What the gateway says on a client's stream does not break an event of the server's, however slowly that comes.
+// A notification of the gateway on a client's stream does not split an event of the server that is still arriving.
 func TestNoticeBetweenEvents(t *testing.T) {
 	t.Parallel()
 	large := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 600<<10) + `"}}`
@@ -23,7 +23,7 @@ func TestNoticeBetweenEvents(t *testing.T) {
 			_, _ = io.WriteString(w, "data: "+large[:500<<10])
 			_ = http.NewResponseController(w).Flush()
 			select {
-			case <-time.After(500 * time.Millisecond): // the account is connected meanwhile
+			case <-time.After(500 * time.Millisecond): // meanwhile the account is connected
 			case <-r.Context().Done():
 			}
 			_, _ = io.WriteString(w, large[500<<10:]+"\n\n")
@@ -49,9 +49,9 @@ func TestNoticeBetweenEvents(t *testing.T) {
 	}
 	enterKey(t, f.shownIn(t, a).URL)
 	if event, err := stream.Next(); err != nil || event.Data != large {
-		t.Fatalf("%d bytes of %d, %v", len(event.Data), len(large), err)
+		t.Fatalf("got %d bytes of %d, %v", len(event.Data), len(large), err)
 	}
 	if event, err := stream.Next(); err != nil || !strings.Contains(event.Data, "elicitation/complete") {
-		t.Errorf("%.200s, %v", event.Data, err)
+		t.Errorf("got %.200s, %v", event.Data, err)
 	}
 }

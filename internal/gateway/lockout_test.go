@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// fail sends a wrong key that often.
+// fail sends a wrong key several times, and returns the last answer.
 func fail(tb testing.TB, d *door, times int, header ...string) *testkit.Answer {
 	tb.Helper()
 	var a *testkit.Answer
@@ -23,8 +23,8 @@ func fail(tb testing.TB, d *door, times int, header ...string) *testkit.Answer {
 	return a
 }
 
-// 25 failures of an address within 15 minutes, and it is refused until the first is that long ago, whatever it brings; others
-// are let in.
+// After 25 failures within 15 minutes an address is refused, even with a valid key, until the first failure is 15 minutes ago.
+// Others are let in.
 func TestLockout(t *testing.T) {
 	t.Parallel()
 	for _, name := range contract.Builtin().Names() {
@@ -33,7 +33,7 @@ func TestLockout(t *testing.T) {
 			from := func(address, key string) *testkit.Answer {
 				return echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", address, "Authorization", "Bearer "+key))
 			}
-			for range 30 { // without credentials: clients begin with one
+			for range 30 { // requests without credentials do not count: clients begin with one
 				echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", "192.0.2.1"))
 			}
 			began := time.Now()
@@ -50,18 +50,18 @@ func TestLockout(t *testing.T) {
 					!strings.Contains(string(a.Body), map[bool]string{true: "Try again in 875 seconds.", false: "Try again in 14 min 35 s."}[name == "fieldmcp"]) {
 					t.Errorf("%s: got HTTP %d %s: %s", key, a.Status, a.Header, a.Body)
 				}
-				if name == "fieldmcp" { // it has its own form for this
+				if name == "fieldmcp" { // the contract has its own form for this
 					continue
 				}
 				if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.RetryAfter != wait || e.Origin != recourse.OriginGateway {
-					t.Errorf("%s: %s, %s", key, e.Kind, e.RetryAfter)
+					t.Errorf("%s: got %s, %s", key, e.Kind, e.RetryAfter)
 				}
 			}
 			if a := from("192.0.2.2", "good"); !wasCalled(a) {
 				t.Errorf("another address: got HTTP %d %s", a.Status, a.Body)
 			}
 			if n := strings.Count(d.log.String(), "an address is refused"); n != 1 {
-				t.Errorf("the log tells of %d lockouts: %s", n, d.log)
+				t.Errorf("got %d lockouts in the log: %s", n, d.log)
 			}
 			time.Sleep(15*time.Minute - time.Since(began))
 			if a := from("192.0.2.1", "good"); !wasCalled(a) {
@@ -71,7 +71,7 @@ func TestLockout(t *testing.T) {
 	}
 }
 
-// Who counts as an address: behind a proxy its client, of IPv6 a customer, and without a proxy nobody can pretend.
+// Behind a trusted proxy, the client's address counts; of IPv6, the /64 network. Without one, headers are ignored.
 func TestLockoutAddresses(t *testing.T) {
 	t.Parallel()
 	const two = "lockout: {failures: 2, within: 1m}\n"
@@ -79,11 +79,11 @@ func TestLockoutAddresses(t *testing.T) {
 		access, failed, then string
 		out                  bool
 	}{
-		"another client of the proxy":      {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.2", false},
-		"one with a longer story":          {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.9, 192.0.2.1", true},
-		"another address of the customer":  {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8::ffff:1", true},
-		"another customer":                 {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8:0:1::1", false},
-		"a header that nobody is to trust": {"", "192.0.2.1", "192.0.2.2", true},
+		"another client of the proxy":              {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.2", false},
+		"an invented address before":               {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.9, 192.0.2.1", true},
+		"another address in the same IPv6 network": {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8::ffff:1", true},
+		"another IPv6 network":                     {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8:0:1::1", false},
+		"no trusted proxy":                         {"", "192.0.2.1", "192.0.2.2", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestLockoutAddresses(t *testing.T) {
 	})
 }
 
-// A reload forgets no failures, and changes who may call.
+// A reload changes who may call, and keeps the counted failures.
 func TestReloadOfAccess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestReloadOfAccess(t *testing.T) {
 		}
 		session := d.as(t, testkit.Legacy, "Authorization", "Bearer good")
 		if !wasCalled(with("good")) || !wasCalled(echoed(t, session)) {
-			t.Fatal("the key is not let in")
+			t.Fatal("the key is refused")
 		}
 		fail(t, d, 1)
 		reload(t, g, other)

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// BenchmarkMany compares a call of about 1 KB at a server's own endpoint with the same at one that offers two servers.
+// BenchmarkMany compares a call of about 1 KB at a server's own endpoint with the same call at an endpoint with two servers.
 func BenchmarkMany(b *testing.B) {
 	farm, shop := testkit.NewServer(b), testkit.NewServer(b)
 	g, _ := newGateway(b, fmt.Sprintf("servers:\n  farm: {url: %q}\n  shop: {url: %q}\nendpoints:\n  all: {path: /mcp, %s}\n",

@@ -19,20 +19,19 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A tool that two servers have is not given to either by chance: it is not listed, and a call says what the operator
-// should do.
+// A tool name that two servers use is not listed, and a call of it says what the operator should do.
 func TestManyServersCollide(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
 		f := startMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
 		c := f.client(t, era)
-		for range 2 { // the second time with lists that are known
+		for range 2 { // the second time with known lists
 			a, err := c.Call(t.Context(), "echo", `{"message":"hello"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if text := string(a.Body); !strings.Contains(text, "farm and shop both have a tool echo") {
-				t.Errorf("the call says %s", text)
+				t.Errorf("the call: got %s", text)
 			}
 		}
 		a := f.list(t, c)
@@ -43,20 +42,20 @@ func TestManyServersCollide(t *testing.T) {
 			t.Errorf("collisions (-want +got):\n%s", diff)
 		}
 		if n := strings.Count(f.log.String(), "give one of them a prefix"); n != 2 {
-			t.Errorf("the log says so %d times, once for each server:\n%s", n, f.log)
+			t.Errorf("got %d lines in the log, want one for each server:\n%s", n, f.log)
 		}
 		mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
 		if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
-			t.Errorf("farm has %d orders, and shop %d", n, m)
+			t.Errorf("got %d orders at farm and %d at shop", n, m)
 		}
-		f.shop.Stop() //nolint:errcheck // it is in memory
+		f.shop.Stop() //nolint:errcheck // in memory
 		if got := mustCall(t, c, "order_get", `{"reference":"A"}`); got.IsError {
-			t.Errorf("farm says %s", got.Text())
+			t.Errorf("farm: got %s", got.Text())
 		}
 	})
 }
 
-// What is not offered is neither listed nor reached, whatever it is called.
+// A tool that is not offered is neither listed nor called, under any name.
 func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -66,7 +65,7 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if got := mustCall(t, c, "say", `{"message":"hello"}`).Text(); got != "hello" {
-			t.Errorf("say says %q", got)
+			t.Errorf("say: got %q", got)
 		}
 		for _, tool := range []string{"echo", "order_get", "get_field", "shop_echo", "order_create ", "SAY"} {
 			a, err := c.Call(t.Context(), tool, `{}`)
@@ -74,16 +73,16 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.Message == nil || a.Message.Error == nil {
-				t.Errorf("%q: %d %s", tool, a.Status, a.Body)
+				t.Errorf("%q: got HTTP %d %s", tool, a.Status, a.Body)
 			}
 		}
 		if n, m := f.farm.Attempts("get_field")+f.farm.Attempts("order_get"), f.shop.Attempts("echo"); n+m != 0 {
-			t.Errorf("%d and %d calls came through", n, m)
+			t.Errorf("got %d and %d calls at the servers", n, m)
 		}
 	})
 }
 
-// Advice names tools as the client knows them, and a failure is in the form of the server's contract.
+// Advice uses the tool names that clients see, and a failure has the form of the server's contract.
 func TestManyServersAdvise(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -93,44 +92,44 @@ func TestManyServersAdvise(t *testing.T) {
 		f.shop.Always("order_create", faults.Hang())
 		result := mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
 		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
-			t.Errorf("no %s in: %s", want, result.Text())
+			t.Errorf("got %s, want %s in it", result.Text(), want)
 		}
 		var record recourse.Error
 		if err := json.Unmarshal(result.Meta["io.github.recoursehq/error"], &record); err != nil {
 			t.Fatal(err)
 		}
 		if record.Verify == nil || record.Verify.Tool != "find_order" || record.Effect != recourse.EffectUnknown {
-			t.Errorf("the record: %+v", record)
+			t.Errorf("got record %+v", record)
 		}
 		a, err := c.Call(t.Context(), "shop_order_craete", `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text := string(a.Body); !strings.Contains(text, "shop_order_craete") || !strings.Contains(text, "Did you mean shop_order_create") {
-			t.Errorf("an unknown tool: %s", text)
+			t.Errorf("an unknown tool: got %s", text)
 		}
 		result = mustCall(t, c, "shop_order_create", `{"amount":1}`)
 		if text := result.Text(); !strings.Contains(text, "reference") || strings.Contains(strings.ReplaceAll(text, "shop_order_create", ""), "order_create") {
-			t.Errorf("bad arguments: %s", text)
+			t.Errorf("bad arguments: got %s", text)
 		}
 		for _, line := range f.log.failures(t) {
 			if line.Server == "shop" && line.Tool != "order_create" || line.Server == "all" && line.Tool != "shop_order_craete" {
-				t.Errorf("the log names %s of %s", line.Tool, line.Server)
+				t.Errorf("got %s of %s in the log", line.Tool, line.Server)
 			}
 		}
 		f.reload(t, `servers: [farm, {name: shop, prefix: shop_, deny: [order_get]}]`, verify)
 		result = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
 		if strings.Contains(result.Text(), "order_get") || strings.Contains(string(result.Meta["io.github.recoursehq/error"]), "order_get") {
-			t.Errorf("advice to call what is not offered: %s", result.Text())
+			t.Errorf("got advice to call a tool that is not offered: %s", result.Text())
 		}
 	})
 }
 
-// A liar lists the same tool twice, too many tools, or something else, by turns.
+// A liar is a server whose list of tools is wrong, in a way that tests choose.
 type liar struct {
 	mu   sync.Mutex
 	list string // the result of tools/list, without braces
-	id   string // in place of the request's; "": that
+	id   string // of the answer; "": the request's
 	seen []http.Header
 }
 
@@ -192,11 +191,11 @@ func TestManyServerLies(t *testing.T) {
 			truncated               bool
 		}{
 			{"a name twice", `"tools":[` + tool("a") + "," + tool("b") + "," + tool("a") + `]`, "", "ok", 2, false},
-			{"too much", `"tools":[` + strings.Join(huge, ",") + `]`, "", "ok", 2000, true},
+			{"too many tools", `"tools":[` + strings.Join(huge, ",") + `]`, "", "ok", 2000, true},
 			{"no names", `"tools":[{},{"name":7},{"name":""},5,` + tool("a") + `]`, "", "ok", 1, false},
 			{"another id", `"tools":[]`, "77", "bad_response", 1, false},
-			{"no list", `"tools":{}`, "", "bad_response", 1, false},
-			{"no result", `"x":1`, "", "bad_response", 1, false},
+			{"an object as list", `"tools":{}`, "", "bad_response", 1, false},
+			{"a result without a list", `"x":1`, "", "bad_response", 1, false},
 			{"a long text", `"tools":[],"x":"` + strings.Repeat("x", 5<<20) + `"`, "", "bad_response", 1, false},
 			{"the same page for ever", `"tools":[` + tool("a") + `],"nextCursor":"1"`, "", "ok", 1, true},
 		} {
@@ -204,16 +203,16 @@ func TestManyServerLies(t *testing.T) {
 			a := f.list(t, c)
 			names := toolNames(t, a)
 			if got := targets(t, a)["liar"]; got.Outcome != test.outcome || got.Listed != test.listed || got.Truncated != test.truncated {
-				t.Errorf("%s: %+v", test.name, got)
+				t.Errorf("%s: got %+v", test.name, got)
 			}
 			if got := targets(t, a)["farm"]; got.Outcome != "ok" || got.Listed != 6 || len(names) != 6+test.listed {
-				t.Errorf("%s: of farm %+v, altogether %d", test.name, got, len(names))
+				t.Errorf("%s: got %+v of farm, %d tools in all", test.name, got, len(names))
 			}
 		}
 	})
 }
 
-// A list that depends on the caller is not shown to others, even while the server is away.
+// A list that depends on the caller is never shown to another caller, even while the server is down.
 func TestManyListsArePrivate(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -229,7 +228,7 @@ func TestManyListsArePrivate(t *testing.T) {
 		for _, who := range []string{"ada", "bob"} {
 			group.Go(func() {
 				if got, _ := listFor(who); len(got) != 1 || got[0] != "l_of_"+who {
-					t.Errorf("%s sees %v", who, got)
+					t.Errorf("%s: got %v", who, got)
 				}
 			})
 		}
@@ -238,19 +237,19 @@ func TestManyListsArePrivate(t *testing.T) {
 		l.mu.Lock()
 		for _, h := range l.seen {
 			if h.Get("Authorization") == "" {
-				t.Errorf("a list was asked for without credentials: %v", h)
+				t.Errorf("a list was requested without credentials: %v", h)
 			}
 		}
 		l.mu.Unlock()
 		for who, want := range map[string]string{"ada": "[l_of_ada]", "eve": "[l_of_eve]"} {
 			if got, about := listFor(who); fmt.Sprint(got) != want && about.Outcome == "ok" || strings.Contains(fmt.Sprint(got), "bob") {
-				t.Errorf("%s sees %v, %+v", who, got, about)
+				t.Errorf("%s: got %v, %+v", who, got, about)
 			}
 		}
 	})
 }
 
-// The last lists outlive a restart. A file that cannot be used costs no more than they are worth.
+// The last lists outlive a restart. An unusable file of lists is ignored.
 func TestManyListsAreKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "lists.json")
@@ -268,11 +267,11 @@ func TestManyListsAreKept(t *testing.T) {
 	}
 	f, end := begin("")
 	if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
-		t.Fatalf("there are %d tools", got)
+		t.Fatalf("got %d tools", got)
 	}
 	end()
 	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
-		t.Fatalf("%v %v", err, about)
+		t.Fatalf("got %v, %v", about, err)
 	}
 	if err := shop.Stop(); err != nil {
 		t.Fatal(err)
@@ -281,28 +280,28 @@ func TestManyListsAreKept(t *testing.T) {
 	for _, era := range eras {
 		a := f.list(t, f.client(t, era))
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" {
-			t.Errorf("after the restart: %+v", got)
+			t.Errorf("after the restart: got %+v", got)
 		}
 	}
 	end()
-	f, end = begin("http://127.0.0.1:1/mcp") // another place: those are not its tools
+	f, end = begin("http://127.0.0.1:1/mcp") // another URL: the kept tools are of another server
 	if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["shop"]; got.Listed != 0 {
-		t.Errorf("at another place: %+v", got)
+		t.Errorf("at another URL: got %+v", got)
 	}
 	end()
-	for what, text := range map[string]string{"no JSON": "{", "another form": `{"v":7}`, "nonsense": `{"v":1,"lists":[{"server":"shop"}]}`} {
+	for what, text := range map[string]string{"half of a file": "{", "another form": `{"v":7}`, "nonsense": `{"v":1,"lists":[{"server":"shop"}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		f, end = begin("")
 		if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: got %+v", what, got)
 		}
 		end()
 	}
 }
 
-// Another file is used from the reload on that names it.
+// A reload can name another file for the lists.
 func TestManyListsMove(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -313,17 +312,17 @@ func TestManyListsMove(t *testing.T) {
 		f := startMany(t, endpoint("a"), "")
 		f.reload(t, endpoint("b"), "")
 		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
-			t.Errorf("there are %d tools", got)
+			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if files, err := os.ReadDir(folder); err != nil || len(files) != 1 || files[0].Name() != "b" {
-			t.Errorf("the lists are in %v, %v", files, err)
+			t.Errorf("got files %v, %v", files, err)
 		}
 	})
 }
 
-// A file that cannot be written is logged, and has no other consequence.
+// If the file cannot be written, the log says so, and calls go on.
 func TestManyListsCannotBeKept(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -333,12 +332,12 @@ func TestManyListsCannotBeKept(t *testing.T) {
 		}
 		f := startMany(t, fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, "lists.json")), "")
 		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
-			t.Errorf("there are %d tools", got)
+			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !strings.Contains(f.log.String(), "cannot be kept across a restart") && !strings.Contains(f.log.String(), "cannot be read") {
-			t.Errorf("the log says nothing of it: %s", f.log)
+			t.Errorf("no line about the file in the log: %s", f.log)
 		}
 	})
 }

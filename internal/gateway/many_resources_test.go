@@ -20,7 +20,7 @@ type library struct {
 	name      string
 	resources []string
 	template  string
-	knows     []string // resources that it does not list
+	knows     []string // resources beyond the listed ones
 
 	mu   sync.Mutex
 	news chan string // resources that have changed
@@ -83,7 +83,7 @@ func (l *library) listen(w http.ResponseWriter, r *http.Request, id, wanted json
 	say := func(method, members string) {
 		_, _ = fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":%q,\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s},%s}}\n\n",
 			method, id, members)
-		_ = http.NewResponseController(w).Flush() // net/http's can
+		_ = http.NewResponseController(w).Flush() // net/http can flush
 	}
 	say(acknowledged, `"notifications":`+string(wanted))
 	l.mu.Unlock()
@@ -123,29 +123,29 @@ func TestManyServersHaveResources(t *testing.T) {
 			}
 			a, err := c.Request(t.Context(), method, params)
 			if err != nil || a.Message == nil {
-				t.Fatalf("%s: %v %+v", method, err, a)
+				t.Fatalf("%s: got %+v, %v", method, a, err)
 			}
 			return string(a.Message.Raw)
 		}
 		if got := request("resources/list", `{}`); strings.Count(got, "shared://x") != 2 || !strings.Contains(got, `"shadowed":["shared://x"]`) {
-			t.Errorf("resources: %s", got) // once in the list, and once as shadowed
+			t.Errorf("resources: got %s", got) // once listed, once as shadowed
 		} else if era == testkit.Modern && (!strings.Contains(got, `"ttlMs":5000`) || !strings.Contains(got, `"cacheScope":"public"`)) {
-			t.Errorf("resources: %s", got)
+			t.Errorf("resources: got %s", got)
 		}
 		for uri, want := range map[string]string{
 			"one://a": "from one", "shared://x": "from one", "two://b": "from two", // listed
-			"one://9": "from one", "odd:it": "from two", // by a template, and by asking
+			"one://9": "from one", "odd:it": "from two", // found by a template, and by asking the servers
 			"nobody:has": "not found", "two://secret": "no",
 		} {
 			if got := request("resources/read", fmt.Sprintf(`{"uri":%q}`, uri)); !strings.Contains(got, want) || strings.Contains(want, "no") && !strings.Contains(got, `"error"`) {
-				t.Errorf("%s: %s", uri, got)
+				t.Errorf("%s: got %s", uri, got)
 			}
 		}
 		if slices.Contains(two.read, "two://secret") || slices.Contains(two.read, "shared://x") || len(one.read) != 3 {
-			t.Errorf("one has read %v, and two %v", one.read, two.read)
+			t.Errorf("got %v read at one and %v at two", one.read, two.read)
 		}
 		if got := request("prompts/get", `{"name":"t_summary"}`); !strings.Contains(got, "summary of two") {
-			t.Errorf("prompts/get: %s", got)
+			t.Errorf("prompts/get: got %s", got)
 		}
 		for ref, want := range map[string]string{
 			`{"type":"ref/prompt","name":"t_summary"}`:     "summary of two",
@@ -154,11 +154,11 @@ func TestManyServersHaveResources(t *testing.T) {
 			`{"type":"ref/resource","uri":"file:///a/b/"}`: "file:///a/b/ of two",
 		} {
 			if got := request("completion/complete", `{"ref":`+ref+`,"argument":{"name":"a","value":"v"}}`); !strings.Contains(got, want) {
-				t.Errorf("completion for %s: %s", ref, got)
+				t.Errorf("completion for %s: got %s", ref, got)
 			}
 		}
 		if got := request("prompts/get", `{"name":"t_sumary"}`); !strings.Contains(got, "error") {
-			t.Errorf("an unknown prompt: %s", got)
+			t.Errorf("an unknown prompt: got %s", got)
 		}
 	})
 }
@@ -193,15 +193,15 @@ func TestManyServersIntroduceThemselves(t *testing.T) {
 			t.Errorf("capabilities (-want +got):\n%s", diff)
 		}
 		if want := "# one\n\nAsk one.\n\n# The second (tools and prompts begin with t_)\n\nAsk two."; hello.Instructions != want {
-			t.Errorf("instructions: %q", hello.Instructions)
+			t.Errorf("got instructions %q", hello.Instructions)
 		}
 		if !strings.Contains(string(a.Message.Result), `"name":"Both"`) {
-			t.Errorf("it calls itself otherwise: %s", a.Message.Result)
+			t.Errorf("got another name: %s", a.Message.Result)
 		}
 	})
 }
 
-// A resource is only watched at the server that has it.
+// A subscription to a resource reaches only the server that has it.
 func TestManyServersAnnounceResources(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestManyServersAnnounceResources(t *testing.T) {
 		defer s.Close()
 		m, err := s.NextMessage()
 		if err != nil || !strings.Contains(string(m.Params), `"resourceSubscriptions":["one://a","two://b"]`) {
-			t.Fatalf("agreed: %v %s", err, m.Params)
+			t.Fatalf("agreed: got %s, %v", m.Params, err)
 		}
 		synctest.Wait()
 		for _, news := range []struct {

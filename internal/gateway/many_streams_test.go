@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// listenTo opens the stream on which a client hears of changes.
+// listenTo opens the stream on which a client gets notifications of changes.
 func listenTo(ctx context.Context, tb testing.TB, c *testkit.Client) *testkit.Stream {
 	tb.Helper()
 	var s *testkit.Stream
@@ -26,7 +26,7 @@ func listenTo(ctx context.Context, tb testing.TB, c *testkit.Client) *testkit.St
 		s, err = c.Open(ctx, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
 	}
 	if err != nil || s.Status != 200 {
-		tb.Fatalf("listen: %v %+v", err, s)
+		tb.Fatalf("listen: got %+v, %v", s, err)
 	}
 	return s
 }
@@ -46,8 +46,8 @@ const (
 	acknowledged = "notifications/subscriptions/acknowledged"
 )
 
-// A client hears of changes at all servers, and of reloads.
-func TestManyServersAreHeard(t *testing.T) {
+// A client is notified of changes at all servers, and of reloads.
+func TestManyServersNotify(t *testing.T) {
 	t.Parallel()
 	for _, serverEra := range eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
@@ -61,31 +61,31 @@ func TestManyServersAreHeard(t *testing.T) {
 				defer s.Close()
 				if era == testkit.Modern {
 					if got := nextMethod(t, s); got != acknowledged {
-						t.Fatalf("the stream begins with %s", got)
+						t.Fatalf("first message: got %s", got)
 					}
 				}
 				synctest.Wait()
 				f.shop.SetTools(testkit.Tool{Name: "new"})
 				if got := nextMethod(t, s); got != toolsChanged {
-					t.Errorf("of a change at shop is told: %s", got)
+					t.Errorf("change at shop: got %s", got)
 				}
 				f.farm.SetTools(testkit.Tool{Name: "newer"})
 				if got := nextMethod(t, s); got != toolsChanged {
-					t.Errorf("of a change at farm is told: %s", got)
+					t.Errorf("change at farm: got %s", got)
 				}
 				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "shop_new") || !slices.Contains(names, "newer") {
-					t.Errorf("tools: %v", names)
+					t.Errorf("got tools %v", names)
 				}
 				f.reload(t, "servers: [farm, {name: shop, prefix: s_}]", "")
 				if got := nextMethod(t, s); got != toolsChanged {
-					t.Errorf("of a reload is told: %s", got)
+					t.Errorf("reload: got %s", got)
 				}
 				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "s_new") {
-					t.Errorf("tools after the reload: %v", names)
+					t.Errorf("after the reload: got tools %v", names)
 				}
 				synctest.Wait()
 				f.shop.SetTools(testkit.Tool{Name: "newest"})
-				for got := ""; got != toolsChanged; got = nextMethod(t, s) { //nolint:revive // the stream ends the test otherwise
+				for got := ""; got != toolsChanged; got = nextMethod(t, s) { //nolint:revive // the end of the stream fails the test
 				}
 			})
 		})
@@ -104,9 +104,9 @@ func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
 	}
 }
 
-// A server that was away is listened to again when it is back, and everything that may have been missed is reported as
-// changed.
-func TestManyServerIsHeardAgain(t *testing.T) {
+// When a server is back after an outage, the gateway listens to it again, and reports everything that may have been missed
+// as changed.
+func TestManyServerNotifiesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
 		f := startMany(t, bothPrefixed, "")
@@ -127,16 +127,16 @@ func TestManyServerIsHeardAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := nextMethod(t, s); got != toolsChanged {
-			t.Errorf("when shop is back, the client is told: %s", got)
+			t.Errorf("after shop is back: got %s", got)
 		}
 		f.shop.SetTools(testkit.Tool{Name: "new"})
 		if got := nextMethod(t, s); got != toolsChanged {
-			t.Errorf("of a change at shop is told: %s", got)
+			t.Errorf("change at shop: got %s", got)
 		}
 	})
 }
 
-// Progress and logs of a server reach the client, and a call that its client gives up ends at the server.
+// Progress and logs of a server reach the client.
 func TestManyServersReportProgress(t *testing.T) {
 	t.Parallel()
 	for _, serverEra := range eras {
@@ -155,7 +155,7 @@ func TestManyServersReportProgress(t *testing.T) {
 				}
 				for _, event := range a.Events[:3] {
 					if !strings.Contains(event.Data, `"progressToken":"p"`) {
-						t.Errorf("progress: %s", event.Data)
+						t.Errorf("progress: got %s", event.Data)
 					}
 				}
 				if result, err := a.ToolResult(); err != nil || result.Text() != "done" {
@@ -166,7 +166,7 @@ func TestManyServersReportProgress(t *testing.T) {
 	}
 }
 
-// A question of a server's reaches the client, and the answer the server, whatever the eras.
+// A server's question reaches the client, and the client's answer the server, in all eras.
 func TestManyServersAsk(t *testing.T) {
 	t.Parallel()
 	for _, serverEra := range eras {
@@ -208,7 +208,7 @@ func TestManyServersAsk(t *testing.T) {
 					"invented":       answered("shop_ask", `"asked"`),
 				} {
 					if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 || !strings.Contains(a.Message.Error.Message, "requestState") {
-						t.Errorf("a state that is %s: %s", what, a.Body)
+						t.Errorf("a state that is %s: got %s", what, a.Body)
 					}
 				}
 				if result, err := answered("shop_ask", state).ToolResult(); err != nil || !strings.Contains(result.Text(), "Ada") {
@@ -232,7 +232,7 @@ func questionOf(tb testing.TB, c *testkit.Client, tool string) (state, key strin
 		State    json.RawMessage            `json:"requestState"`
 	}
 	if a.Message == nil || json.Unmarshal(a.Message.Result, &result) != nil || result.Type != "input_required" {
-		tb.Fatalf("no question: %s", a.Body)
+		tb.Fatalf("got %s, want a question", a.Body)
 	}
 	for name := range result.Requests {
 		key = fmt.Sprintf("%q", name)
@@ -240,7 +240,7 @@ func questionOf(tb testing.TB, c *testkit.Client, tool string) (state, key strin
 	return string(result.State), key
 }
 
-// A call that its client gives up is given up at the server.
+// If a client gives up a call, the call is cancelled at its server.
 func TestManyCallIsCancelled(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "modern", func(t *testing.T) {
@@ -249,11 +249,11 @@ func TestManyCallIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if a, err := c.Call(ctx, "shop_progress", `{"count":100,"gapMs":1000}`); err == nil {
-			t.Fatalf("the call has ended: %s", a.Body)
+			t.Fatalf("the call ended with %s", a.Body)
 		}
 		synctest.Wait()
 		if n, open := f.shop.Cancellations("progress"), f.shop.InFlight(); n != 1 || open != 0 {
-			t.Errorf("at the server %d calls were cancelled, and %d are under way", n, open)
+			t.Errorf("got %d calls cancelled and %d under way at the server", n, open)
 		}
 	})
 }

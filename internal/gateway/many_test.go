@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A manyFront is a gateway whose endpoint all offers the servers farm and shop.
+// A manyFront is a gateway with an endpoint, all, that offers the servers farm and shop.
 type manyFront struct {
 	*front
 
@@ -27,7 +27,7 @@ type manyFront struct {
 	farm, shop *testkit.Server
 }
 
-// startMany starts it; endpoint are the keys of the endpoint's entry, servers those of both servers.
+// startMany starts a manyFront. endpoint has keys of the endpoint's entry, servers has keys of both servers' entries.
 func startMany(tb testing.TB, endpoint, servers string, opts ...testkit.Option) *manyFront {
 	tb.Helper()
 	f := &manyFront{
@@ -66,7 +66,7 @@ func toolNames(tb testing.TB, a *testkit.Answer) []string {
 		} `json:"tools"`
 	}
 	if a.Message == nil || json.Unmarshal(a.Message.Result, &result) != nil {
-		tb.Fatalf("no list of tools: %d %s", a.Status, a.Body)
+		tb.Fatalf("got HTTP %d %s, want a list of tools", a.Status, a.Body)
 	}
 	names := make([]string, len(result.Tools))
 	for i, tool := range result.Tools {
@@ -75,7 +75,7 @@ func toolNames(tb testing.TB, a *testkit.Answer) []string {
 	return names
 }
 
-// A target is what a list tells of a server.
+// A target is what a list says about a server.
 type target struct {
 	Outcome    string   `json:"outcome"`
 	Message    string   `json:"message"`
@@ -116,7 +116,7 @@ func mustCall(tb testing.TB, c *testkit.Client, tool, arguments string) testkit.
 	}
 	result, err := a.ToolResult()
 	if err != nil {
-		tb.Fatalf("%s: %v: %d %s", tool, err, a.Status, a.Body)
+		tb.Fatalf("%s: got HTTP %d %s, %v", tool, a.Status, a.Body, err)
 	}
 	return result
 }
@@ -143,11 +143,11 @@ func TestManyOffersAllServers(t *testing.T) {
 						t.Errorf("targets (-want +got):\n%s", diff)
 					}
 					if got := mustCall(t, c, "shop_echo", `{"message":"hello"}`).Text(); got != "hello" {
-						t.Errorf("echo says %q", got)
+						t.Errorf("echo: got %q", got)
 					}
 					mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
 					if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
-						t.Errorf("farm has %d orders, and shop %d", n, m)
+						t.Errorf("got %d orders at farm and %d at shop", n, m)
 					}
 				})
 			})
@@ -155,7 +155,7 @@ func TestManyOffersAllServers(t *testing.T) {
 	}
 }
 
-// A server that is away keeps its tools listed, and a call to it says which server that is.
+// While a server is down, its tools stay listed, and a call of them names the server.
 func TestManyServerIsAway(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -171,31 +171,31 @@ func TestManyServerIsAway(t *testing.T) {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" || !strings.Contains(got.Message, "shop") {
-			t.Errorf("of shop is told: %+v", got)
+			t.Errorf("shop: got %+v", got)
 		}
 		result := mustCall(t, c, "shop_echo", `{"message":"hello"}`)
 		if !result.IsError || !strings.Contains(result.Text(), "shop") {
-			t.Errorf("the call says %q", result.Text())
+			t.Errorf("the call: got %q", result.Text())
 		}
 		if got := mustCall(t, c, "echo", `{"message":"hello"}`).Text(); got != "hello" {
-			t.Errorf("farm says %q", got)
+			t.Errorf("farm: got %q", got)
 		}
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("that took %v", took)
+			t.Errorf("the call took %v", took)
 		}
 		if err := f.shop.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if got := mustCall(t, c, "shop_echo", `{"message":"again"}`).Text(); got != "again" {
-			t.Errorf("when it is back, it says %q", got)
+			t.Errorf("after shop is back: got %q", got)
 		}
 		if got := targets(t, f.list(t, c))["shop"]; got.Outcome != "ok" {
-			t.Errorf("when it is back, its outcome is %+v", got)
+			t.Errorf("after shop is back: got %+v", got)
 		}
 	})
 }
 
-// A slow server delays a list up to the deadline; listeners are told when its part arrives.
+// A slow server delays a list up to the deadline. When its part arrives, listeners are notified.
 func TestManyServerIsSlow(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -208,17 +208,17 @@ func TestManyServerIsSlow(t *testing.T) {
 			t.Errorf("the list took %v", took)
 		}
 		if got := targets(t, a)["shop"]; got.Outcome != "late" || got.Listed != 0 {
-			t.Errorf("of shop is told: %+v", got)
+			t.Errorf("shop: got %+v", got)
 		}
-		time.Sleep(30 * time.Second) // until it is given up
+		time.Sleep(30 * time.Second) // until the gateway gives up the slow request
 		synctest.Wait()
 		if got := len(toolNames(t, f.list(t, c))); got != 12 {
-			t.Errorf("later there are %d tools", got)
+			t.Errorf("later: got %d tools", got)
 		}
 	})
 }
 
-// A server that hangs from the start holds up neither the calls of the others nor, beyond the deadline, the lists.
+// A server that hangs from the start does not delay calls of others, and delays lists only up to the deadline.
 func TestManyServerHangsFromTheStart(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -233,7 +233,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		if took := time.Since(began); took > 1200*time.Millisecond {
-			t.Errorf("to connect and to list took %v", took)
+			t.Errorf("connecting and listing took %v", took)
 		}
 		began = time.Now()
 		for range 10 {
@@ -245,7 +245,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 	})
 }
 
-// Observers are told once of each call, for the server that has carried it out.
+// Observers get one outcome for each call, of the server that carried it out.
 func TestManyCallsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
@@ -267,7 +267,7 @@ func TestManyCallsAreToldOnce(t *testing.T) {
 	})
 }
 
-// ends collects how calls of tools have ended.
+// ends collects how tool calls ended.
 type ends struct {
 	mu   sync.Mutex
 	told []string

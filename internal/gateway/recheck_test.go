@@ -304,7 +304,7 @@ func TestCallsWithOtherAccess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e := recordOf(t, a); e.Kind != want {
-				t.Errorf("after %s: %s", a.Took, a.Body)
+				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		})
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// The time of a call stands still while a question to its client is open, and goes on
-// with the answer, whatever else the server says; but it has an end.
-func TestDeadlineOfACallThatAsks(t *testing.T) {
+// The time of a call stops while a question to its client is open, and continues with the answer; max_timeout limits it
+// all the same.
+func TestDeadlineStopsDuringAQuestion(t *testing.T) {
 	t.Parallel()
 	const quiet, most = 10 * time.Second, time.Minute
 	type step struct {
@@ -30,19 +30,19 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 		steps []step
 		want  time.Duration
 	}{
-		"nothing is said":              {nil, quiet},
-		"progress":                     {[]step{{6 * time.Second, progress}, {6 * time.Second, progress}}, 22 * time.Second},
-		"progress for ever":            {[]step{{9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {5 * time.Second, progress}}, most},
-		"a question without an answer": {[]step{{time.Second, ask("1")}}, most},
-		"an answer, and then silence":  {[]step{{time.Second, ask("1")}, {20 * time.Second, answer("1")}}, 31 * time.Second},
-		"an answer spelled otherwise":  {[]step{{0, ask(`"a"`)}, {20 * time.Second, answer(`"\u0061"`)}}, 30 * time.Second},
-		"an answer to something else":  {[]step{{0, ask(`"1"`)}, {20 * time.Second, answer("1")}}, most},
-		"progress meanwhile":           {[]step{{0, ask("1")}, {5 * time.Second, progress}, {20 * time.Second, answer("1")}}, 35 * time.Second},
-		"one answer to two questions":  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("1")}}, most},
-		"two answers":                  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("2")}, {5 * time.Second, answer("1")}}, 35 * time.Second},
-		"an answer that comes twice":   {[]step{{0, ask("1")}, {5 * time.Second, answer("1")}, {5 * time.Second, answer("1")}}, 15 * time.Second},
-		"nobody knows whose answer":    {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}}, most},
-		"and then progress":            {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}, {20 * time.Second, progress}}, 30 * time.Second},
+		"silence":                                      {nil, quiet},
+		"progress":                                     {[]step{{6 * time.Second, progress}, {6 * time.Second, progress}}, 22 * time.Second},
+		"progress for ever":                            {[]step{{9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {5 * time.Second, progress}}, most},
+		"a question without an answer":                 {[]step{{time.Second, ask("1")}}, most},
+		"an answer, and then silence":                  {[]step{{time.Second, ask("1")}, {20 * time.Second, answer("1")}}, 31 * time.Second},
+		"an answer whose id has escapes":               {[]step{{0, ask(`"a"`)}, {20 * time.Second, answer(`"\u0061"`)}}, 30 * time.Second},
+		"an answer to something else":                  {[]step{{0, ask(`"1"`)}, {20 * time.Second, answer("1")}}, most},
+		"progress meanwhile":                           {[]step{{0, ask("1")}, {5 * time.Second, progress}, {20 * time.Second, answer("1")}}, 35 * time.Second},
+		"one answer to two questions":                  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("1")}}, most},
+		"two answers":                                  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("2")}, {5 * time.Second, answer("1")}}, 35 * time.Second},
+		"an answer that comes twice":                   {[]step{{0, ask("1")}, {5 * time.Second, answer("1")}, {5 * time.Second, answer("1")}}, 15 * time.Second},
+		"a question of an unknown call":                {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}}, most},
+		"a question of an unknown call, then progress": {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}, {20 * time.Second, progress}}, 30 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,10 +64,10 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 				}
 				<-ctx.Done()
 				if took := time.Since(began); took != test.want {
-					t.Errorf("it ends after %v, want %v", took, test.want)
+					t.Errorf("got the end after %v, want %v", took, test.want)
 				}
 				if want := map[bool]time.Duration{true: most, false: quiet}[test.want == most]; told != want || context.Cause(ctx) == nil {
-					t.Errorf("it says that nothing came within %v, want %v", told, want)
+					t.Errorf("got an error that says %v, want %v", told, want)
 				}
 			})
 		})
@@ -84,10 +84,10 @@ func TestQuestionsAreBounded(t *testing.T) {
 		q.Ask(wire.IntID(int64(i)), d)
 	}
 	if len(q.open) != most {
-		t.Errorf("%d questions are kept", len(q.open))
+		t.Errorf("got %d questions", len(q.open))
 	}
 	q.Drop(d)
 	if len(q.open) != 1 {
-		t.Errorf("%d questions are left of another call", len(q.open))
+		t.Errorf("got %d questions of another call", len(q.open))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The page names the bounds as they are.
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
@@ -20,7 +19,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 	)
 }
 
-// An answer for which there is no room is broken off, and the host told.
+// An answer without room is broken off, and the host gets an error.
 func TestRoomOfLines(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -33,6 +32,6 @@ func TestRoomOfLines(t *testing.T) {
 	a.end(t.Context())
 	a.settle(t.Context())
 	if !strings.Contains(out.String(), `"id":7,"error"`) || !strings.Contains(out.String(), "broken off") {
-		t.Errorf("the host was told %q", out.String())
+		t.Errorf("the host got %q", out.String())
 	}
 }

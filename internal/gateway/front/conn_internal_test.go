@@ -17,13 +17,13 @@ type oneConn struct{ net.Conn }
 func (l oneConn) Accept() (net.Conn, error) { return l.Conn, nil }
 func (l oneConn) Addr() net.Addr            { return l.LocalAddr() }
 
-// A client that reads slowly gets all that it is sent, however long that takes. One that stops is hung up on, and sooner when the
-// gateway ends.
+// A client that reads slowly gets the whole answer. The gateway hangs up on a client that stops reading, sooner while the gateway
+// ends.
 func TestClientsAreGivenTime(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		reads  int  // pieces, before the client stops; 0: all
-		ending bool // while it does not read
+		reads  int  // pieces that the client reads before it stops; 0: all
+		ending bool // the gateway ends after the client has stopped
 		within time.Duration
 	}{
 		"reads slowly":                      {0, false, time.Hour},
@@ -63,12 +63,12 @@ func TestClientsAreGivenTime(t *testing.T) {
 				took := time.Since(began)
 				if test.reads == 0 {
 					if err != nil || n != 100*writePiece || took < 900*time.Second {
-						t.Errorf("%d bytes after %s: %v", n, took, err)
+						t.Errorf("got %d bytes after %s, %v", n, took, err)
 					}
 					return
 				}
 				if !errors.Is(err, os.ErrDeadlineExceeded) || took > test.within {
-					t.Errorf("%d bytes after %s: %v", n, took, err)
+					t.Errorf("got %d bytes after %s, %v", n, took, err)
 				}
 			})
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// secure serves a handler over TLS in memory until the test ends, or end is called, and returns its URL and a transport to it.
+// secure serves a handler over TLS in memory until the test ends or end is called. It returns the URL and a transport to it.
 func secure(t *testing.T, h *HTTP) (url string, client *http.Transport, end context.CancelFunc) {
 	t.Helper()
 	certificate := testkit.NewCertificate(t, -time.Hour, 1000*time.Hour)
@@ -50,7 +50,7 @@ func open(t *testing.T, client *http.Transport, url string) *http.Response {
 	return resp
 }
 
-// A client that leaves one stream of HTTP/2 unread holds it for a minute only, even while it reads others.
+// An unread stream of HTTP/2 is ended after a minute, even if the client reads others.
 func TestStreamsAreGivenTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,17 +67,17 @@ func TestStreamsAreGivenTime(t *testing.T) {
 		long := open(t, client, url+"/long")
 		defer long.Body.Close()
 		if long.ProtoMajor != 2 {
-			t.Fatalf("the client got %s", long.Proto)
+			t.Fatalf("got %s, want HTTP/2", long.Proto)
 		}
 		for alive := true; alive; {
 			short := open(t, client, url+"/short")
 			if text, err := io.ReadAll(short.Body); err != nil || string(text) != "short" {
-				t.Fatalf("%q, %v", text, err)
+				t.Fatalf("got %q, %v", text, err)
 			}
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Error("64 MiB were taken by a client that reads nothing")
+					t.Error("64 MiB were written to a client that reads nothing")
 				}
 				alive = false
 			case <-time.After(20 * time.Second):
@@ -89,7 +89,7 @@ func TestStreamsAreGivenTime(t *testing.T) {
 	})
 }
 
-// A slow reader of a stream gets all of it, however long that takes.
+// A slow reader of a stream gets all of it.
 func TestSlowStreamsAreServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestSlowStreamsAreServed(t *testing.T) {
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(2 * writeTimeout) // nothing is to be written meanwhile
+			time.Sleep(2 * writeTimeout) // a pause without writes does not count
 			_, _ = io.WriteString(w, "end")
 		})})
 		resp := open(t, client, url)
@@ -118,12 +118,12 @@ func TestSlowStreamsAreServed(t *testing.T) {
 			time.Sleep(30 * time.Second)
 		}
 		if got != size+len("end") {
-			t.Errorf("%d bytes", got)
+			t.Errorf("got %d bytes", got)
 		}
 	})
 }
 
-// What is not TLS, or is too old, gets no answer.
+// Old versions of TLS are refused, and a client that sends nothing is hung up on.
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 		}
 		if resp, err := client.RoundTrip(r); err == nil {
 			_ = resp.Body.Close()
-			t.Error("TLS 1.1 is answered")
+			t.Error("TLS 1.1 is accepted")
 		}
 		conn, err := testkit.Dial(t.Context(), "tcp", r.URL.Host)
 		if err != nil {
@@ -145,15 +145,15 @@ func TestOldTLSIsRefused(t *testing.T) {
 		began := time.Now()
 		_ = conn.SetReadDeadline(began.Add(time.Hour))
 		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("a client that says nothing is waited for: %v", err)
+			t.Errorf("a silent client: got %v", err)
 		}
 		if took := time.Since(began); took > headerTimeout {
-			t.Errorf("it took %s", took)
+			t.Errorf("got the end after %s", took)
 		}
 	})
 }
 
-// While the gateway is about to end, clients over TLS are asked to close their connections as well.
+// Before the gateway ends, clients over TLS are asked to close their connections.
 func TestClientsOverTLSAreAskedToLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,12 +161,12 @@ func TestClientsOverTLSAreAskedToLeave(t *testing.T) {
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }),
 			Delay:   func() time.Duration { return time.Minute },
 		})
-		client.ForceAttemptHTTP2 = false // HTTP/1.1 says it in the answer
+		client.ForceAttemptHTTP2 = false // HTTP/1.1 asks in a header of the answer
 		for _, leaving := range []bool{false, true} {
 			resp := open(t, client, url)
 			_ = resp.Body.Close()
 			if resp.Close != leaving {
-				t.Errorf("asked to leave: %t, want %t", resp.Close, leaving)
+				t.Errorf("asked to close: got %t, want %t", resp.Close, leaving)
 			}
 			end()
 			synctest.Wait()
