@@ -3,6 +3,7 @@ package gateway
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -20,9 +21,9 @@ import (
 func authenticate(c *call, next next) error {
 	var who authn.Identity
 	if c.on.access != nil {
-		var err error
-		if who, err = c.verify(); err != nil {
-			return err
+		var refusal *auth.Refusal
+		if who, refusal = c.table.verify(c.on, &c.req, c.out.Began); refusal != nil {
+			return c.refuseAccess(refusal)
 		}
 	}
 	missing := door.Missing(c.req.http.Header, c.on.asked)
@@ -37,53 +38,58 @@ func authenticate(c *call, next next) error {
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
-	if c.who = c.caller(&who); who.Known() {
+	if c.identify(&who, nil); who.Known() {
 		c.recheck.Start(c.req.http, c.out.Began, c.on)
 	}
 	return next(c)
 }
 
-// verify finds out who calls according to the endpoint's access, or refuses the request.
-func (c *call) verify() (authn.Identity, error) {
-	r, now := c.req.http, c.out.Began
-	address := c.table.proxies.Client(r)
-	if wait := c.table.lockout.Wait(address, now); wait > 0 {
-		c.reply.header()["Retry-After"] = []string{limits.Seconds(wait)}
-		return authn.Identity{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
+// verify finds out who has sent a request according to the endpoint's access, or why it is refused.
+func (t *table) verify(on *endpoint, r *request, now time.Time) (authn.Identity, *auth.Refusal) {
+	address := t.proxies.Client(r.http)
+	if wait := t.lockout.Wait(address, now); wait > 0 {
+		return authn.Identity{}, &auth.Refusal{
 			At: contract.AtSession,
 			Record: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
 				WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait)),
-		})
+		}
 	}
-	who, err := c.on.access.Authenticate(r)
+	who, err := on.access.Authenticate(r.http)
 	if err == nil {
 		return who, nil
 	}
 	refusal := auth.RefusalOf(err)
-	if refusal.At == contract.AtCredentialsInvalid && c.table.lockout.Failed(address, now) {
-		c.g.log.LogAttrs(r.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
-			slog.String("address", door.Counted(address).String()), slog.String("request_id", c.req.id))
+	if refusal.At == contract.AtCredentialsInvalid && t.lockout.Failed(address, now) {
+		on.g.log.LogAttrs(r.http.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
+			slog.String("address", door.Counted(address).String()), slog.String("request_id", r.id))
 	}
-	return authn.Identity{}, c.refuseAccess(refusal)
+	return authn.Identity{}, refusal
 }
 
-// refuseAccess returns the failure for a request whose credentials are not accepted, with the challenge that
-// tells the client what is needed.
+// refuseAccess returns the failure for a request whose caller is not let in, with the challenge that tells the
+// client what is needed. The body is not read, except for the message's id if it is near the beginning, since some
+// clients end their session after a 4xx without one.
 func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
-	status := door.Status(refusal.At)
+	kind, status := refusal.Record.Kind, door.Status(refusal.At)
 	switch {
 	case status != 0:
 		c.challenge("", refusal)
-	case refusal.Record.Kind == recourse.KindMissingScope:
+	case kind == recourse.KindMissingScope:
 		status = http.StatusForbidden
 		c.challenge("insufficient_scope", refusal)
-	case refusal.Record.Kind == recourse.KindPermissionDenied:
+	case kind == recourse.KindPermissionDenied:
 		status = http.StatusForbidden
 	default:
 		status = http.StatusServiceUnavailable
+		if kind == recourse.KindRateLimited {
+			status = http.StatusTooManyRequests
+		}
 		c.reply.header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
-	return c.refuseCaller(status, refusal)
+	if c.req.http.Method == http.MethodPost && c.req.body == nil {
+		c.req.msg.ID = door.FirstID(c.readFirst())
+	}
+	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
 }
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
@@ -114,13 +120,4 @@ func (c *call) refuseLapsed(refusal *auth.Refusal) *failure {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}
 	return &failure{e: e, at: contract.AtSession}
-}
-
-// refuseCaller returns the failure for a request whose caller is not let in. The body is not read, except for
-// the message's id if it is near the beginning, since some clients end their session after a 4xx without one.
-func (c *call) refuseCaller(status int, refusal *auth.Refusal) *failure {
-	if c.req.http.Method == http.MethodPost && c.req.body == nil {
-		c.req.msg.ID = door.FirstID(c.readFirst())
-	}
-	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
 }

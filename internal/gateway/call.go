@@ -33,7 +33,7 @@ type call struct {
 	to      *target          // the server behind it, held open: admit
 	who     caller           // authenticate
 	session *session.Session // for legacy clients: session
-	account account.Account  // connect
+	account account.Account  // authenticate; connect looks it up
 	rule    rule             // route
 	trace   spanContext      // trace
 	reply   reply            // the only way back to the client
@@ -177,9 +177,9 @@ func (c *call) lasting() {
 	c.leave()
 }
 
-// Waits is called before the call waits for a place, and its result after that. The wait has a limit of its
+// waits is called before the call waits for a place, and its result after that. The wait has a limit of its
 // own: the full timeout is for the server.
-func (c *call) Waits() (waited func()) {
+func (c *call) waits() (waited func()) {
 	began := time.Now()
 	c.deadline.Suspend()
 	return func() {

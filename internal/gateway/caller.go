@@ -1,21 +1,27 @@
 package gateway
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/recoursehq/recourse/authn"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/limits"
+	"github.com/recoursehq/recourse/internal/secret"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A caller is who calls: determined when a call is let in, and once more for each server of an endpoint with several, since
-// each is forwarded other headers. An account at a provider is added later; see [caller.withAccount]. Nothing is taken from
-// unverified credentials.
+// A caller is who calls. [call.identify] determines it, in one place and once for each call: of a client's request
+// when it is let in, and of a nested call when it is made, from the caller of the request that it is made for. That
+// one cannot be taken over as it is, since each server of an endpoint is forwarded other headers, and may need an
+// account of its own. Nothing is taken from unverified credentials but digests.
 type caller struct {
 	user string // named by the path
 	// verified is the caller that access control found, or zero if the endpoint has none.
 	verified authn.Identity
-	// id tells callers apart by what is forwarded to the server: their credentials, and the user. Callers of
-	// whom nothing is forwarded share one id.
+	// id tells callers apart by what is forwarded to the server: their credentials, the user, and the account.
+	// Callers of whom nothing is forwarded share one id.
 	id upstream.Caller
 	// server tells the caller apart from others at the server. A program sees no credentials, but its clients
 	// may have to be kept apart all the same; a wrapper's host needs no id, since there is only one.
@@ -23,44 +29,81 @@ type caller struct {
 	// owner is whose session it is. A verified caller remains the same with new credentials, such as a
 	// refreshed token.
 	owner upstream.Caller
+	// credentials and address tell unverified callers apart for limits, if the endpoint has any; see [caller.counted].
+	credentials upstream.Caller
+	address     netip.Addr
 }
 
-// caller finds out who calls; who is the caller that access control found.
-func (c *call) caller(who *authn.Identity) caller {
-	var user, sent []string
+// counted returns the caller as limits count calls.
+func (who *caller) counted() limits.Caller {
+	return limits.Caller{Verified: &who.verified, Credentials: who.credentials, Address: who.address}
+}
+
+// identify determines who calls, and whose account at the server's provider the call uses. verified is the caller
+// that access control found; of is the request that a nested call is made for, or nil.
+func (c *call) identify(verified *authn.Identity, of *outer) {
+	var user, sent, credentials []string
 	if c.req.user != "" {
 		user = []string{"user", c.req.user}
 	}
-	verified := wordsOf(who)
+	known := wordsOf(verified)
+	counts := c.on.limits != nil && known == nil
 	proved := false // only verified facts are forwarded
 	for _, name := range c.on.forward {
-		if slices.Contains(who.Headers, name) {
+		if slices.Contains(verified.Headers, name) {
 			proved = true
 			continue
 		}
+		identifies := counts && (name == "Cookie" || secret.Name(name))
 		for _, value := range c.req.forwarded(name) {
 			sent = append(sent, name, value)
+			if identifies {
+				credentials = append(credentials, name, value)
+			}
 		}
 	}
 	var room [8]string
-	known := append(append(append(room[:0], verified...), sent...), user...)
-	found := caller{user: c.req.user, verified: *who, owner: upstream.CallerOf(known...)}
-	if found.id = found.owner; !proved {
-		found.id = upstream.CallerOf(slices.Concat(sent, user)...)
+	all := append(append(append(room[:0], known...), sent...), user...)
+	who := &c.who
+	*who = caller{user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
+	if who.id = who.owner; !proved {
+		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
-	if found.server = found.id; c.on.many != nil { // whose servers may tell callers apart
-		found.server = found.owner
+	if who.server = who.id; c.on.many != nil { // whose servers may tell callers apart
+		who.server = who.owner
 	}
 	if len(c.to.Command) > 0 {
-		if sent = verified; sent == nil {
-			sent = c.req.http.Header["Authorization"]
+		words := c.req.apart(known)
+		if of != nil {
+			words = of.apart
 		}
-		if c.req.stdio {
-			sent = append(slices.Clip(sent), "the host")
-		}
-		found.server = upstream.CallerOf(append(slices.Clip(sent), user...)...)
+		who.server = upstream.CallerOf(append(slices.Clip(words), user...)...)
 	}
-	return found
+	if c.on.limits != nil {
+		who.credentials, who.address = upstream.CallerOf(credentials...), door.Counted(c.table.proxies.Client(c.req.http))
+	}
+	if p := c.table.providers[c.on.Connection]; p != nil {
+		c.account = account.At(p, c.g.reach.Connections, account.Holder{
+			Verified: &who.verified, User: who.user, Server: c.on.Name, Login: c.table.logins[verified.Access] != nil,
+		})
+		// Callers with different accounts share nothing at the server.
+		with := func(id upstream.Caller) upstream.Caller {
+			return upstream.CallerOf(string(id[:]), "account", c.account.Owner())
+		}
+		who.id, who.server = with(who.id), with(who.server)
+	}
+}
+
+// apart returns what tells a caller from others at a program, which sees no headers. known is what a verified
+// caller is known by.
+func (r *request) apart(known []string) []string {
+	if known == nil {
+		known = r.http.Header["Authorization"]
+	}
+	if r.stdio {
+		known = append(slices.Clip(known), "the host")
+	}
+	return known
 }
 
 // wordsOf returns what tells a verified caller from others, or nil if there is none.

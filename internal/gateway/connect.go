@@ -7,10 +7,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -18,15 +16,9 @@ import (
 // its arguments have been checked; see [connected]. Lists are requested all the same: many servers give them
 // to anybody.
 func connect(c *call, next next) error {
-	p := c.table.providers[c.on.Connection]
-	if p == nil {
+	if c.on.Connection == "" {
 		return next(c)
 	}
-	who := &c.who.verified
-	c.account = account.At(p, c.g.reach.Connections, account.Holder{
-		Verified: who, User: c.who.user, Server: c.on.Name, Login: c.table.logins[who.Access] != nil,
-	})
-	c.who.withAccount(c.account.Owner())
 	if c.req.era == wire.Modern && c.req.isCall() {
 		if params, ok := c.account.TakeAnswer(c.req.msg.Params); ok {
 			if e := c.req.change(params); e != nil {
@@ -38,12 +30,6 @@ func connect(c *call, next next) error {
 		c.account.LookUp(c.req.http.Context())
 	}
 	return next(c)
-}
-
-// withAccount keeps the caller apart from those with other accounts: they share nothing at the server.
-func (who *caller) withAccount(owner string) {
-	with := func(id upstream.Caller) upstream.Caller { return upstream.CallerOf(string(id[:]), "account", owner) }
-	who.id, who.server = with(who.id), with(who.server)
 }
 
 // invite adds the link for connecting the account to failures that connecting would fix.

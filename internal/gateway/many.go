@@ -131,7 +131,7 @@ func placeOf(on *endpoint) string {
 func (c *call) routeMany() {
 	o := &outer{
 		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
-		apart: slices.Clone(c.req.http.Header["Authorization"]),
+		apart: slices.Clone(c.req.apart(wordsOf(&c.who.verified))),
 	}
 	from := c.req.http
 	o.request = http.Request{
@@ -139,12 +139,7 @@ func (c *call) routeMany() {
 		Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
 	}
 	*o.request.URL = *from.URL
-	switch words := wordsOf(&c.who.verified); {
-	case words != nil:
-		o.apart = words
-	case c.req.stdio:
-		o.apart = append(o.apart, "the host")
-	case len(o.apart) == 0 && c.session != nil:
+	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
 	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
@@ -293,7 +288,10 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 		c.release()
 		return nil, m.on.target.removed()
 	}
-	c.who, c.trace = of.at(c), of.traced(m.relays)
+	verified := of.who.verified
+	verified.Headers = nil // so that forwarded headers tell callers apart there
+	c.identify(&verified, of)
+	c.trace = of.traced(m.relays)
 	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
 		c.release()
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
@@ -324,21 +322,6 @@ func (o *outer) traced(relays bool) spanContext {
 		return t
 	}
 	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
-}
-
-// at returns the caller as the server of a nested call sees it.
-func (o *outer) at(c *call) caller {
-	verified := o.who.verified
-	verified.Headers = nil // so that forwarded headers tell callers apart there
-	who := c.caller(&verified)
-	if len(c.to.Command) > 0 {
-		words := slices.Clone(o.apart)
-		if c.req.user != "" {
-			words = append(words, "user", c.req.user)
-		}
-		who.server = upstream.CallerOf(words...)
-	}
-	return who
 }
 
 // relayed reports whether a server's own call has ended this one, and has been reported.

@@ -83,7 +83,7 @@ func translate(c *call, next next) error {
 	if !ok {
 		f = &failure{e: recourse.From(err)}
 	}
-	if c.member != nil && c.member.relays && c.isFree(f) {
+	if c.member != nil && c.member.relays && c.out.isFree(f) {
 		outerOf(c.req.http.Context()).free.Store(true)
 	}
 	lapsed := access.Lapsed(c.ctx)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/limit"
@@ -19,13 +21,51 @@ import (
 const busyWait = time.Second
 
 // A Call is a call that limits count.
-type Call interface {
-	// Tool returns the tool that is called.
-	Tool() string
-	// Key returns the key under which a limit counts this call together with others.
-	Key(of *config.Limit) limit.Key
-	// Waits is called before the call waits for its turn, and its result after the wait.
-	Waits() (waited func())
+type Call struct {
+	Tool string
+	Caller
+}
+
+// A Caller is what limits tell callers apart by.
+type Caller struct {
+	Verified *authn.Identity // by access control; not known: nobody was verified
+	// Credentials is a digest of an unverified caller's credentials, which the server checks; zero: there are none.
+	Credentials [32]byte
+	Address     netip.Addr // as it is counted
+}
+
+// key returns the key under which a limit counts the call together with others.
+func (c *Call) key(of *config.Limit) limit.Key {
+	var key limit.Key
+	for _, by := range of.By {
+		switch by {
+		case config.LimitByTool:
+			key.Tool = c.Tool
+		case config.LimitByAddress:
+			key.Address = c.Address
+		case config.LimitByOrg:
+			if key.Org = c.Verified.Org; key.Org == "" {
+				c.identify(&key)
+			}
+		case config.LimitByCaller:
+			c.identify(&key)
+		case config.LimitByServer:
+		}
+	}
+	return key
+}
+
+// identify adds the caller to a key. One who was not verified is identified by credentials that the server checks,
+// and otherwise by the address: anything that nobody checks could be changed with each call for free.
+func (who *Caller) identify(key *limit.Key) {
+	switch {
+	case who.Verified.Known():
+		key.Access, key.Name = who.Verified.Access, who.Verified.Name
+	case who.Credentials != [32]byte{}:
+		key.Digest = who.Credentials
+	default:
+		key.Address = who.Address
+	}
 }
 
 // An Allowance is what a call uses of its endpoint's limits. The zero value has used nothing.
@@ -57,14 +97,15 @@ func (a *Allowance) Clear() {
 // Counts reports whether the call has been charged.
 func (a *Allowance) Counts() bool { return len(a.charges) > 0 }
 
-// Enter waits until the call may proceed, or returns why it may not.
-func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c Call) *recourse.Error {
+// Enter waits until the call may proceed, or returns why it may not. waits is called before each wait, and its
+// result after that.
+func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c *Call, waits func() (waited func())) *recourse.Error {
 	for i := range l.gates {
 		g := &l.gates[i]
-		if !g.Counts(c.Tool()) {
+		if !g.Counts(c.Tool) {
 			continue
 		}
-		key, waited := c.Key(g.Limit), c.Waits()
+		key, waited := c.key(g.Limit), waits()
 		err := n.gate.Enter(ctx, &g.bound, key)
 		waited()
 		if err != nil {
@@ -97,10 +138,10 @@ func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 }
 
 // Charge counts the call in all windows, or returns why it may not pass.
-func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c Call, now time.Time) *recourse.Error {
+func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c *Call, now time.Time) *recourse.Error {
 	for i := range l.rates {
-		if r := &l.rates[i]; r.Counts(c.Tool()) {
-			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.Key(r.Limit)})
+		if r := &l.rates[i]; r.Counts(c.Tool) {
+			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.key(r.Limit)})
 			a.rates = append(a.rates, r)
 		}
 	}
