@@ -111,11 +111,11 @@ func statusOf(method string, e *recourse.Error) int {
 }
 
 // handedOver handles the answer to a message that has none of its own.
-func (c *call) handedOver() error {
+func (m enforcing) handedOver(c *call) error {
 	method, resp := c.req.http.Method, c.in.resp
 	switch {
 	case method == http.MethodGet && wire.IsEvents(resp):
-		c.passStream() // its end is not a failure: the client opens it again
+		m.passStream(c) // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
@@ -150,7 +150,7 @@ func (r *reply) passMethods(title string) error {
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
-func (c *call) passStream() {
+func (enforcing) passStream(c *call) {
 	dropped := false
 	c.stream(func(part *wire.Part) []byte {
 		if part.First {

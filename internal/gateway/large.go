@@ -12,10 +12,10 @@ import (
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
 // it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
-func (c *call) takeLarge() (done bool, err error) {
+func (m enforcing) takeLarge(c *call) (done bool, err error) {
 	first, isAnswer := &c.in.part.Event, c.in.signs.MethodAt.IsZero()
 	if c.in.beginsFailed(first.Data) || c.filters() && isAnswer {
-		return true, c.collect(first)
+		return true, m.collect(c, first)
 	}
 	size := int64(len(first.Data))
 	if c.in.stream { // it may end here: then nothing of it is sent
@@ -40,12 +40,12 @@ func (c *call) takeLarge() (done bool, err error) {
 		c.reply.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
 	}
 	c.reply.relay(first, c.in.stream)
-	return isAnswer, c.flow(int64(len(first.Data)), isAnswer)
+	return isAnswer, m.flow(c, int64(len(first.Data)), isAnswer)
 }
 
 // flow forwards a large message from its second piece on, which a stream has brought already; total is the number
 // of bytes before that.
-func (c *call) flow(total int64, isAnswer bool) error {
+func (enforcing) flow(c *call, total int64, isAnswer bool) error {
 	for read := c.in.stream; read || c.in.next(); read = false {
 		piece := &c.in.part.Event
 		total += int64(len(piece.Data))
@@ -97,7 +97,7 @@ func (in *inbound) beginsFailed(text []byte) bool {
 
 // collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
 // or as much of it as was read.
-func (c *call) collect(first *wire.Event) error {
+func (m enforcing) collect(c *call, first *wire.Event) error {
 	release, err := c.g.holdLarge(c.ctx)
 	if err != nil {
 		return c.to.broken(c.ctx, err)
@@ -130,7 +130,7 @@ func (c *call) collect(first *wire.Event) error {
 	if c.in.stream {
 		event.Raw = event.With(event.Data)
 	}
-	_, err = c.takeWhole(event)
+	_, err = m.takeWhole(c, event)
 	return err
 }
 

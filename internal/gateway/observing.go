@@ -14,8 +14,8 @@ import (
 // observing passes everything on unchanged, and reports what enforcing would have done.
 type observing struct{}
 
-func (o observing) object(c *call, e *recourse.Error) error {
-	o.report(c, e)
+func (m observing) object(c *call, e *recourse.Error) error {
+	m.report(c, e)
 	return nil
 }
 
@@ -38,20 +38,20 @@ func (observing) holds() bool { return false }
 
 func (observing) acts() bool { return false }
 
-func (o observing) answer(c *call) error {
+func (m observing) answer(c *call) error {
 	method, status := c.req.http.Method, c.in.resp.StatusCode
 	streams := wire.IsEvents(c.in.resp)
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
 		c.stream(func(part *wire.Part) []byte { return part.Raw })
 	case status == http.StatusOK && c.req.asks():
-		return o.watchAnswer(c)
+		return m.watchAnswer(c)
 	case c.on.passesAuth(status):
 		body, e := c.refusedCredentials()
 		c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 		c.out.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
-		return o.watchRefusal(c)
+		return m.watchRefusal(c)
 	default:
 		c.reply.passOn(c.in.resp.Body)
 	}
@@ -59,19 +59,19 @@ func (o observing) answer(c *call) error {
 }
 
 // watchRefusal passes on an answer whose status is not 200.
-func (o observing) watchRefusal(c *call) error {
+func (m observing) watchRefusal(c *call) error {
 	resp := c.in.resp
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	o.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 	return nil
 }
 
 // watchAnswer passes on an answer with status 200.
-func (o observing) watchAnswer(c *call) error {
+func (m observing) watchAnswer(c *call) error {
 	answered := false
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
@@ -91,7 +91,7 @@ func (o observing) watchAnswer(c *call) error {
 		case c.in.stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
 		}
-		o.watchMessage(c)
+		m.watchMessage(c)
 		answered = true
 	}
 	if c.in.part != nil { // what came before the fault
@@ -100,11 +100,11 @@ func (o observing) watchAnswer(c *call) error {
 	if c.reply.gone {
 		return nil
 	}
-	return o.watchEnd(c, answered)
+	return m.watchEnd(c, answered)
 }
 
 // watchEnd handles the end of an answer that was passed on.
-func (o observing) watchEnd(c *call, answered bool) error {
+func (m observing) watchEnd(c *call, answered bool) error {
 	if c.in.stream {
 		c.reply.startEvents()
 	}
@@ -118,7 +118,7 @@ func (o observing) watchEnd(c *call, answered bool) error {
 	if err != nil && wire.BrokeOff(c.in.err) {
 		return c.breakOff(err)
 	}
-	o.report(c, recourse.From(err))
+	m.report(c, recourse.From(err))
 	return nil
 }
 
@@ -137,10 +137,10 @@ func (observing) report(c *call, e *recourse.Error) {
 }
 
 // watchMessage looks for the failure in an answer whose last piece has been passed on.
-func (o observing) watchMessage(c *call) {
+func (m observing) watchMessage(c *call) {
 	last := c.in.part
 	if err := c.in.flaw(); err != nil {
-		o.report(c, c.to.reader.BadResponse(err))
+		m.report(c, c.to.reader.BadResponse(err))
 		return
 	}
 	if !last.First { // it was too large to be kept
@@ -148,6 +148,6 @@ func (o observing) watchMessage(c *call) {
 		return
 	}
 	if reading, _, ok := c.reading(last.Data); ok {
-		o.report(c, c.in.caused(reading.Error(), last.Data))
+		m.report(c, c.in.caused(reading.Error(), last.Data))
 	}
 }

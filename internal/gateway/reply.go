@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -144,15 +143,6 @@ func (r *reply) copyHeader(from http.Header) {
 	}
 }
 
-// passedBack are headers of an answer that matter to clients: HTTP's content, caching and authentication
-// headers (RFC 9110, 9111), the protocol's, and those about limits. All others are the server's own business.
-var passedBack = map[string]bool{
-	"Content-Type": true, "Content-Encoding": true, "Content-Language": true, "Cache-Control": true, "Expires": true,
-	"Pragma": true, "Age": true, "Etag": true, "Last-Modified": true, "Allow": true, "Www-Authenticate": true,
-	"Retry-After": true, "Ratelimit": true, "Ratelimit-Policy": true, "Deprecation": true, "Sunset": true,
-	"X-Accel-Buffering": true,
-}
-
 // head sends the status and headers of the server's answer, which has length bytes; 0: it is not known how many.
 func (r *reply) head(length int64) {
 	if r.opening != nil {
@@ -203,24 +193,3 @@ func (r *reply) startEvents() {
 		r.events = true
 	}
 }
-
-// enforcing writes failures in the contract's form.
-type enforcing struct{}
-
-func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }
-
-func (enforcing) final(c *call) string {
-	if c.reply.started {
-		return "part of the answer has been sent"
-	}
-	return ""
-}
-
-func (enforcing) passes(name string) bool {
-	return passedBack[name] || strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Ratelimit-") ||
-		strings.HasPrefix(name, "Mcp-") && name != wire.HeaderSession // what the protocol may add
-}
-
-func (enforcing) holds() bool { return true }
-
-func (enforcing) acts() bool { return true }

@@ -3,7 +3,9 @@ package gateway
 import (
 	"bytes"
 	"net/http"
+	"strings"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/json"
@@ -11,27 +13,57 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-func (enforcing) answer(c *call) error {
+// enforcing writes failures in the contract's form.
+type enforcing struct{}
+
+func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }
+
+func (enforcing) final(c *call) string {
+	if c.reply.started {
+		return "part of the answer has been sent"
+	}
+	return ""
+}
+
+// passedBack are headers of an answer that matter to clients: HTTP's content, caching and authentication
+// headers (RFC 9110, 9111), the protocol's, and those about limits. All others are the server's own business.
+var passedBack = map[string]bool{
+	"Content-Type": true, "Content-Encoding": true, "Content-Language": true, "Cache-Control": true, "Expires": true,
+	"Pragma": true, "Age": true, "Etag": true, "Last-Modified": true, "Allow": true, "Www-Authenticate": true,
+	"Retry-After": true, "Ratelimit": true, "Ratelimit-Policy": true, "Deprecation": true, "Sunset": true,
+	"X-Accel-Buffering": true,
+}
+
+func (enforcing) passes(name string) bool {
+	return passedBack[name] || strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Ratelimit-") ||
+		strings.HasPrefix(name, "Mcp-") && name != wire.HeaderSession // what the protocol may add
+}
+
+func (enforcing) holds() bool { return true }
+
+func (enforcing) acts() bool { return true }
+
+func (m enforcing) answer(c *call) error {
 	switch {
 	case !c.req.asks():
-		return c.handedOver()
+		return m.handedOver(c)
 	case c.in.resp.StatusCode != http.StatusOK:
 		return c.refusal()
 	case wire.IsEvents(c.in.resp) && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
-		c.passStream()
+		m.passStream(c)
 		if refusal := access.Lapsed(c.ctx); refusal != nil {
 			return c.refuseLapsed(refusal)
 		}
 		return nil
 	}
-	return c.pass()
+	return m.pass(c)
 }
 
 // pass passes on the server's answer: a JSON text or an event stream. Progress, logs and questions for the
 // client are forwarded as they arrive. The final message is read up to the decision window: if it ends there,
 // it is either passed on or found to be a failure. A larger one is streamed and checked as it passes.
-func (c *call) pass() error {
-	dropped := false // the message whose pieces are being read
+func (m enforcing) pass(c *call) error {
+	dropped := false // the message whose rest is being read
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
 		if dropped {
@@ -50,11 +82,11 @@ func (c *call) pass() error {
 		case part.Err != nil:
 			return c.in.bad(part.Err)
 		case part.Complete:
-			done, err = c.takeWhole(&part.Event)
+			done, err = m.takeWhole(c, &part.Event)
 		case c.in.stream && c.on.tooLongToMask(c.in.signs, c.req.id):
 			dropped = true
 		default:
-			done, err = c.takeLarge()
+			done, err = m.takeLarge(c)
 		}
 		if done || err != nil {
 			return err
@@ -68,7 +100,7 @@ func (c *call) pass() error {
 }
 
 // takeWhole handles a message that arrived complete.
-func (c *call) takeWhole(event *wire.Event) (done bool, err error) {
+func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	switch signs := c.in.signs; {
 	case c.in.stream && signs.Message() != wire.Response:
 		c.notice(signs)
