@@ -108,11 +108,11 @@ func TestMCPGoClientWithRefreshedToken(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var token atomic.Value
-	token.Store("Bearer t0ken")
+	var token atomic.Pointer[string]
+	token.Store(new("Bearer t0ken"))
 	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.NewServer(t).URL(), "forward: [authorization]").url,
 		transport.WithHTTPHeaderFunc(func(context.Context) map[string]string {
-			return map[string]string{"Authorization": token.Load().(string)} //nolint:forcetypeassert // stored above
+			return map[string]string{"Authorization": *token.Load()}
 		}))
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestMCPGoClientWithRefreshedToken(t *testing.T) {
 	if err := call(); err != nil {
 		t.Fatal(err)
 	}
-	token.Store("Bearer t0ken-2")
+	token.Store(new("Bearer t0ken-2"))
 	for range 2 {
 		if err := call(); !errors.Is(err, transport.ErrSessionTerminated) {
 			t.Errorf("thrown %v, want ErrSessionTerminated", err)

@@ -1,14 +1,19 @@
 // Package wire reads and writes the messages between MCP clients and servers: the JSON-RPC 2.0
 // envelope, ids, server-sent events, and the headers and members that distinguish the protocol's eras.
 //
-//	client                                              server
-//	  |  Parse    strict; the whole message               |  MessageReader   JSON or events, of any size:
-//	  v                                                   v                  Scanner, lenient, piece by piece
-//	Message       what it says, and where in the text   Part                 raw bytes, and the signs of a failure
-//	  |  Splice   other values in some places             |  Raw             as it is
-//	  v                                                   |  Passage         changed by a Rewriter
-//	server                                                v
-//	                                                    client
+//	client
+//	  |  Parse           strict; the whole message
+//	  v
+//	Message              what it says, and where in the text
+//	  |  Splice          puts other values in some places
+//	  v
+//	server
+//	  |  MessageReader   JSON or events, of any size, which a Scanner sees piece by piece
+//	  v
+//	Part                 raw bytes, and the signs of a failure
+//	  |  Raw, Passage    as it is, or changed by a Rewriter
+//	  v
+//	client
 //
 // It has two JSON readers that share a grammar. [Parse] reads a client's message, which is in memory
 // and small, and is strict: what it accepts means the same to every other reader, so that the message

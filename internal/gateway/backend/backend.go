@@ -2,11 +2,14 @@
 // the sessions and the lists of its tools. It survives changes of the entry that do not affect how the server
 // is reached, and is closed after its last call.
 //
-//	an entry               a call              the entry has gone, or is reached in another way
-//	   |                     |                     |
-//	   | Set.Connect         | Hold ... Leave      | Leave
-//	   v                     v                     v
-//	Backend ------------- in use ------------- closed, with the last Leave
+//	an entry of the configuration
+//	  |  Set.Connect      makes a connection, and a bridge around it
+//	  v
+//	Backend
+//	  |  Hold ... Leave   each call that uses it
+//	  |  Leave            the entry has gone, or the server is reached in another way
+//	  v
+//	closed by the last Leave
 package backend
 
 import (
