@@ -88,7 +88,7 @@ func get(t *testing.T, a *admin.Admin, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// whenIdle returns the metrics once every call has ended: clients have their answers a moment before.
+// whenIdle returns the metrics after every call has ended: clients have their answers a moment earlier.
 func whenIdle(t *testing.T, a *admin.Admin) (status int, text string) {
 	t.Helper()
 	testkit.Eventually(t, "no call is under way", func() bool {
@@ -109,7 +109,7 @@ func connectTo(t *testing.T, url string) *mcp.ClientSession {
 	return session
 }
 
-// What an SDK's client meets is counted: successes, failures, and repetitions.
+// The calls of an SDK's client are counted: successes, failures, and retries.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	url, a := gatewayTo(t, farm(t), "")
@@ -119,8 +119,8 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3 { // names that nobody lists are no labels
-		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "made_up", Arguments: field{"F-1"}}) // that it fails is what is counted
+	for range 3 { // unlisted names are not labels
+		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "made_up", Arguments: field{"F-1"}}) // a failure is counted
 	}
 	if err := session.Close(); err != nil {
 		t.Fatal(err)
@@ -142,18 +142,18 @@ func TestMetrics(t *testing.T) {
 		`recourse_build_info{go_version="go`, `version="v1.2.3"} 1`,
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics do not say %s", want)
+			t.Errorf("no %s in the metrics", want)
 		}
 	}
 	if strings.Contains(text, "made_up") {
-		t.Error("a name that a client has made up is a label")
+		t.Error("an invented tool name is a label")
 	}
 	if t.Failed() {
 		t.Log(text)
 	}
 }
 
-// A call that a limit refuses is counted by the limit's name.
+// A call that a limit refuses is counted under the limit's name.
 func TestMetricsOfLimits(t *testing.T) {
 	t.Parallel()
 	url, a := gatewayTo(t, farm(t), "    limits: {minute: {calls: 1/1m}}\n")
@@ -171,7 +171,7 @@ func TestMetricsOfLimits(t *testing.T) {
 	}
 }
 
-// A failure that was passed on as it came is counted as such.
+// A failure that was passed on unchanged is counted as such.
 func TestMetricsOfObserve(t *testing.T) {
 	t.Parallel()
 	url, a := gatewayTo(t, farm(t), "    mode: observe\n")
@@ -184,7 +184,7 @@ func TestMetricsOfObserve(t *testing.T) {
 	_, text := get(t, a, "/metrics")
 	for _, want := range []string{`mode="observe"`, `mcp_method_name="other"`} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics do not say %s:\n%s", want, text)
+			t.Errorf("no %s in the metrics:\n%s", want, text)
 		}
 	}
 }
@@ -199,17 +199,17 @@ func TestHealth(t *testing.T) {
 	}
 	a.Drain()
 	if status, text := get(t, a, "/readyz"); status != http.StatusServiceUnavailable || text != "draining\n" {
-		t.Errorf("a gateway that drains is ready: %d %s", status, text)
+		t.Errorf("a draining gateway is ready: %d %s", status, text)
 	}
 	if status, _ := get(t, a, "/healthz"); status != http.StatusOK {
-		t.Error("a gateway that drains is not alive")
+		t.Error("a draining gateway is not alive")
 	}
 	if status, _ := get(t, a, "/secrets"); status != http.StatusNotFound {
-		t.Errorf("an unknown path: %d", status)
+		t.Errorf("unknown path: status %d", status)
 	}
 }
 
-// On loopback a web page that has found a name for this machine reads nothing.
+// On loopback, a web page cannot read anything with another name for this machine.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// deployed reads a file that is deployed beside the gateway.
+// deployed reads a file in deploy.
 func deployed(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", filepath.FromSlash(name)))
@@ -22,10 +22,10 @@ func deployed(t *testing.T, name string) []byte {
 	return text
 }
 
-// words are those of PromQL that the files use; aggregates are followed by the labels that are left.
+// words are the PromQL words in the files; aggregates are followed by the remaining labels.
 var words = []string{
 	"sum", "min", "max", "count", "topk", "by", "rate", "increase", "histogram_quantile", "time", "label_values",
-	"instance", // as a label, of every metric
+	"instance", // a label of every metric
 }
 
 var (
@@ -37,7 +37,8 @@ var (
 	word     = regexp.MustCompile(`[a-zA-Z_][a-zA-Z0-9_]*`)
 )
 
-// mistakesIn returns what in an expression the gateway does not serve: metrics, or labels of them. legend names labels in {{ }}.
+// mistakesIn returns the metrics and labels in an expression that the gateway does not serve. legend names labels in {{
+// }}.
 func mistakesIn(expr, legend string, all map[string]metric, text string) (mistakes []string) {
 	plain := span.ReplaceAllString(literal.ReplaceAllString(expr, `""`), "")
 	labels := []string{"instance", "job"}
@@ -95,7 +96,8 @@ func mistakesIn(expr, legend string, all map[string]metric, text string) (mistak
 	return mistakes
 }
 
-// Each query of the dashboard is about what is served, each panel has a title, a unit and a description, and every metric has a panel.
+// Each query of the dashboard uses served metrics, each panel has a title, a unit and a description, and every metric
+// has a panel.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	var board struct {
@@ -136,13 +138,13 @@ func TestDashboard(t *testing.T) {
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range board.Panels {
 		if ids[p.ID] || p.Title == "" {
-			t.Errorf("panel %d, %q: its id or title is missing, or another's", p.ID, p.Title)
+			t.Errorf("panel %d, %q: its id or title is missing or not unique", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := cells[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("%q covers %q, or stands outside", p.Title, other)
+					t.Fatalf("%q covers %q, or is outside the grid", p.Title, other)
 				}
 				cells[[2]int{x, y}] = p.Title
 			}
@@ -165,7 +167,7 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, v := range board.Templating.List {
 		if v.Definition != "" && v.Definition != "label_values(mcp_server_operation_duration_seconds_count, server)" {
-			t.Errorf("the variable %s is %s", v.Name, v.Definition)
+			t.Errorf("variable %s: got %s", v.Name, v.Definition)
 		}
 	}
 	for name := range all {
@@ -175,7 +177,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// Each alert is about what is served, and says what is wrong and what to do.
+// Each alert uses served metrics, and says what is wrong and what to do.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	type rule struct {
@@ -208,11 +210,11 @@ func TestAlerts(t *testing.T) {
 		seen[r.Alert] = true
 	}
 	if len(seen) < 8 {
-		t.Errorf("there are %d alerts", len(seen))
+		t.Errorf("got %d alerts", len(seen))
 	}
 }
 
-// The check of the files finds what is wrong with one.
+// The check of the files finds mistakes in expressions.
 func TestMistakesInExpressions(t *testing.T) {
 	t.Parallel()
 	all := served(t)
@@ -231,6 +233,6 @@ func TestMistakesInExpressions(t *testing.T) {
 		}
 	}
 	if got := mistakesIn(`sum by (server) (rate(recourse_attempts_total[5m]))`, "{{reason}}", all, text); len(got) != 1 {
-		t.Errorf("a label that is gone: %q", got)
+		t.Errorf("a removed label: %q", got)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// everything returns a listener that has something to say of every metric.
+// everything returns a listener with a value for every metric.
 func everything() *admin.Admin {
 	a := admin.New("v1.2.3", admin.Sources{
 		Gateway: func() gateway.Figures {
@@ -52,13 +52,13 @@ func everything() *admin.Admin {
 	return a
 }
 
-// A metric is what is served of one.
+// A metric is a served metric.
 type metric struct {
 	kind   string
 	labels []string
 }
 
-// served returns the metrics of ours with their labels.
+// served returns the program's own metrics with their labels.
 func served(t *testing.T) map[string]metric {
 	t.Helper()
 	_, text := get(t, everything(), "/metrics")
@@ -67,7 +67,7 @@ func served(t *testing.T) map[string]metric {
 		name := found[1]
 		sample := regexp.MustCompile(`(?m)^` + name + `(?:_count)?(?:\{(.*)\})? `).FindStringSubmatch(text)
 		if sample == nil {
-			t.Fatalf("there is no sample of %s", name)
+			t.Fatalf("no sample of %s", name)
 		}
 		m := metric{kind: found[2]}
 		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(sample[1], -1) {
@@ -81,7 +81,7 @@ func served(t *testing.T) map[string]metric {
 	return all
 }
 
-// The page about operating has every metric of ours in its table, with its type and labels, and no other.
+// The table of metrics in docs/operating.md has exactly the program's own metrics, with types and labels.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
@@ -109,7 +109,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 }
 
-// What the parts say is what is served.
+// The figures of all parts are served.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	_, text := get(t, everything(), "/metrics")
@@ -132,12 +132,12 @@ func TestFigures(t *testing.T) {
 		`recourse_processes{server="farm"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
-			t.Errorf("the metrics do not say %s", want)
+			t.Errorf("no %s in the metrics", want)
 		}
 	}
 }
 
-// Whatever servers list and clients send, there is a bound to the labels, and the metrics are served.
+// Whatever servers list and clients send, the number of labels is limited, and the metrics are served.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	var circuits []breaker.State
@@ -158,12 +158,12 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	for _, want := range []string{`gen_ai_tool_name="other",mcp_method_name="tools/call",server="farm"} 4800`, `reason="other"`, `policy="other"`, "recourse_breaker_open"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics do not say %s", want)
+			t.Errorf("no %s in the metrics", want)
 		}
 	}
 }
 
-// Usual calls count in the same series as others, each tool in its own up to the limit.
+// Calls on the fast path are counted in the same series as others, each tool separately up to the limit.
 func TestUsualCalls(t *testing.T) {
 	t.Parallel()
 	a := admin.New("v1.2.3", admin.Sources{})
@@ -193,12 +193,12 @@ func TestUsualCalls(t *testing.T) {
 		`recourse_queue_wait_seconds_count{server="farm"} 600`,
 	} {
 		if !strings.Contains(text, want+"\n") {
-			t.Errorf("the metrics do not say %s", want)
+			t.Errorf("no %s in the metrics", want)
 		}
 	}
 }
 
-// What is served can be read as Prometheus reads it, and has names, units and help as Prometheus's linter wants them.
+// Prometheus can parse the metrics, and its linter accepts names, units and help texts.
 func TestMetricsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	_, text := get(t, everything(), "/metrics")

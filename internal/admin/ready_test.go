@@ -14,8 +14,9 @@ import (
 	"github.com/recoursehq/recourse/internal/admin"
 )
 
-// A part that does not work is named; the gateway is ready all the same. Its parts are not asked at every turn, and not for long.
-func TestReadinessTellsOfTroubles(t *testing.T) {
+// A part that fails is named, and the gateway is still ready. Parts are not checked at every request, and with a
+// timeout.
+func TestReadinessNamesTroubles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := admin.New("v1.2.3", admin.Sources{})
@@ -38,12 +39,12 @@ func TestReadinessTellsOfTroubles(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); asked != 1 || took > time.Second {
-			t.Errorf("asked %d times in %s", asked, took)
+			t.Errorf("checked %d times in %s", asked, took)
 		}
 		time.Sleep(2 * time.Second)
 		get(t, a, "/readyz")
 		if asked != 2 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("checked %d times", asked)
 		}
 		a.Drain()
 		if status, text := get(t, a, "/readyz"); status != http.StatusServiceUnavailable || text != "draining\n" {
@@ -52,14 +53,14 @@ func TestReadinessTellsOfTroubles(t *testing.T) {
 	})
 }
 
-// A part without which requests are refused takes the gateway out, until it works again.
+// While a part fails without which requests are refused, the gateway is not ready.
 func TestReadinessNeedsWhatRequestsNeed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := admin.New("v1.2.3", admin.Sources{})
 		var down error
 		a.Watch("redis", func(context.Context) error { return down })
-		a.Watch("store", func(context.Context) error { // without which the gateway goes on
+		a.Watch("store", func(context.Context) error { // the gateway works without it
 			if down != nil {
 				return errors.New("gone")
 			}
@@ -81,12 +82,12 @@ func TestReadinessNeedsWhatRequestsNeed(t *testing.T) {
 	})
 }
 
-// Profiles are served only if that is asked for, and never the command line.
+// Profiles are served only if they are configured, and the command line never.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	a := admin.New("v1.2.3", admin.Sources{})
 	if status, _ := get(t, a, "/debug/pprof/heap"); status != http.StatusNotFound {
-		t.Errorf("nobody has asked for them: %d", status)
+		t.Errorf("without the setting: status %d", status)
 	}
 	a.Profile()
 	for path, want := range map[string]int{"heap": http.StatusOK, "goroutine?debug=1": http.StatusOK, "": http.StatusOK, "cmdline": http.StatusNotFound} {
@@ -96,7 +97,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// A program that asks for JSON gets it.
+// A program that accepts JSON gets JSON.
 func TestReadinessInJSON(t *testing.T) {
 	t.Parallel()
 	a := admin.New("v1.2.3", admin.Sources{})

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// Every mistake in who may call is found, at its place. The text of a key that stands where its hash belongs is not shown.
+// All mistakes in access control are found, each with its position. A plain key in the place of a hash is not shown.
 func TestAccessMistakes(t *testing.T) {
 	t.Parallel()
 	const src = `
@@ -79,7 +79,7 @@ servers:
 	}
 	team, _ := c.Access.Get("team")
 	if at := team.Keys[0].ExpiresAt(); !at.Equal(time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)) {
-		t.Errorf("the key ends at %s", at)
+		t.Errorf("got expiry %s", at)
 	}
 	if diff := cmp.Diff(&config.AccessHeaders{ID: "Dev-Id", Key: "X-Api-Key"}, team.Headers); diff != "" {
 		t.Error(diff)

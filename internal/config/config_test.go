@@ -117,12 +117,12 @@ func TestToolAllocatesNothing(t *testing.T) { //nolint:paralleltest // allocatio
 	}
 	for _, name := range []string{"get_field", "list_fields", "other"} {
 		if n := testing.AllocsPerRun(100, func() { c.Servers[0].Tool(name) }); n != 0 {
-			t.Errorf("Tool(%q) allocates %v times", name, n)
+			t.Errorf("Tool(%q): %v allocations", name, n)
 		}
 	}
 }
 
-// TestMistakes holds what a file full of mistakes leads to against a golden text.
+// TestMistakes compares the mistakes in files with golden texts.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -180,7 +180,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("contracts = %q, want %q", c.Contracts, want)
 	}
 	if _, err := config.Load(filepath.Join(dir, "none.yaml"), opts); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file gives %v", err)
+		t.Errorf("missing file: got %v", err)
 	}
 }
 
@@ -231,7 +231,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%T is not strictyaml.Errors", err)
 			}
 			if strings.Contains(err.Error(), "t0ken") {
-				t.Errorf("a variable's value is shown: %v", err)
+				t.Errorf("the error shows a variable's value: %v", err)
 			}
 			return
 		}
@@ -259,6 +259,6 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not what it should be; -update rewrites it (-want +got):\n%s", path, diff)
+		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }

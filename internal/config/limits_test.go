@@ -56,7 +56,7 @@ servers:
 	}
 }
 
-// Limits that make no sense are mistakes, with what to do about them.
+// Contradictory limits are mistakes, with advice.
 func TestLimitMistakes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -67,8 +67,8 @@ func TestLimitMistakes(t *testing.T) {
 			"{minute: {calls: 100/1m}, hour: {calls: 50/1h}}",
 			[]string{"`minute` (100/1m) can never be reached, because `hour` (50/1h) allows less in a longer time", "raise `hour` or lower `minute`"},
 		},
-		"the other way round": {"{hour: {calls: 50/1h}, minute: {calls: 100/1m}}", []string{"`minute` (100/1m) can never be reached"}},
-		"a caller above everybody": {
+		"a minute above an hour": {"{hour: {calls: 50/1h}, minute: {calls: 100/1m}}", []string{"`minute` (100/1m) can never be reached"}},
+		"a caller above all callers": {
 			"{all: {calls: 50/1m, by: [server]}, one: {calls: 100/1m}}",
 			[]string{"`one` (100/1m) can never be reached, because `all` (50/1m) allows less"},
 		},
@@ -78,32 +78,32 @@ func TestLimitMistakes(t *testing.T) {
 		"a tool above all tools": {
 			"{one: {calls: 100/1m, tools: [report_*]}, all: {calls: 50/1m}}", []string{"`one` (100/1m) can never be reached"},
 		},
-		"twice the same":        {"{a: {calls: 100/1m}, b: {calls: 90/60s}}", []string{"the limit `a` already bounds the same calls", "remove one of them"}},
-		"equal":                 {"{minute: {calls: 100/1m}, hour: {calls: 100/1h}}", nil},
-		"another caller's":      {"{minute: {calls: 100/1m, by: [caller]}, hour: {calls: 50/1h, by: [address]}}", nil},
-		"other tools":           {"{minute: {calls: 100/1m, tools: [a]}, hour: {calls: 50/1h, tools: [b]}}", nil},
-		"both":                  {"{a: {calls: 1/1m, at_once: 3}}", []string{"the limit has both `calls` and `at_once`", "make them two limits"}},
-		"neither":               {"{a: {by: [org]}}", []string{"neither `calls` nor `at_once`", "add `calls: 100/1m` or `at_once: 4`"}},
-		"nothing":               {"{a: }", []string{"neither `calls` nor `at_once`"}},
-		"too long":              {"{a: {calls: 5/32d}}", []string{"the window is longer than 31 days", "use `30d` or less"}},
-		"too short":             {"{a: {calls: 5/99ms}}", []string{"the window is shorter than 100 ms", "use `1s`"}},
-		"no rate":               {"{a: {calls: often}}", []string{"`calls` must be a number of calls in a time", "write it as `100/1m`"}},
-		"no call":               {"{a: {calls: 0/1m}}", []string{"`calls` must be a number of calls in a time"}},
-		"no time":               {"{a: {calls: 100}}", []string{"`calls` must be a number of calls in a time"}},
-		"a number of 13 digits": {"{a: {calls: 1000000000000/1m}}", []string{"`calls` must be a number of calls in a time"}},
-		"a minus":               {"{a: {calls: -5/1m}}", []string{"`calls` must be a number of calls in a time"}},
-		"nobody at once":        {"{a: {at_once: 0}}", []string{"`at_once` must be at least 1"}},
-		"a queue below 0":       {"{a: {at_once: 1, queue: -1}}", []string{"`queue` must be 0 or more"}},
-		"no wait":               {"{a: {at_once: 1, wait: 0s}}", []string{"`wait` must be more than 0"}},
-		"a queue of a rate":     {"{a: {calls: 1/1m, queue: 1}}", []string{"`queue` belongs to a limit with `at_once`", "remove it"}},
-		"a wait of a rate":      {"{a: {calls: 1/1m, wait: 1s}}", []string{"`wait` belongs to a limit with `at_once`"}},
-		"an unknown key":        {"{a: {calls: 1/1m, by: [planet]}}", []string{"must be `caller`, `address`, `org`, `tool` or `server`"}},
-		"a key twice":           {"{a: {calls: 1/1m, by: [tool, tool]}}", []string{"`tool` is already in the list"}},
-		"no key":                {"{a: {calls: 1/1m, by: []}}", []string{"`by` is empty", "write `by: [server]`"}},
-		"all and one":           {"{a: {calls: 1/1m, by: [server, caller]}}", []string{"`server` counts all calls together"}},
-		"a name":                {"{A b: {calls: 1/1m}}", []string{"this is not a valid name for a limit"}},
-		"a tool":                {"{a: {calls: 1/1m, tools: ['x y']}}", []string{"this is neither the name of a tool nor a pattern"}},
-		"an org that nobody has": {
+		"two for the same calls": {"{a: {calls: 100/1m}, b: {calls: 90/60s}}", []string{"the limit `a` already bounds the same calls", "remove one of them"}},
+		"equal":                  {"{minute: {calls: 100/1m}, hour: {calls: 100/1h}}", nil},
+		"another caller's":       {"{minute: {calls: 100/1m, by: [caller]}, hour: {calls: 50/1h, by: [address]}}", nil},
+		"other tools":            {"{minute: {calls: 100/1m, tools: [a]}, hour: {calls: 50/1h, tools: [b]}}", nil},
+		"both":                   {"{a: {calls: 1/1m, at_once: 3}}", []string{"the limit has both `calls` and `at_once`", "make them two limits"}},
+		"neither":                {"{a: {by: [org]}}", []string{"neither `calls` nor `at_once`", "add `calls: 100/1m` or `at_once: 4`"}},
+		"empty":                  {"{a: }", []string{"neither `calls` nor `at_once`"}},
+		"too long":               {"{a: {calls: 5/32d}}", []string{"the window is longer than 31 days", "use `30d` or less"}},
+		"too short":              {"{a: {calls: 5/99ms}}", []string{"the window is shorter than 100 ms", "use `1s`"}},
+		"an invalid rate":        {"{a: {calls: often}}", []string{"`calls` must be a number of calls in a time", "write it as `100/1m`"}},
+		"no call":                {"{a: {calls: 0/1m}}", []string{"`calls` must be a number of calls in a time"}},
+		"no time":                {"{a: {calls: 100}}", []string{"`calls` must be a number of calls in a time"}},
+		"a number of 13 digits":  {"{a: {calls: 1000000000000/1m}}", []string{"`calls` must be a number of calls in a time"}},
+		"a minus":                {"{a: {calls: -5/1m}}", []string{"`calls` must be a number of calls in a time"}},
+		"no calls at once":       {"{a: {at_once: 0}}", []string{"`at_once` must be at least 1"}},
+		"a queue below 0":        {"{a: {at_once: 1, queue: -1}}", []string{"`queue` must be 0 or more"}},
+		"no wait":                {"{a: {at_once: 1, wait: 0s}}", []string{"`wait` must be more than 0"}},
+		"a queue of a rate":      {"{a: {calls: 1/1m, queue: 1}}", []string{"`queue` belongs to a limit with `at_once`", "remove it"}},
+		"a wait of a rate":       {"{a: {calls: 1/1m, wait: 1s}}", []string{"`wait` belongs to a limit with `at_once`"}},
+		"an unknown key":         {"{a: {calls: 1/1m, by: [planet]}}", []string{"must be `caller`, `address`, `org`, `tool` or `server`"}},
+		"a key twice":            {"{a: {calls: 1/1m, by: [tool, tool]}}", []string{"`tool` is already in the list"}},
+		"no key":                 {"{a: {calls: 1/1m, by: []}}", []string{"`by` is empty", "write `by: [server]`"}},
+		"all and one":            {"{a: {calls: 1/1m, by: [server, caller]}}", []string{"`server` counts all calls together"}},
+		"a name":                 {"{A b: {calls: 1/1m}}", []string{"this is not a valid name for a limit"}},
+		"a tool":                 {"{a: {calls: 1/1m, tools: ['x y']}}", []string{"this is neither the name of a tool nor a pattern"}},
+		"an org without access control": {
 			"{month: {calls: 50/30d, by: [tool, org]}}",
 			[]string{"recourse.yaml:1:92: no caller has an organisation here", "name an entry of `access` whose keys have an `org`"},
 		},
@@ -144,7 +144,7 @@ func TestRedisMistakes(t *testing.T) {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		case err != nil && strings.Contains(err.Error(), "s3cret"):
-			t.Errorf("the password is shown: %v", err)
+			t.Errorf("the error shows the password: %v", err)
 		}
 	}
 	_, err := config.Parse("recourse.yaml", []byte("on_redis_failure: ignore\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"), options())

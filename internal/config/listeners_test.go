@@ -37,7 +37,7 @@ func TestTracing(t *testing.T) {
 	}
 }
 
-// The listener without access control is for this machine, unless the file says otherwise.
+// Without access control, the listener is limited to this machine, unless the file says otherwise.
 func TestAdmin(t *testing.T) {
 	t.Parallel()
 	const open = "other machines could reach `admin`"
@@ -142,7 +142,7 @@ func TestTLS(t *testing.T) {
 				t.Errorf("got:\n%v\nwant %s", err, want)
 			}
 			if err != nil && strings.Contains(err.Error(), "PRIVATE") {
-				t.Error("the key is shown")
+				t.Error("the error shows the key")
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestProtectionDefaults(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// What the page shows can be run.
+// The examples on the page are valid.
 func TestResiliencePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/resilience.md")
@@ -46,7 +46,7 @@ func TestResiliencePage(t *testing.T) {
 	}
 	blocks := yamlBlock.FindAllSubmatch(page, -1)
 	if len(blocks) < 1 {
-		t.Fatalf("the page has %d examples", len(blocks))
+		t.Fatalf("found %d examples", len(blocks))
 	}
 	for _, block := range blocks {
 		if _, err := config.Parse("recourse.yaml", block[1], options()); err != nil {
@@ -55,7 +55,7 @@ func TestResiliencePage(t *testing.T) {
 	}
 }
 
-// A second attempt that would come after the timeout of every tool is a mistake.
+// A hedge later than every tool's timeout is a mistake.
 func TestHedgeWithinTimeout(t *testing.T) {
 	t.Parallel()
 	for entry, mistake := range map[string]bool{

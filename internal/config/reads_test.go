@@ -11,8 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 )
 
-// What a server's failures are read as is a name or a list of names and files; of a file the name
-// of the family in it remains.
+// reads is a name or a list of names and files; a file is replaced by the name of its family.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	opts := options()
@@ -45,7 +44,7 @@ func TestReads(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", reads, err)
 		case !cmp.Equal(c.Servers[0].Reads, want.reads):
-			t.Errorf("%s is read as %q", reads, c.Servers[0].Reads)
+			t.Errorf("%s: got %q", reads, c.Servers[0].Reads)
 		}
 	}
 }

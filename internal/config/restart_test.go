@@ -24,7 +24,7 @@ func TestRestartKeys(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "recourse.yaml:1:")):
 			t.Errorf("%s: %v, want %q", text, err, want)
 		case err != nil && strings.Contains(err.Error(), secret):
-			t.Errorf("%s: the secret is shown: %v", text, err)
+			t.Errorf("%s: the error shows the secret: %v", text, err)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// keepsReach are the keys of a server's entry that do not say how the server is reached: a reload that changes one of them
-// keeps the connection, and what is kept with it.
+// keepsReach are the keys of a server's entry that do not affect how the server is reached: if a reload changes one,
+// the gateway keeps the connection and its state.
 var keepsReach = map[string]string{
 	"path": "where clients reach the gateway", "contract": "how failures are written", "reads": "how failures are read",
 	"mode": "whether failures are written", "redact": "what is masked in them",
@@ -18,7 +18,7 @@ var keepsReach = map[string]string{
 	"limits": "how often callers may call", "limit_headers": "what callers are told",
 }
 
-// Each key counts when a reload compares entries. A new one does so without being named anywhere.
+// Every key is compared when a reload compares entries, and a new key is so automatically.
 func TestEveryKeyIsCompared(t *testing.T) {
 	t.Parallel()
 	for key, change := range keysOf[Server]() {
@@ -30,7 +30,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 			t.Errorf("a server's %s is not compared", key)
 		}
 		if _, kept := keepsReach[key]; before.SameReach(after) != kept {
-			t.Errorf("a server's %s: it is reached in the same way: %v; is that right, and in keepsReach with the reason?", key, !kept)
+			t.Errorf("a server's %s: got same reach %v; if that is right, add it to keepsReach with the reason, or remove it", key, !kept)
 		}
 	}
 	for key, change := range keysOf[Endpoint]() {
@@ -49,7 +49,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 	}
 }
 
-// Where an entry is in its file, and which entry a name stands for, does not count: entries are compared by themselves.
+// The position of an entry, and the entry that a name refers to, do not count: entries are compared separately.
 func TestPlaceIsNotCompared(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) *Config {
@@ -63,7 +63,7 @@ func TestPlaceIsNotCompared(t *testing.T) {
 	const endpoints = "endpoints:\n  all:\n    servers: [{name: farm, rename: {get: fetch}}]\n"
 	a, b := parse(servers+endpoints), parse(endpoints+"\n# a comment\n"+servers)
 	if !a.Servers[0].Same(b.Servers[0]) || !a.Endpoints[0].Same(b.Endpoints[0]) {
-		t.Error("entries differ by their place")
+		t.Error("entries differ by their positions")
 	}
 	c := parse(servers + endpoints + "    lists: none\n")
 	if a.Endpoints[0].Same(c.Endpoints[0]) {
@@ -71,7 +71,7 @@ func TestPlaceIsNotCompared(t *testing.T) {
 	}
 }
 
-// keysOf returns, for each key of an entry, what changes its value.
+// keysOf maps each key of an entry to a function that changes its value.
 func keysOf[T any]() map[string]func(*T) {
 	keys := map[string]func(*T){}
 	for field := range reflect.TypeFor[T]().Fields() {
@@ -87,7 +87,7 @@ func keysOf[T any]() map[string]func(*T) {
 	return keys
 }
 
-// set gives v a value that is not its zero value.
+// set sets v to a value that is not its zero value.
 func set(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -67,7 +67,7 @@ func TestBadStores(t *testing.T) {
 	}
 }
 
-// What the page shows can be run.
+// The examples on the page are valid.
 func TestJournalPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/journal.md")
@@ -76,7 +76,7 @@ func TestJournalPage(t *testing.T) {
 	}
 	blocks := yamlBlock.FindAllSubmatch(page, -1)
 	if len(blocks) < 1 {
-		t.Fatalf("the page has %d examples", len(blocks))
+		t.Fatalf("found %d examples", len(blocks))
 	}
 	for _, block := range blocks {
 		if _, err := config.Parse("recourse.yaml", block[1], options()); err != nil {

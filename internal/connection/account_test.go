@@ -11,12 +11,12 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A page lists accounts without their tokens, and disconnects them; the manager forgets them at once.
+// Accounts are listed without their tokens, and can be disconnected; the manager forgets them immediately.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	if all, err := s.List(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("there are %v, %v", all, err)
+		t.Errorf("got %v, %v", all, err)
 	}
 	owner := connection.CallerOwner(ada)
 	if err := s.Connect(t.Context(), s.key, owner, "ada", connection.Token{Access: "token-1", Scopes: []string{"read"}}); err != nil {
@@ -24,11 +24,11 @@ func TestAccounts(t *testing.T) {
 	}
 	all, err := s.List(t.Context())
 	if err != nil || len(all) != 1 || all[0].Owner != "caller team ada" || all[0].State != connection.Connected || all[0].By != "ada" {
-		t.Errorf("there are %v, %v", all, err)
+		t.Errorf("got %v, %v", all, err)
 	}
 	if one, ok, err := s.Get(t.Context(), "leaf", owner); err != nil || !ok || fmt.Sprint(one) != fmt.Sprint(all[0]) ||
 		strings.Contains(fmt.Sprint(one), "token-1") {
-		t.Errorf("it is %v, %v", one, err)
+		t.Errorf("got %v, %v", one, err)
 	}
 	if _, err := s.Credential(t.Context(), s.key, owner); err != nil {
 		t.Error(err)
@@ -37,14 +37,14 @@ func TestAccounts(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.Credential(t.Context(), s.key, owner); err == nil {
-		t.Error("the account is still there")
+		t.Error("the account still exists")
 	}
 	if err := s.Disconnect(t.Context(), "leaf", owner); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("once more: %v", err)
+		t.Errorf("second disconnect: %v", err)
 	}
 }
 
-// An operator makes a link for an account that there is; it is good for its owner only.
+// An operator can make a link for an existing account; only its owner can use it.
 func TestLinkForTheOwner(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -70,11 +70,11 @@ func TestLinkForTheOwner(t *testing.T) {
 	}
 	own := &connection.Provider{Name: "own", Title: "Own", Flow: connection.ClientCredentials}
 	if _, err := s.NewLink(t.Context(), own, connection.GatewayOwner); err == nil {
-		t.Error("there is a link for what nobody connects")
+		t.Error("got a link for a provider that nobody connects")
 	}
 }
 
-// An account that is connected at one process counts at once at another, which has just looked for it in vain.
+// An account connected at one process works immediately at another one that has just looked for it.
 func TestConnectedAtAnotherProcess(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -87,14 +87,14 @@ func TestConnectedAtAnotherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != 0 && !other.IsOutdated(t.Context(), s.key, "ada", last) {
-			t.Error("another process does not find the later key")
+			t.Error("another process did not find the new key")
 		}
 		c, err := other.Credential(t.Context(), s.key, "ada")
 		if err != nil || c.Value != entered {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		if last = c.Version; other.IsOutdated(t.Context(), s.key, "ada", last) {
-			t.Error("the latest key is taken for an old one")
+			t.Error("the latest key counts as an old one")
 		}
 	}
 }

@@ -69,13 +69,13 @@ func states(t *testing.T) map[string]page {
 	add("failed", begin(), http.StatusBadGateway, "has failed")
 	o.change(func(o *openID) { o.query, o.user = nil, "eve" })
 	begin()
-	s.loginAt("https://login.example.com", "openid") // as the pictures show it
+	s.loginAt("https://login.example.com", "openid") // as in the screenshots
 	add("login-again", b.open(link), http.StatusOK, "Sign in as somebody else")
 	add("login", s.browser().open(link), http.StatusOK, "First sign in at")
 	return all
 }
 
-// serve shows pages to a real browser, as the gateway has sent them.
+// serve serves pages to a real browser byte for byte.
 func serve(t *testing.T, pages map[string]page) (at string) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,8 @@ func serve(t *testing.T, pages map[string]page) (at string) {
 	return srv.URL
 }
 
-// A person can use the pages in all their states: light and dark, on a phone, with the keyboard alone and with a screen reader.
+// The pages are usable in all their states: in light and dark mode, on a phone, with the keyboard alone, and with a
+// screen reader.
 func TestStatesInABrowser(t *testing.T) {
 	t.Parallel()
 	pages := states(t)
@@ -109,12 +110,12 @@ func TestStatesInABrowser(t *testing.T) {
 		if wide := chromium.Value[int](tab, `document.documentElement.scrollWidth`); wide > 360 {
 			t.Errorf("%s is %d pixels wide", name, wide)
 		}
-		// What there is to do first has the focus; the tab key reaches the rest, and each is seen to have it.
+		// The first action has the focus; the tab key reaches the others, and the focus is visible.
 		usable := `[...document.querySelectorAll("a[href], button, input:not([type=hidden])")]`
 		all := chromium.Value[int](tab, usable+`.length`)
 		asks := chromium.Value[bool](tab, `document.querySelector("form") !== null`)
 		if focused := chromium.Value[int](tab, usable+`.indexOf(document.activeElement)`); asks && focused != 0 {
-			t.Errorf("%s: the focus is on %d", name, focused)
+			t.Errorf("%s: got focus on element %d", name, focused)
 		} else if !asks && all > 0 {
 			tab.Press("\t")
 		}
@@ -122,14 +123,14 @@ func TestStatesInABrowser(t *testing.T) {
 			seen := chromium.Value[int](tab, `parseFloat(getComputedStyle(document.activeElement).outlineWidth) > 0 ?
 				`+usable+`.indexOf(document.activeElement) : -1`)
 			if seen != i {
-				t.Errorf("%s: the tab key does not reach %d of %d, or nobody sees it", name, i+1, all)
+				t.Errorf("%s: the tab key does not reach element %d of %d, or its focus is invisible", name, i+1, all)
 			}
 			tab.Press("\t")
 		}
 	}
 }
 
-// Long names do not make a page wider than a phone.
+// Long names do not make a page wider than a phone's screen.
 func TestLongNamesOnAPhone(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -154,7 +155,7 @@ func TestLongNamesOnAPhone(t *testing.T) {
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	if !*screenshots {
-		t.Skip("they are taken with -screenshots")
+		t.Skip("only with -screenshots")
 	}
 	dir := filepath.Join("..", "..", "docs", "connections")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

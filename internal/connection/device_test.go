@@ -23,14 +23,14 @@ var tractor = &connection.Provider{
 	ClientID: "recourse", ClientSecret: "hunter2", Scopes: []string{"read"}, Header: "Authorization", Prefix: "Bearer ",
 }
 
-// A devices is a provider of the device flow. It answers as scripted, and then as the last line says.
+// A devices is a provider with the device flow. It answers by its script, and repeats the last line.
 type devices struct {
 	mu       sync.Mutex
 	codes    int
 	interval int
-	answers  []string // of the token endpoint: an error's code, a status, "token"
+	answers  []string // from the token endpoint: an error's code, a status, "token"
 	asked    []time.Time
-	bad      string // in the place of what it answers to the request for a code
+	bad      string // replaces the answer to a request for a code
 }
 
 func (d *devices) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -82,8 +82,8 @@ func await(t *testing.T, m *connection.Manager, p *connection.Provider, scopes .
 	}
 }
 
-// A person enters a code at the provider. The gateway asks the provider until they have, no more often than it may, and through
-// its troubles.
+// A person enters a code at the provider. Meanwhile the gateway polls the provider, no more often than it may, and
+// despite failures.
 func TestDeviceFlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,16 +113,16 @@ func TestDeviceFlow(t *testing.T) {
 			after = append(after, int(at.Sub(begun).Seconds()))
 		}
 		if got, want := fmt.Sprint(after), "[2 4 11 18 28 38]"; got != want {
-			t.Errorf("the provider was asked after %s seconds, want %s", got, want)
+			t.Errorf("polled after %s seconds, want %s", got, want)
 		}
-		synctest.Wait() // the code ends after the account is there
+		synctest.Wait() // the code is forgotten after the account is stored
 		if all, err := m.List(t.Context()); err != nil || len(all) != 1 || all[0].State != connection.Connected {
 			t.Errorf("connected: %+v, %v", all, err)
 		}
 	})
 }
 
-// A person who refuses, and one who does nothing, get another code with the next call.
+// A person who refuses or does nothing gets a new code with the next call.
 func TestDeviceCodeEnds(t *testing.T) {
 	t.Parallel()
 	for answer, wait := range map[string]time.Duration{"access_denied": 10 * time.Second, "expired_token": 10 * time.Second, "authorization_pending": 11 * time.Minute} {
@@ -147,7 +147,7 @@ func TestDeviceCodeEnds(t *testing.T) {
 	}
 }
 
-// A process that has been started again goes on with the code that is out, and several ask for one token.
+// A restarted process continues with the current code, and several processes make one token request.
 func TestDeviceCodeOutlivesProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestDeviceCodeOutlivesProcess(t *testing.T) {
 		asked := len(d.asked)
 		time.Sleep(time.Minute)
 		if len(d.asked) != asked {
-			t.Error("a process that has ended goes on asking")
+			t.Error("an ended process still polls")
 		}
 		d.mu.Lock()
 		d.answers = []string{"token"}
@@ -185,7 +185,7 @@ func TestDeviceCodeOutlivesProcess(t *testing.T) {
 	})
 }
 
-// What a provider says instead of a code is told to nobody.
+// A provider's invalid answer is not shown to anybody.
 func TestBadDeviceAnswers(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]string{
@@ -214,7 +214,7 @@ func TestBadDeviceAnswers(t *testing.T) {
 	wantKind(t, err, recourse.KindInternal)
 }
 
-// A real provider: a person enters the code there, and agrees.
+// With a real provider, a person enters the code and agrees.
 func TestRealDeviceFlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestRealDeviceFlow(t *testing.T) {
 		if err != nil || !strings.HasPrefix(how.URL, at) {
 			t.Fatalf("%+v, %v", how, err)
 		}
-		time.Sleep(time.Minute) // the person takes their time
+		time.Sleep(time.Minute) // the person takes some time
 		b := s.browser()
 		b.open(how.Direct).wants(t, http.StatusOK, how.Code)
 		b.submit(at+"/device/login", "user_code", how.Code, "username", "test-user@127.0.0.1", "password", "verysecure").wants(t, http.StatusOK, "tractor")

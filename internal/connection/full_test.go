@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A fullStore takes nothing while it is full, and can be read all the same.
+// A fullStore can be read, but not written while it is full.
 type fullStore struct {
 	connection.Store
 
@@ -43,7 +43,7 @@ func (f *fullStore) Lease(ctx context.Context, c *store.Connection, lease string
 	return f.do(func() error { return f.Store.Lease(ctx, c, lease, ends) })
 }
 
-// A disk that is full when a token would have to be refreshed leaves it alone: nothing is redeemed that could not be stored.
+// With a full disk, a token is not refreshed: the new one could not be stored.
 func TestFullBeforeARefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFullBeforeARefresh(t *testing.T) {
 		s.full.Store(true)
 		time.Sleep(56 * time.Minute)
 		if _, err := m.Credential(t.Context(), deere, "ada"); err != nil {
-			t.Errorf("a token that is good for minutes: %v", err)
+			t.Errorf("a token valid for minutes: %v", err)
 		}
 		time.Sleep(4 * time.Minute)
 		for range 3 {
@@ -62,7 +62,7 @@ func TestFullBeforeARefresh(t *testing.T) {
 			wantKind(t, err, recourse.KindUnavailable)
 		}
 		if n := i.asked(); n != 0 {
-			t.Errorf("the provider was asked %d times", n)
+			t.Errorf("the provider got %d requests", n)
 		}
 		s.full.Store(false)
 		if c, err := m.Credential(t.Context(), deere, "ada"); err != nil || i.asked() != 1 {
@@ -71,8 +71,8 @@ func TestFullBeforeARefresh(t *testing.T) {
 	})
 }
 
-// A disk that fills up while a token is redeemed loses nothing: calls go on with the new one, it is redeemed once, and stored as soon as
-// that can be done, even if another process has taken this one for dead meanwhile.
+// If the disk fills up during a refresh, nothing is lost: calls use the new token, which is redeemed once, and stored
+// as soon as possible, even if another process has taken this one for dead meanwhile.
 func TestFullDuringARefresh(t *testing.T) {
 	t.Parallel()
 	for _, takenForDead := range []bool{false, true} {
@@ -111,8 +111,8 @@ func TestFullDuringARefresh(t *testing.T) {
 	}
 }
 
-// A token in memory that expires before it can be stored is not redeemed by what lies in the store, and a process that ends tries
-// once more.
+// A token in memory that expires before it can be stored is not replaced with the one in the store; at its end, the
+// process tries to store it once more.
 func TestFullForLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,14 +129,14 @@ func TestFullForLong(t *testing.T) {
 		_, err := m.Credential(t.Context(), deere, "ada")
 		wantKind(t, err, recourse.KindUnavailable)
 		if n := i.asked(); n != 1 {
-			t.Errorf("the provider was asked %d times", n)
+			t.Errorf("the provider got %d requests", n)
 		}
 		i.slow = func() time.Duration { return 0 }
 		s.full.Store(false)
 		began := time.Now()
 		m.Close()
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("the end takes %s", took)
+			t.Errorf("closing took %s", took)
 		}
 		if c, err := manager(t, s, i).Credential(t.Context(), deere, "ada"); err != nil || len(i.revoked) > 0 {
 			t.Errorf("%+v, %v, revoked %q", c, err, i.revoked)
@@ -144,7 +144,7 @@ func TestFullForLong(t *testing.T) {
 	})
 }
 
-// What a person has connected just now is tried to be stored for a while; then they are told that nothing has changed.
+// Storing a newly connected account is retried for a while; then the person is told that nothing has changed.
 func TestFullWhenAnAccountIsConnected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestFullWhenAnAccountIsConnected(t *testing.T) {
 	})
 }
 
-// The gateway's own credentials need no store: they can be had at any time, and are not asked for with every call.
+// Client credentials need no store: the gateway can get a token at any time, and does not request one with every call.
 func TestFullWithClientCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestFullWithClientCredentials(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		}
 		if n := i.asked(); n != 1 {
-			t.Errorf("the provider was asked %d times", n)
+			t.Errorf("the provider got %d requests", n)
 		}
 		time.Sleep(time.Hour)
 		s.full.Store(false)
@@ -195,8 +195,8 @@ func TestFullWithClientCredentials(t *testing.T) {
 	})
 }
 
-// A provider that has replaced the refresh token without telling refuses the one that the gateway has: the account has to be connected
-// again, and the provider is not asked about it any more.
+// If a provider has replaced a refresh token in secret, it refuses the gateway's one: the account has to be connected
+// again, and the provider gets no more requests for it.
 func TestProviderRotatesWithoutTelling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,12 +220,13 @@ func TestProviderRotatesWithoutTelling(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if n := i.asked(); n != 2 {
-			t.Errorf("the provider was asked %d times", n)
+			t.Errorf("the provider got %d requests", n)
 		}
 	})
 }
 
-// A provider that hangs delays no call whose token is good for minutes; others fail after a bounded time, and it is left alone for a while.
+// A hanging provider does not delay calls with a token valid for minutes; others fail within a time limit, and the
+// provider gets no requests for a while.
 func TestSlowProvider(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -251,12 +252,12 @@ func TestSlowProvider(t *testing.T) {
 		calls.Wait()
 		asked := i.asked()
 		if _, err := m.Credential(t.Context(), deere, "ada"); err == nil || i.asked() != asked {
-			t.Errorf("%v, and the provider is asked again at once", err)
+			t.Errorf("%v, and the provider immediately gets another request", err)
 		}
 	})
 }
 
-// Several first calls at the same moment get one code, whichever process they come to, and one link.
+// Several concurrent first calls, in different processes, get one code and one link.
 func TestOneInvitation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

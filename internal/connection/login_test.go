@@ -24,7 +24,7 @@ const (
 	loginURL  = gatewayURL + "/connect/login"
 )
 
-// An openID is an OpenID provider that lies as a test wants it to. Whoever comes is signed in at once, as user.
+// An openID is an OpenID provider with configurable faults. It immediately signs everyone in as user.
 type openID struct {
 	t *testing.T
 
@@ -32,17 +32,17 @@ type openID struct {
 	user     string
 	key      *testkit.SigningKey
 	nonces   map[string]string // by code
-	prompted string            // by the last request
+	prompted string            // prompt of the last request
 	redeemed int
 
-	// What a test changes:
-	claims   map[string]any // nil takes a claim away
+	// A test may change:
+	claims   map[string]any // nil removes a claim
 	header   map[string]any
-	by       *testkit.SigningKey // who signs; nil: key
+	by       *testkit.SigningKey // the signer; nil means key
 	metadata map[string]any
-	query    url.Values                                      // added to what it sends people back with
-	token    func(w http.ResponseWriter, r *http.Request)    // in the place of the token endpoint
-	sign     func(header map[string]any, text []byte) string // in the place of the signature
+	query    url.Values                                      // added to redirects back to the gateway
+	token    func(w http.ResponseWriter, r *http.Request)    // replaces the token endpoint
+	sign     func(header map[string]any, text []byte) string // replaces the signature
 }
 
 func (o *openID) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func (o *openID) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/authorize":
 		if query.Get("code_challenge_method") != "S256" || query.Get("code_challenge") == "" || query.Get("scope") != "openid email" ||
 			query.Get("response_type") != "code" || query.Get("client_id") != "recourse" || query.Get("redirect_uri") != loginURL {
-			o.t.Errorf("the sign-in begins with %s", r.URL)
+			o.t.Errorf("got sign-in request %s", r.URL)
 		}
 		code := fmt.Sprintf("the-code-%d", len(o.nonces))
 		o.nonces[code], o.prompted = query.Get("nonce"), query.Get("prompt")
@@ -112,7 +112,7 @@ func (o *openID) idToken(nonce string) string {
 	}
 }
 
-// change changes what the provider does.
+// change changes the provider.
 func (o *openID) change(how func(o *openID)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,7 +121,7 @@ func (o *openID) change(how func(o *openID)) {
 
 var bob = connection.Person{Access: "staff", Name: "bob"}
 
-// withLogin has the callers of the entry staff sign in at a provider.
+// withLogin makes callers with tokens of the entry staff sign in at an OpenID provider.
 func (s *stage) withLogin() *openID {
 	s.t.Helper()
 	o := &openID{t: s.t, user: "bob", key: testkit.NewSigningKey(s.t, "k1", "ES256"), nonces: map[string]string{}}
@@ -130,7 +130,7 @@ func (s *stage) withLogin() *openID {
 	return o
 }
 
-// loginAt has them sign in at another.
+// loginAt makes them sign in at another issuer.
 func (s *stage) loginAt(issuer string, scopes ...string) {
 	s.t.Helper()
 	issuers := auth.NewIssuers(s.hosts)
@@ -143,7 +143,7 @@ func (s *stage) loginAt(issuer string, scopes ...string) {
 	s.pages.Asks = func(string) connection.Asked { return connection.Asked{Login: login} }
 }
 
-// callback has the browser stop before it goes back to the gateway, and returns where it would have gone.
+// callback follows redirects up to the gateway's callback, and returns its URL.
 func (b browser) callback(begin func() page) string {
 	b.t.Helper()
 	var back string
@@ -157,12 +157,12 @@ func (b browser) callback(begin func() page) string {
 	begin()
 	b.CheckRedirect = nil
 	if back == "" {
-		b.t.Fatal("the provider does not send the browser back")
+		b.t.Fatal("no redirect back to the gateway")
 	}
 	return back
 }
 
-// A caller with tokens signs in where the tokens come from, and connects the account. They need not sign in again for an hour.
+// A caller with tokens signs in at their issuer, and connects the account. The sign-in is valid for an hour.
 func TestSignInAtTheIssuer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,11 +171,11 @@ func TestSignInAtTheIssuer(t *testing.T) {
 		b := s.browser()
 		link := s.invite(s.key, bob)
 		b.open(link).wants(t, http.StatusOK, "127.0.0.1:4")
-		b.submit(link).wants(t, http.StatusOK, "127.0.0.1:4") // what is not asked for is not done
+		b.submit(link).wants(t, http.StatusOK, "127.0.0.1:4") // the sign-in has to be chosen
 		at := b.submit(link, "step", "login")
 		at.wants(t, http.StatusOK, "API key of Leaf")
 		if at.url.String() != link {
-			t.Errorf("the browser is at %s", at.url)
+			t.Errorf("got page %s", at.url)
 		}
 		b.submit(link, "api_key", "leaf-1").wants(t, http.StatusOK, "Leaf is connected")
 		if a, _, err := s.Get(t.Context(), "leaf", "ada"); err != nil || a.By != "bob" {
@@ -188,7 +188,7 @@ func TestSignInAtTheIssuer(t *testing.T) {
 	})
 }
 
-// Whoever signs in as somebody else than the one who has asked is told so, and goes no further, until they sign in again.
+// Someone who signs in as another user than the one who asked for the link is told so, and can only sign in again.
 func TestSignInAsSomebodyElse(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -200,16 +200,16 @@ func TestSignInAsSomebodyElse(t *testing.T) {
 	b.submit(link, "api_key", "evil").wants(t, http.StatusOK, "You are eve here")
 	b.open(link).wants(t, http.StatusOK, "Sign in as somebody else")
 	if _, ok, _ := s.Get(t.Context(), "leaf", "ada"); ok {
-		t.Error("somebody else has connected the account")
+		t.Error("another user connected the account")
 	}
 	o.change(func(o *openID) { o.user = "bob" })
 	b.submit(link, "step", "login", "again", "yes").wants(t, http.StatusOK, "API key of Leaf")
 	if o.prompted != "login" {
-		t.Errorf("the provider was asked to prompt %q", o.prompted)
+		t.Errorf("got prompt %q", o.prompted)
 	}
 }
 
-// A sign-in ends once, in the browser in which it began, within its time, and in no other place than its own.
+// A sign-in can be completed once, in the browser where it began, in time, and only at its own callback.
 func TestSignInCountsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,22 +243,22 @@ func TestSignInCountsOnce(t *testing.T) {
 		query.Del("state")
 		b.open(loginURL+"?"+query.Encode()).wants(t, http.StatusGone, "used already")
 		if o.redeemed != 1 {
-			t.Errorf("%d codes were redeemed", o.redeemed)
+			t.Errorf("redeemed %d codes", o.redeemed)
 		}
 
-		// Two tabs of one browser do not disturb each other.
+		// Two tabs of one browser do not interfere.
 		first, second := b.callback(begin), b.callback(begin)
 		b.open(second).wants(t, http.StatusOK, "API key of Leaf")
 		b.open(first).wants(t, http.StatusOK, "API key of Leaf")
 
-		// A link that was used meanwhile is not there any more.
+		// A link that was used meanwhile is gone.
 		again := b.callback(begin)
 		b.submit(link, "api_key", "leaf-1").wants(t, http.StatusOK, "Leaf is connected")
 		b.open(again).wants(t, http.StatusGone, "used already")
 	})
 }
 
-// An ID token that is forged, or of something else, lets nobody in, and nothing of it is shown or logged.
+// A forged ID token, or one for another purpose, is refused, and is neither shown nor logged.
 func TestForgedIDTokens(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -271,29 +271,29 @@ func TestForgedIDTokens(t *testing.T) {
 		change func(o *openID)
 		cause  string
 	}{
-		"another client":          {claim("aud", "another"), "the audience is"},
-		"an access token":         {claim("aud", "farm"), "the audience is"},
-		"several, for another":    {func(o *openID) { o.claims = map[string]any{"aud": []string{"recourse", "farm"}, "azp": "another"} }, "another client"},
-		"several, for nobody":     {claim("aud", []string{"recourse", "farm"}), "another client"},
-		"issued to another":       {claim("azp", "another"), "another client"},
-		"issued to something odd": {claim("azp", []string{"recourse"}), "another client"},
-		"another issuer":          {claim("iss", "https://evil.example"), "the issuer is"},
-		"no issuer":               {claim("iss", nil), "the issuer is"},
-		"no nonce":                {claim("nonce", nil), "nonce"},
-		"an empty nonce":          {claim("nonce", ""), "nonce"},
-		"another nonce":           {claim("nonce", "another"), "nonce"},
-		"a list of nonces":        {claim("nonce", []string{"another"}), "nonce"},
-		"expired":                 {claim("exp", now-120), "expired"},
-		"without an end":          {claim("exp", nil), "never expires"},
-		"not yet":                 {claim("nbf", now+3600), "not valid before"},
-		"nobody":                  {claim("sub", nil), "name no caller"},
-		"a name with a line":      {claim("sub", "bob\nX"), "name no caller"},
-		"signed by somebody else": {func(o *openID) { o.by = stranger }, ""},
-		"with another algorithm":  {func(o *openID) { o.by, o.header = rsa, map[string]any{"alg": "RS256"} }, "no such key"},
+		"another client":              {claim("aud", "another"), "the audience is"},
+		"an access token":             {claim("aud", "farm"), "the audience is"},
+		"several, for another":        {func(o *openID) { o.claims = map[string]any{"aud": []string{"recourse", "farm"}, "azp": "another"} }, "another client"},
+		"several, without azp":        {claim("aud", []string{"recourse", "farm"}), "another client"},
+		"issued to another":           {claim("azp", "another"), "another client"},
+		"issued to something odd":     {claim("azp", []string{"recourse"}), "another client"},
+		"another issuer":              {claim("iss", "https://evil.example"), "the issuer is"},
+		"no issuer":                   {claim("iss", nil), "the issuer is"},
+		"no nonce":                    {claim("nonce", nil), "nonce"},
+		"an empty nonce":              {claim("nonce", ""), "nonce"},
+		"another nonce":               {claim("nonce", "another"), "nonce"},
+		"a list of nonces":            {claim("nonce", []string{"another"}), "nonce"},
+		"expired":                     {claim("exp", now-120), "expired"},
+		"without an end":              {claim("exp", nil), "never expires"},
+		"not valid yet":               {claim("nbf", now+3600), "not valid before"},
+		"no subject":                  {claim("sub", nil), "name no caller"},
+		"a subject with a line break": {claim("sub", "bob\nX"), "name no caller"},
+		"signed with another key":     {func(o *openID) { o.by = stranger }, ""},
+		"with another algorithm":      {func(o *openID) { o.by, o.header = rsa, map[string]any{"alg": "RS256"} }, "no such key"},
 		"with the key as a secret": {func(o *openID) {
 			o.by, o.header = testkit.SharedKey("k1", o.key.Public()), map[string]any{"alg": "HS256"}
 		}, "HS256"},
-		"with a key of its own": {func(o *openID) {
+		"with its own key in the header": {func(o *openID) {
 			o.by, o.header = stranger, map[string]any{"jwk": json.RawMessage(stranger.Public())}
 		}, ""},
 		"alg none": {func(o *openID) {
@@ -302,12 +302,12 @@ func TestForgedIDTokens(t *testing.T) {
 				return parts[0] + "." + parts[1] + "."
 			}
 		}, "none"},
-		"changed":               {func(o *openID) { o.sign = func(map[string]any, []byte) string { return "a.b.c" } }, ""},
-		"none":                  {func(o *openID) { o.sign = func(map[string]any, []byte) string { return "" } }, "no ID token"},
-		"huge":                  {claim("pad", strings.Repeat("x", 20<<10)), "larger than"},
-		"of another issuer's":   {func(o *openID) { o.query = url.Values{"iss": {"https://evil.example"}} }, "another issuer"},
-		"an issuer left out":    {func(o *openID) { o.metadata = map[string]any{"authorization_response_iss_parameter_supported": true} }, "another issuer"},
-		"metadata of another's": {func(o *openID) { o.metadata = map[string]any{"issuer": "https://evil.example"} }, "those of the issuer"},
+		"changed":                    {func(o *openID) { o.sign = func(map[string]any, []byte) string { return "a.b.c" } }, ""},
+		"none":                       {func(o *openID) { o.sign = func(map[string]any, []byte) string { return "" } }, "no ID token"},
+		"huge":                       {claim("pad", strings.Repeat("x", 20<<10)), "larger than"},
+		"from another issuer":        {func(o *openID) { o.query = url.Values{"iss": {"https://evil.example"}} }, "another issuer"},
+		"an issuer left out":         {func(o *openID) { o.metadata = map[string]any{"authorization_response_iss_parameter_supported": true} }, "another issuer"},
+		"metadata of another issuer": {func(o *openID) { o.metadata = map[string]any{"issuer": "https://evil.example"} }, "those of the issuer"},
 	}
 	for name, test := range tests {
 		var log logged
@@ -318,18 +318,18 @@ func TestForgedIDTokens(t *testing.T) {
 		at := b.submit(link, "step", "login")
 		at.wants(t, http.StatusBadGateway, "has failed")
 		if !strings.Contains(log.String(), test.cause) || !strings.Contains(log.String(), "could not sign in") {
-			t.Errorf("%s: the log says %s", name, log.String())
+			t.Errorf("%s: got log %s", name, log.String())
 		}
 		for _, secret := range []string{"the-code", "opaque", "hunter2", "eyJ"} {
 			if strings.Contains(at.text+log.String(), secret) {
-				t.Errorf("%s: %q is shown in %s or %s", name, secret, at.text, log.String())
+				t.Errorf("%s: %q is in %s or %s", name, secret, at.text, log.String())
 			}
 		}
 		b.open(link).wants(t, http.StatusOK, "First sign in at")
 	}
 }
 
-// A provider in trouble is told of, within bounded time, and the person can try again.
+// A failing provider is reported within a time limit, and the person can try again.
 func TestSignInAtAProviderInTrouble(t *testing.T) {
 	t.Parallel()
 	write := func(status int, text string) func(o *openID) {
@@ -341,16 +341,16 @@ func TestSignInAtAProviderInTrouble(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(o *openID){
-		"HTML":            write(http.StatusOK, "<html>the-code-0</html>"),
-		"an error":        write(http.StatusBadGateway, "<html>the-code-0</html>"),
-		"a refusal":       write(http.StatusUnauthorized, `{"error":"invalid_client","error_description":"hunter2"}`),
-		"a huge answer":   write(http.StatusOK, `{"access_token":"`+strings.Repeat("x", 4<<20)),
-		"no https":        func(o *openID) { o.metadata = map[string]any{"token_endpoint": "http://192.0.2.1/token"} },
-		"no page":         func(o *openID) { o.metadata = map[string]any{"authorization_endpoint": "javascript:alert(1)"} },
-		"odd metadata":    func(o *openID) { o.metadata = map[string]any{"token_endpoint": []string{"x"}} },
-		"a code for us":   func(o *openID) { o.query = url.Values{"error": {"server_error"}} },
-		"no code":         func(o *openID) { o.query = url.Values{"code": {""}} },
-		"a hostile error": func(o *openID) { o.query = url.Values{"error": {"<script>alert(1)</script>"}} },
+		"HTML":             write(http.StatusOK, "<html>the-code-0</html>"),
+		"an error":         write(http.StatusBadGateway, "<html>the-code-0</html>"),
+		"a refusal":        write(http.StatusUnauthorized, `{"error":"invalid_client","error_description":"hunter2"}`),
+		"a huge answer":    write(http.StatusOK, `{"access_token":"`+strings.Repeat("x", 4<<20)),
+		"no https":         func(o *openID) { o.metadata = map[string]any{"token_endpoint": "http://192.0.2.1/token"} },
+		"a script as page": func(o *openID) { o.metadata = map[string]any{"authorization_endpoint": "javascript:alert(1)"} },
+		"odd metadata":     func(o *openID) { o.metadata = map[string]any{"token_endpoint": []string{"x"}} },
+		"an OAuth error":   func(o *openID) { o.query = url.Values{"error": {"server_error"}} },
+		"an empty code":    func(o *openID) { o.query = url.Values{"code": {""}} },
+		"a hostile error":  func(o *openID) { o.query = url.Values{"error": {"<script>alert(1)</script>"}} },
 		"a redirect": func(o *openID) {
 			o.token = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://127.0.0.1:5/steal", http.StatusTemporaryRedirect)
@@ -365,7 +365,7 @@ func TestSignInAtAProviderInTrouble(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				o := s.withLogin()
-				s.hosts["127.0.0.1:5"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a code goes elsewhere") })
+				s.hosts["127.0.0.1:5"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a code was sent elsewhere") })
 				var log logged
 				s.pages.Log = log.logger()
 				change(o)
@@ -375,14 +375,14 @@ func TestSignInAtAProviderInTrouble(t *testing.T) {
 				at := b.submit(link, "step", "login")
 				at.wants(t, http.StatusBadGateway, "has failed")
 				if took := time.Since(began); took > 45*time.Second {
-					t.Errorf("it took %s", took)
+					t.Errorf("took %s", took)
 				}
 				if !strings.Contains(at.text, `href="`+strings.TrimPrefix(link, gatewayURL)+`"`) {
-					t.Errorf("nobody can try again: %s", at.text)
+					t.Errorf("no way to try again: %s", at.text)
 				}
 				for _, secret := range []string{"the-code", "hunter2", "<script"} {
 					if strings.Contains(at.text+log.String(), secret) {
-						t.Errorf("%q is shown in %s or %s", secret, at.text, log.String())
+						t.Errorf("%q is in %s or %s", secret, at.text, log.String())
 					}
 				}
 			})
@@ -390,7 +390,7 @@ func TestSignInAtAProviderInTrouble(t *testing.T) {
 	}
 }
 
-// Who cancels is told that nothing has happened.
+// A person who cancels is told that nothing has changed.
 func TestCancelledSignIn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -402,7 +402,7 @@ func TestCancelledSignIn(t *testing.T) {
 	b.open(link).wants(t, http.StatusOK, "First sign in at")
 }
 
-// Nobody fills the store by beginning again and again, and who began last can end it.
+// Starting again and again does not fill the store, and the last sign-in can be completed.
 func TestManySignIns(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -418,7 +418,7 @@ func TestManySignIns(t *testing.T) {
 	b.open(backs[29]).wants(t, http.StatusOK, "API key of Leaf")
 }
 
-// Callers sign in at a real provider, and end it at another replica than where they began.
+// Callers sign in at a real provider, and complete it at another replica than the one where they began.
 func TestSignInAtARealIssuer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -438,7 +438,7 @@ func TestSignInAtARealIssuer(t *testing.T) {
 	other.signIn(other.submit(wrong, "step", "login")).wants(t, http.StatusOK, "You are id1 here")
 }
 
-// A logged is what was logged.
+// A logged is a log that a test can read.
 type logged struct{ testkit.Buffer }
 
 func (l *logged) logger() *slog.Logger {

@@ -29,16 +29,16 @@ func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 const secret = "a secret for tests, of more than 32 characters"
 
-// An issuer is a token endpoint whose refresh tokens count once: to redeem one twice revokes the whole family.
+// An issuer is a token endpoint whose refresh tokens can be used once: using one twice revokes the whole family.
 type issuer struct {
 	mu       sync.Mutex
 	lifetime time.Duration
-	current  map[string]string // refresh token of each family that is not revoked
-	used     map[string]string // refresh tokens that were redeemed, to their family
+	current  map[string]string // the valid refresh token of each family
+	used     map[string]string // used refresh tokens, with their families
 	revoked  []string
 	issued   int
 	slow     func() time.Duration
-	fault    func(n int) (status int, body string) // of the nth request; 0: none
+	fault    func(n int) (status int, body string) // of the nth request; 0 means none
 	requests int
 }
 
@@ -58,14 +58,14 @@ func (i *issuer) first(family string) connection.Token {
 	}
 }
 
-// asked returns how many requests there were.
+// asked returns the number of requests.
 func (i *issuer) asked() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.requests
 }
 
-// fails has requests fail from now on; nil: no more.
+// fails makes requests fail from now on; nil means no more failures.
 func (i *issuer) fails(fault func(n int) (status int, body string)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -129,7 +129,7 @@ var deere = &connection.Provider{
 	ClientID: "recourse", ClientSecret: "hunter2", Header: "Authorization", Prefix: "Bearer ",
 }
 
-// open opens the store in a folder, as a process does.
+// open opens the store in a folder, like a process.
 func open(t *testing.T, dir string) *store.Connections {
 	t.Helper()
 	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "recourse.db"))
@@ -164,28 +164,28 @@ func wantKind(t *testing.T, err error, want recourse.Kind) {
 		t.Fatalf("%v, want %s", err, want)
 	}
 	if e.Effect == recourse.EffectUnknown || e.Effect == recourse.EffectApplied {
-		t.Errorf("the effect is %s", e.Effect)
+		t.Errorf("got effect %s", e.Effect)
 	}
 	if strings.Contains(e.Error(), "refresh-") || strings.Contains(e.Error(), "hunter2") {
 		t.Errorf("the error shows a secret: %v", e)
 	}
 }
 
-// Two processes with many callers refresh tokens that count once, again and again: no family is revoked, nobody has to sign in
-// again, and every credential is good when it is handed out.
+// Two processes with many callers keep refreshing tokens that can be used once: no family is revoked, nobody has to
+// sign in again, and every credential is valid when it is returned.
 func TestExpiries(t *testing.T) {
 	t.Parallel()
 	expire(t, 50)
 }
 
-// A thousand times.
+// The same a thousand times.
 func TestLongThousandExpiries(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)
 	expire(t, 1000)
 }
 
-// expire has the tokens of ten owners expire, so many altogether.
+// expire lets the tokens of ten owners expire, times in total.
 func expire(t *testing.T, times int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func expire(t *testing.T, times int) {
 				}
 			}
 			callers.Wait()
-			time.Sleep(10 * time.Second) // the refreshes end
+			time.Sleep(10 * time.Second) // until the refreshes have ended
 		}
 		if len(i.revoked) > 0 || i.asked() < owners*rounds*9/10 || i.asked() > owners*rounds {
 			t.Errorf("%d refreshes, revoked: %v", i.asked(), i.revoked)
@@ -222,7 +222,7 @@ func expire(t *testing.T, times int) {
 	})
 }
 
-// When the token has expired, all callers wait for one refresh.
+// After the expiry, all callers wait for one refresh.
 func TestExpiredToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,8 @@ func TestExpiredToken(t *testing.T) {
 	})
 }
 
-// A process that ends between redeeming and storing leaves a connection that has to be made again, and no loop.
+// If a process dies between redeeming and storing a token, the account has to be connected again, and no requests
+// repeat.
 func TestCrashWhileRefreshing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,16 +269,16 @@ func TestCrashWhileRefreshing(t *testing.T) {
 		_, err = m.Credential(t.Context(), deere, "ada")
 		wantKind(t, err, recourse.KindTokenExpired)
 		if i.asked() != 0 {
-			t.Errorf("the token was redeemed %d times", i.asked())
+			t.Errorf("redeemed the token %d times", i.asked())
 		}
-		connect(t, m, i, "ada") // which mends it
+		connect(t, m, i, "ada") // repairs the connection
 		if _, err := m.Credential(t.Context(), deere, "ada"); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// A process that was taken for dead, and has redeemed the token after all, brings the connection back.
+// If a process was taken for dead but then stores its redeemed token, the connection is restored.
 func TestSlowProcessIsNotDead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -308,7 +309,7 @@ func TestSlowProcessIsNotDead(t *testing.T) {
 	})
 }
 
-// A stuckStore holds each swap for a time.
+// A stuckStore delays each swap.
 type stuckStore struct {
 	*store.Connections
 
@@ -321,7 +322,7 @@ func (s *stuckStore) Swap(ctx context.Context, c *store.Connection) error {
 	return s.Connections.Swap(context.WithoutCancel(ctx), c)
 }
 
-// What the provider says of a refresh decides what becomes of the connection.
+// The provider's answer to a refresh decides about the connection.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -332,10 +333,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"revoked", `{"error":"invalid_grant"}`, 400, recourse.KindTokenRevoked, connection.ReconnectNeeded},
 		{"lapsed", `{"error":"invalid_token"}`, 401, recourse.KindTokenExpired, connection.ReconnectNeeded},
-		{"in trouble", `<html>oops`, 503, recourse.KindUnavailable, connection.Connected},
-		{"says so", `{"error":"temporarily_unavailable"}`, 400, recourse.KindClientError, connection.Connected},
-		{"too many", ``, 429, recourse.KindRateLimited, connection.Connected},
-		{"our fault", `{"error":"invalid_client","error_description":"hunter2 is wrong"}`, 401, recourse.KindInternal, connection.Connected},
+		{"server failure", `<html>oops`, 503, recourse.KindUnavailable, connection.Connected},
+		{"temporarily unavailable", `{"error":"temporarily_unavailable"}`, 400, recourse.KindClientError, connection.Connected},
+		{"rate limit", ``, 429, recourse.KindRateLimited, connection.Connected},
+		{"wrong client secret", `{"error":"invalid_client","error_description":"hunter2 is wrong"}`, 401, recourse.KindInternal, connection.Connected},
 		{"no token", `{"token_type":"Bearer"}`, 200, recourse.KindUnavailable, connection.Connected},
 		{"HTML", `<html>hello`, 200, recourse.KindUnavailable, connection.Connected},
 	} {
@@ -356,7 +357,7 @@ func TestRefusals(t *testing.T) {
 				if err != nil || c.State != test.state || c.Lease != "" {
 					t.Fatalf("%+v, %v", c, err)
 				}
-				if i.asked() != 1 { // a provider in trouble is left alone for a while
+				if i.asked() != 1 { // a failing provider gets no requests for a while
 					t.Errorf("%d requests", i.asked())
 				}
 				if test.state == connection.ReconnectNeeded {
@@ -372,7 +373,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// While the old token is good, a provider in trouble disturbs nobody.
+// While the old token is valid, a provider's failures have no effect.
 func TestTroubleBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -393,7 +394,7 @@ func TestTroubleBeforeExpiry(t *testing.T) {
 	})
 }
 
-// Of a key that is missing, and of rows that were changed, there is a clear error.
+// A missing key and manipulated rows lead to clear errors.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(time.Hour)
@@ -408,7 +409,7 @@ func TestSealed(t *testing.T) {
 	defer stranger.Close()
 	_, err = stranger.Credential(t.Context(), deere, "ada")
 	wantKind(t, err, recourse.KindInternal)
-	c.Owner = "eve" // the row of somebody else
+	c.Owner = "eve" // a row copied from another owner
 	if err := s.Put(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func TestNotConnected(t *testing.T) {
 	wantKind(t, err, recourse.KindNotConnected)
 }
 
-// Client credentials need nobody.
+// Client credentials need no account.
 func TestClientCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

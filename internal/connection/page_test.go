@@ -24,7 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/openid"
 )
 
-// hosts are servers in memory, by host: time is virtual where they are.
+// hosts are servers in memory by host, so that their time is virtual.
 type hosts map[string]http.Handler
 
 func (h hosts) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -47,8 +47,8 @@ const (
 	providerURL = "http://127.0.0.1:2"
 )
 
-// A stage is the pages of a gateway, and a real provider, zitadel's. Its tokens live for 5 minutes, and its refresh tokens count
-// once.
+// A stage is a gateway's pages and a real provider, zitadel's. Its tokens are valid for 5 minutes, and its refresh
+// tokens can be used once.
 type stage struct {
 	*connection.Manager
 
@@ -57,17 +57,17 @@ type stage struct {
 	hosts    hosts
 	dir      string // of the store
 	provider *connection.Provider
-	key      *connection.Provider // whose accounts are connected by a key
+	key      *connection.Provider // accounts at this provider are connected by a key
 }
 
-// realProvider returns the provider of all stages: to make another would change what the one before goes by.
+// realProvider returns the provider of all stages: a second one would change global state of the first.
 var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
 	return openid.Provider(providerURL, accounts)
 })
 
-// newStage sets a stage, where the caller called ada has the API key "ada's key".
+// newStage returns a stage on which the caller ada has the API key "ada's key".
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	pages := &connection.Pages{
@@ -95,7 +95,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// process returns the manager of one more process.
+// process returns the manager of another process.
 func (s *stage) process() *connection.Manager { return manager(s.t, open(s.t, s.dir), s.hosts) }
 
 var (
@@ -113,7 +113,7 @@ func (s *stage) invite(p *connection.Provider, by connection.Person) string {
 	return gatewayURL + how.Path
 }
 
-// A browser keeps cookies, and follows redirects.
+// A browser keeps cookies and follows redirects.
 type browser struct {
 	*http.Client
 
@@ -180,7 +180,8 @@ func (p page) wants(t *testing.T, status int, text string) {
 	}
 }
 
-// A person proves who they are, agrees, signs in at the provider, and the agent's next call has a credential. The link is used up.
+// A person identifies, agrees, and signs in at the provider; the agent's next call has a credential. The link can be
+// used once.
 func TestConnectAnAccount(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -189,7 +190,7 @@ func TestConnectAnAccount(t *testing.T) {
 	wantKind(t, err, recourse.KindNotConnected)
 	link := s.invite(s.provider, ada)
 	if again := s.invite(s.provider, ada); again != link {
-		t.Error("a second call gets another link")
+		t.Error("got a new link for the second call")
 	}
 	b.open(link).wants(t, http.StatusOK, "API key of your agent")
 	b.submit(link, "step", "enter", "key", "ada's key").wants(t, http.StatusOK, "Continue to John Deere")
@@ -200,11 +201,11 @@ func TestConnectAnAccount(t *testing.T) {
 	}
 	b.open(link).wants(t, http.StatusGone, "used already")
 	if s.invite(s.provider, ada) == link {
-		t.Error("a used link is given again")
+		t.Error("got the used link again")
 	}
 }
 
-// Nobody but who has asked gets further than the first page, and what is connected is connected in one browser.
+// Only the person who asked gets beyond the first page, and an account is connected within one browser.
 func TestLinkOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -217,7 +218,7 @@ func TestLinkOfSomebodyElse(t *testing.T) {
 		eve.open(gatewayURL+"/connect/"+path).wants(t, http.StatusGone, "expired, or was used already")
 	}
 
-	// Ada begins, and is sent to the provider; somebody else brings the code back in another browser.
+	// Ada begins and is redirected to the provider; someone else returns with the code in another browser.
 	b := s.browser()
 	b.submit(link, "step", "enter", "key", "ada's key")
 	at := b.submit(link)
@@ -231,16 +232,16 @@ func TestLinkOfSomebodyElse(t *testing.T) {
 	}
 	b.signIn(at)
 	if callback == "" {
-		t.Fatal("there was no callback")
+		t.Fatal("no callback")
 	}
 	eve.open(callback).wants(t, http.StatusForbidden, "in another browser")
 	b.CheckRedirect = nil
-	b.open(callback).wants(t, http.StatusGone, "used already") // the code was shown to a stranger
+	b.open(callback).wants(t, http.StatusGone, "used already") // a stranger has seen the code
 	_, err := s.Credential(t.Context(), s.provider, "ada")
 	wantKind(t, err, recourse.KindNotConnected)
 }
 
-// Forged and replayed callbacks connect nothing, and show nothing of what they bring.
+// Forged and replayed callbacks connect nothing, and their parameters are not shown.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -259,12 +260,12 @@ func TestCallback(t *testing.T) {
 		p := b.open(at + query)
 		p.wants(t, want.status, want.text)
 		if strings.Contains(p.text, "<script") || strings.Contains(p.text, "made-up") {
-			t.Errorf("%s shows what it was given: %s", query, p.text)
+			t.Errorf("%s: the page shows a parameter: %s", query, p.text)
 		}
 	}
 }
 
-// A wrong code ends the link, and the provider's words stay in the log.
+// A wrong code ends the link, and the provider's text is only logged.
 func TestWrongCode(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -286,8 +287,8 @@ func TestWrongCode(t *testing.T) {
 	b.open(link).wants(t, http.StatusGone, "used already")
 }
 
-// Without access control an account is connected on the gateway's own machine, and nowhere else.
-func TestLinkOfNobody(t *testing.T) {
+// Without access control, an account can be connected on the gateway's own machine only.
+func TestLinkWithoutAccessControl(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	b := s.browser()
@@ -310,7 +311,7 @@ func TestLinkOfNobody(t *testing.T) {
 	b.submit(link, "api_key", "another").wants(t, http.StatusGone, "used already")
 }
 
-// Another site's page cannot send the form, frame the page or learn its address.
+// Pages of other sites cannot submit the form, frame the page or learn its URL.
 func TestPagesAreGuarded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -336,7 +337,7 @@ func TestPagesAreGuarded(t *testing.T) {
 	style, _, _ = strings.Cut(style, "</style>")
 	sum := sha256.Sum256([]byte(style))
 	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(resp.Header.Get("Content-Security-Policy"), want) {
-		t.Errorf("a browser does not apply the style: %s", style)
+		t.Errorf("the style is not applied: %s", style)
 	}
 	policy := resp.Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") ||
@@ -344,11 +345,11 @@ func TestPagesAreGuarded(t *testing.T) {
 		t.Errorf("%v", resp.Header)
 	}
 	if _, err := s.Credential(t.Context(), s.key, "ada"); err == nil {
-		t.Error("the form of another site has connected an account")
+		t.Error("a form of another site connected an account")
 	}
 }
 
-// A real provider's tokens are refreshed hundreds of times by two processes with many callers, and nobody has to sign in again.
+// Two processes with many callers refresh a real provider's tokens hundreds of times, and nobody has to sign in again.
 func TestRealRefreshes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -382,7 +383,7 @@ func TestRealRefreshes(t *testing.T) {
 	})
 }
 
-// Behind a proxy that puts something before the path, browsers are sent where they can go, and bring their cookies there.
+// Behind a proxy that adds a path prefix, browsers get working redirects and cookies.
 func TestPagesBelowAPath(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -394,11 +395,11 @@ func TestPagesBelowAPath(t *testing.T) {
 	at := b.submit(link, "api_key", "leaf-1")
 	at.wants(t, http.StatusOK, "Leaf is connected")
 	if at.url.Path != "/tools/connect/done/leaf" {
-		t.Errorf("the browser is at %s", at.url)
+		t.Errorf("got page %s", at.url)
 	}
 }
 
-// Two accounts can be connected at the same time in two tabs, and the last page can be loaded again. Its URL holds no code.
+// Two accounts can be connected at the same time in two tabs, and the last page can be reloaded. Its URL has no code.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -418,7 +419,7 @@ func TestTwoTabs(t *testing.T) {
 		done := b.signIn(at)
 		done.wants(t, http.StatusOK, "John Deere is connected")
 		if got := done.url.String(); got != gatewayURL+"/connect/done/deere" {
-			t.Errorf("the browser is at %s", got)
+			t.Errorf("got page %s", got)
 		}
 		b.open(done.url.String()).wants(t, http.StatusOK, "John Deere is connected")
 	}

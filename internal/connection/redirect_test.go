@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A provider that does not know the gateway's redirect URI says so on its own page, and sends nobody back. The link stays good:
-// once the operator has registered the URI, the account is connected under it.
+// A provider that does not know the gateway's redirect URI shows an error, and does not redirect back. The link remains
+// valid: after the operator has registered the URI, it works.
 func TestUnknownRedirectURI(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -21,15 +21,15 @@ func TestUnknownRedirectURI(t *testing.T) {
 	at := b.submit(link)
 	at.wants(t, http.StatusBadRequest, "redirect_uri")
 	if at.url.Host != "127.0.0.1:2" {
-		t.Errorf("the browser is at %s", at.url)
+		t.Errorf("got page %s", at.url)
 	}
 	s.pages.URL = func(*http.Request) string { return gatewayURL }
 	b.open(link).wants(t, http.StatusOK, "Continue to John Deere")
 	b.signIn(b.submit(link)).wants(t, http.StatusOK, "John Deere is connected")
 }
 
-// A provider that refuses the redirect when the code is redeemed connects nothing. What it says is in the log as one word, and on
-// the page not at all; a request with a code is redirected nowhere.
+// If the provider refuses the redirect URI when the code is redeemed, nothing is connected. The log has only the
+// error's code, and the page nothing; a request with a code is never redirected.
 func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -41,7 +41,7 @@ func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"redirect_uri of code-1 and hunter2"}`)
 		}, "John Deere did not accept the sign-in", "400 Bad Request invalid_grant"},
-		"a word of its own": {func(w http.ResponseWriter, _ *http.Request) {
+		"an unknown error code": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"redirect_uri_mismatch","error_description":"code-1"}`)
 		}, "does not accept this gateway", "redirect_uri_mismatch"},
@@ -52,7 +52,7 @@ func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.hosts["127.0.0.1:5"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a code goes elsewhere") })
+			s.hosts["127.0.0.1:5"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a code was sent elsewhere") })
 			s.hosts["127.0.0.1:2"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/oauth/token" {
 					test.token(w, r)
@@ -67,13 +67,13 @@ func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 			b.submit(link, "step", "enter", "key", "ada's key")
 			at := b.submit(link)
 			at.wants(t, http.StatusBadGateway, test.page)
-			at.wants(t, http.StatusBadGateway, "Ask your agent for a new link") // since this one is used up
+			at.wants(t, http.StatusBadGateway, "Ask your agent for a new link") // the link was used
 			if !strings.Contains(log.String(), test.cause) {
-				t.Errorf("the log says %s", log.String())
+				t.Errorf("got log %s", log.String())
 			}
 			for _, secret := range []string{"code-1", "hunter2", "state="} {
 				if strings.Contains(at.text+log.String(), secret) {
-					t.Errorf("%q is shown in %s or %s", secret, at.text, log.String())
+					t.Errorf("%q is in %s or %s", secret, at.text, log.String())
 				}
 			}
 			_, err := s.Credential(t.Context(), s.provider, "ada")

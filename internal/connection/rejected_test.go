@@ -9,7 +9,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A token that a server refuses, and that cannot be refreshed, is said to have ended in the way that the provider says.
+// A token that a server refuses and that cannot be refreshed ends the connection, for the reason that the provider
+// gives.
 func TestRejectedForGood(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]recourse.Kind{"invalid_grant": recourse.KindTokenRevoked, "expired_token": recourse.KindTokenExpired} {
@@ -27,7 +28,7 @@ func TestRejectedForGood(t *testing.T) {
 	}
 }
 
-// A token that a server refuses is refreshed once; one that is new is not.
+// A token that a server refuses is refreshed once; a new token is not.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestRejected(t *testing.T) {
 		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil { // another caller with the old one
+		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil { // another caller with the old token
 			t.Fatal(err)
 		}
 		c, err = m.Credential(t.Context(), deere, "ada")
@@ -53,7 +54,7 @@ func TestRejected(t *testing.T) {
 		if i.asked() != 1 {
 			t.Errorf("%d refreshes", i.asked())
 		}
-		connect(t, m, i, "ada") // a new account is given the chance as well
+		connect(t, m, i, "ada") // a new account is refreshed once, too
 		if c, err = m.Credential(t.Context(), deere, "ada"); err != nil {
 			t.Fatal(err)
 		}

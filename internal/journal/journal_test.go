@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// A world is a gateway in front of a server, with a journal.
+// A world is a gateway with a journal in front of a server.
 type world struct {
 	server  *testkit.Server
 	client  *testkit.Client
@@ -32,12 +32,12 @@ type world struct {
 	log     *testkit.Buffer
 }
 
-// all is a journal that keeps everything.
+// all returns settings that keep everything.
 func all() *config.Journal {
 	return &config.Journal{Failures: true, Successes: 1, Keep: time.Hour, MaxSize: 1 << 30, Arguments: config.ArgumentsMasked}
 }
 
-// begin starts a world whose store is at an address.
+// begin starts a world with a store at an address.
 func begin(t *testing.T, address string, settings *config.Journal, entry ...string) *world {
 	t.Helper()
 	s, err := store.Open(t.Context(), address)
@@ -72,7 +72,7 @@ func begin(t *testing.T, address string, settings *config.Journal, entry ...stri
 	return w
 }
 
-// call calls a tool, and returns the id of the request.
+// call calls a tool, and returns the request id.
 func (w *world) call(t *testing.T, tool, arguments string, script ...testkit.Fault) string {
 	t.Helper()
 	w.server.Next(tool, script...)
@@ -83,7 +83,7 @@ func (w *world) call(t *testing.T, tool, arguments string, script ...testkit.Fau
 	return a.Header.Get("X-Request-Id")
 }
 
-// settle waits until so many calls are written or lost.
+// settle waits until n calls are written or lost.
 func (w *world) settle(t *testing.T, n uint64) journal.Stats {
 	t.Helper()
 	var s journal.Stats
@@ -108,7 +108,7 @@ func databases(t *testing.T, test func(t *testing.T, address string)) {
 	})
 }
 
-// The story of a call is kept: who, what, each attempt, and why.
+// The journal has who called what, each attempt, and the reasons.
 func TestJournalTellsTheStory(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -129,12 +129,12 @@ func TestJournalTellsTheStory(t *testing.T) {
 		if c.Ending != "success" || c.TraceID != trace || c.Server != "farm" || c.Contract != "recourse" || c.Tool != testkit.GetField ||
 			c.Nature != "reads" || c.Status != http.StatusOK || c.Bytes == 0 || c.Sent != 2 || c.Took <= 0 || c.Failure != nil ||
 			time.Since(c.Began) > time.Minute || !strings.Contains(string(c.Arguments), `"field_id":"F-1"`) {
-			t.Errorf("the call is %+v", c)
+			t.Errorf("got call %+v", c)
 		}
 		first, second := c.Attempts[0], c.Attempts[1]
 		if first.Status != http.StatusServiceUnavailable || first.Failure != recourse.KindUnavailable || first.Reason != "the tool only reads" ||
 			second.Wait <= 0 || second.After <= first.After+first.Took || second.Failure != "" {
-			t.Errorf("the attempts are %+v", c.Attempts)
+			t.Errorf("got attempts %+v", c.Attempts)
 		}
 		calls, err = journal.Find(t.Context(), w.rows, &store.Filter{Failures: true})
 		if err != nil || len(calls) != 1 {
@@ -143,16 +143,16 @@ func TestJournalTellsTheStory(t *testing.T) {
 		c = calls[0]
 		if c.RequestID != failed || c.Failure.Kind != recourse.KindUnavailable || c.Failure.Effect != recourse.EffectUnknown ||
 			!strings.Contains(c.Final, "a repetition might do it twice") || !strings.Contains(c.Cause, "no route") {
-			t.Errorf("the failure is %+v: %+v", c, c.Failure)
+			t.Errorf("got %+v: %+v", c, c.Failure)
 		}
 		everything, err := json.Marshal(calls)
 		if err != nil || strings.Contains(string(everything), "s3cr3t") {
-			t.Errorf("%v, a secret is kept: %s", err, everything)
+			t.Errorf("%v, the journal has a secret: %s", err, everything)
 		}
 	})
 }
 
-// What is kept follows the settings, which may change.
+// The settings decide what is kept, and can change.
 func TestJournalKeepsByChoice(t *testing.T) {
 	t.Parallel()
 	w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), all())
@@ -184,7 +184,7 @@ func TestJournalKeepsByChoice(t *testing.T) {
 	}
 }
 
-// A database that goes away and comes back costs no call anything, and loses none if it is not away for long.
+// A database outage neither affects calls nor, if it is short, loses entries.
 func TestJournalOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
 	db := service.NewPostgres(t)
@@ -207,7 +207,7 @@ func TestJournalOutlivesItsDatabase(t *testing.T) {
 	}
 }
 
-// The values of arguments are in what is kept only if both the settings and the contract let them.
+// Values of arguments are kept only if both the settings and the contract allow that.
 func TestJournalKeepsNoValues(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -225,7 +225,7 @@ func TestJournalKeepsNoValues(t *testing.T) {
 			settings := all()
 			settings.Arguments = test.arguments
 			w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings, "contract: "+test.contract)
-			w.call(t, testkit.OrderCreate, `{"reference":"A-1","amount":"c4nary"}`) // amount is a number
+			w.call(t, testkit.OrderCreate, `{"reference":"A-1","amount":"c4nary"}`) // amount must be a number
 			w.settle(t, 1)
 			calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
 			if err != nil || len(calls) != 1 || len(calls[0].Failure.Violations) == 0 {
@@ -239,7 +239,7 @@ func TestJournalKeepsNoValues(t *testing.T) {
 	}
 }
 
-// The arguments of a verify call are kept if the settings let them.
+// The arguments of a verify call are kept if the settings allow that.
 func TestJournalKeepsVerifyArguments(t *testing.T) {
 	t.Parallel()
 	for arguments, kept := range map[config.Arguments]bool{config.ArgumentsMasked: true, config.ArgumentsNames: false, config.ArgumentsOff: false} {
@@ -256,7 +256,7 @@ func TestJournalKeepsVerifyArguments(t *testing.T) {
 				t.Fatalf("%v, %+v", err, calls)
 			}
 			if verify := calls[0].Failure.Verify; strings.Contains(verify.Args.String(), "c4nary") != kept {
-				t.Errorf("the verify call is %+v", verify)
+				t.Errorf("got verify call %+v", verify)
 			}
 		})
 	}

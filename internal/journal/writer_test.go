@@ -23,12 +23,12 @@ import (
 type fake struct {
 	mu     sync.Mutex
 	seq    int64
-	down   error // of every statement
+	down   error // the error of every statement
 	hangs  bool  // until the statement's context ends
 	kept   []*store.Entry
 	size   int64
-	pruned []int64   // the bytes that were to go
-	before time.Time // which calls were to go
+	pruned []int64   // in bytes
+	before time.Time // of the last Prune
 }
 
 func (f *fake) Next() int64 {
@@ -44,7 +44,7 @@ func (f *fake) set(down error, hangs bool) {
 	f.down, f.hangs = down, hangs
 }
 
-// fault returns what befalls a statement.
+// fault returns the error of a statement.
 func (f *fake) fault(ctx context.Context) error {
 	f.mu.Lock()
 	down, hangs := f.down, f.hangs
@@ -90,7 +90,7 @@ func (f *fake) Tidy(ctx context.Context) error { return f.fault(ctx) }
 
 var errDown = errors.New("disk full: password=hunter2-s3cr3t")
 
-// failing returns a call that has failed.
+// failing returns a failed call.
 func failing(id int) *observe.Outcome {
 	return &observe.Outcome{
 		ID: strconv.Itoa(id), Method: "tools/call", Name: "get_field", End: "failure", Began: time.Now(), Took: time.Millisecond,
@@ -98,14 +98,14 @@ func failing(id int) *observe.Outcome {
 	}
 }
 
-// closing ends a journal with so much time.
+// closing closes a journal within a time limit.
 func closing(j *journal.Journal, within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	j.Close(ctx)
 }
 
-// Calls that end together are written together, and at the latest when the journal is closed.
+// Calls that end together are written together, at the latest when the journal is closed.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,16 +115,16 @@ func TestBatches(t *testing.T) {
 			j.Ended(failing(i))
 		}
 		if rows.count() != 0 {
-			t.Error("they are written one by one")
+			t.Error("written one by one")
 		}
 		time.Sleep(time.Second)
 		if rows.count() != 10 {
-			t.Errorf("%d are written", rows.count())
+			t.Errorf("wrote %d", rows.count())
 		}
 		j.Ended(failing(11))
 		closing(j, time.Second)
 		if s := j.Stats(); rows.count() != 11 || s.Written != 11 || s.Lost != 0 {
-			t.Errorf("%d are written, %+v", rows.count(), s)
+			t.Errorf("wrote %d, %+v", rows.count(), s)
 		}
 		j.Ended(failing(12)) // too late
 		if s := j.Stats(); s.Lost != 1 {
@@ -133,7 +133,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// A store that is down for a while loses nothing; the log says so once, without secrets.
+// A short outage of the store loses nothing; the log reports it once, without secrets.
 func TestStoreIsDownForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,12 +151,12 @@ func TestStoreIsDownForAWhile(t *testing.T) {
 		closing(j, time.Second)
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "level=INFO") != 1 ||
 			strings.Contains(log.String(), "s3cr3t") {
-			t.Errorf("the log is %s", log)
+			t.Errorf("got log %s", log)
 		}
 	})
 }
 
-// One that stays down loses calls, which are counted, and told once a minute. What is lost does not keep back what comes later.
+// A long outage loses calls, which are counted, and reported once a minute. Lost calls do not delay later ones.
 func TestStoreStaysDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestStoreStaysDown(t *testing.T) {
 			j.Ended(failing(i))
 		}
 		if took := time.Since(began); took > 0 {
-			t.Errorf("calls waited %s", took)
+			t.Errorf("calls were blocked for %s", took)
 		}
 		time.Sleep(10 * time.Minute)
 		s := j.Stats()
@@ -188,7 +188,7 @@ func TestStoreStaysDown(t *testing.T) {
 	})
 }
 
-// A store that hangs does not keep the program from ending.
+// A hanging store does not prevent the program's end.
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestCloseIsBounded(t *testing.T) {
 		began := time.Now()
 		closing(j, 3*time.Second)
 		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("took %s", took)
 		}
 		if s := j.Stats(); s.Lost != 1000 || !strings.Contains(log.String(), "lost=") {
 			t.Errorf("%+v, %s", s, log)
@@ -210,7 +210,7 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
-// What is too much is removed in small steps, by and by.
+// Old and excess entries are removed in small steps.
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,14 +224,14 @@ func TestUpkeep(t *testing.T) {
 			t.Errorf("%d steps: %d", n, rows.pruned)
 		}
 		if age := time.Since(rows.before); age < settings.Keep || age > settings.Keep+10*time.Second {
-			t.Errorf("calls go at an age of %s, not %s", age, settings.Keep)
+			t.Errorf("calls are removed at an age of %s, want %s", age, settings.Keep)
 		}
 		rows.size, rows.pruned = 1<<20+500, nil // another replica has written
 		rows.mu.Unlock()
 		time.Sleep(12 * time.Minute)
 		rows.mu.Lock()
 		if !slices.Contains(rows.pruned, 500) {
-			t.Errorf("what another has written is not counted: %d", rows.pruned)
+			t.Errorf("entries of another replica are not counted: %d", rows.pruned)
 		}
 		rows.mu.Unlock()
 		for i := range 5 {
@@ -240,14 +240,14 @@ func TestUpkeep(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		rows.mu.Lock()
 		if !slices.Contains(rows.pruned, 5000) {
-			t.Errorf("what was written since is not counted: %d", rows.pruned)
+			t.Errorf("later entries are not counted: %d", rows.pruned)
 		}
 		rows.mu.Unlock()
 		closing(j, time.Second)
 	})
 }
 
-// A call that has succeeded only when it was repeated is kept with the failures.
+// A call that succeeded only after a retry is kept with the failures.
 func TestRepeatedCallIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,12 +261,12 @@ func TestRepeatedCallIsKept(t *testing.T) {
 		}
 		closing(j, time.Second)
 		if len(rows.kept) != 1 || rows.kept[0].RequestID != "2" {
-			t.Errorf("%d calls are kept", len(rows.kept))
+			t.Errorf("kept %d calls", len(rows.kept))
 		}
 	})
 }
 
-// The requests of calls that wait to be written take a bounded part of the memory, and none of it once they are written.
+// Requests of unwritten calls use a limited amount of memory, and none after they are written.
 func TestHeldRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestHeldRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// That a server does not know a method is no failure if the method only asks of which era it is.
+// If a method only serves to find out a server's era, its being unknown is not a failure.
 func TestQuestionForTheEraIsNotKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestQuestionForTheEraIsNotKept(t *testing.T) {
 		}
 		closing(j, time.Second)
 		if len(rows.kept) != 1 || rows.kept[0].Kind != string(recourse.KindUnavailable) {
-			t.Errorf("%d calls are kept", len(rows.kept))
+			t.Errorf("kept %d calls", len(rows.kept))
 		}
 	})
 }

@@ -61,7 +61,7 @@ func begin(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		w.journal.Close(ctx)
-		_ = s.Close() // a test may have done so
+		_ = s.Close() // the test may have closed it
 	})
 	w.calls = testkit.NewClient(t, testkit.ServeInMemory(t, g)+"/farm/mcp", testkit.Modern)
 	tools := journaltools.New(journaltools.Options{Journal: s.Journal(), Contracts: g.Contracts}, "1.0.0", quiet)
@@ -69,7 +69,7 @@ func begin(t *testing.T) *world {
 	return w
 }
 
-// fail has a call of the gateway fail with a text, and returns the id of its request.
+// fail makes a call through the gateway fail with a text, and returns the request id.
 func (w *world) fail(text string) string {
 	w.t.Helper()
 	w.server.Next(testkit.GetField, faults.ToolError("", text))
@@ -80,15 +80,15 @@ func (w *world) fail(text string) string {
 	return a.Header.Get("X-Request-Id")
 }
 
-// written waits until the journal has so many calls.
+// written waits until the journal has n calls.
 func (w *world) written(n uint64) {
 	w.t.Helper()
 	if !testkit.Until(func() bool { return w.journal.Stats().Written >= n }) {
-		w.t.Fatalf("the journal has %+v", w.journal.Stats())
+		w.t.Fatalf("got stats %+v", w.journal.Stats())
 	}
 }
 
-// ask calls a tool as a client of the modern era that knows no SDK.
+// ask calls a tool like a modern client without an SDK.
 func (w *world) ask(tool, arguments string) testkit.ToolResult {
 	w.t.Helper()
 	a, err := testkit.NewClient(w.t, w.url, testkit.Modern).Call(w.t.Context(), tool, arguments)
@@ -107,7 +107,7 @@ func record(t *testing.T, r testkit.ToolResult) *recourse.Error {
 	t.Helper()
 	var e recourse.Error
 	if err := json.Unmarshal(r.Meta["io.github.recoursehq/error"], &e); err != nil || !r.IsError {
-		t.Fatalf("it is no failure (%v): %s", err, r.Text())
+		t.Fatalf("got no failure (%v): %s", err, r.Text())
 	}
 	return &e
 }
@@ -133,7 +133,7 @@ func listed(t *testing.T, structured []byte) (l list) {
 	return l
 }
 
-// Clients of both eras list what failed, and find out what happened, with the official SDK and without it.
+// Clients of both eras list failures and explain them, with the official SDK and without it.
 func TestClientsOfBothEras(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -166,7 +166,7 @@ func TestClientsOfBothEras(t *testing.T) {
 	}
 	if l := listed(t, structured); len(l.Failures) != 2 || l.Failures[0].RequestID != id || l.Failures[0].Message != "there is no field F-1" ||
 		l.Failures[0].Server != "farm" || l.Failures[0].Tool != testkit.GetField || l.Failures[0].Attempts != 1 || l.NextCursor != "" {
-		t.Errorf("the list is %s", structured)
+		t.Errorf("got list %s", structured)
 	}
 
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
@@ -186,16 +186,16 @@ func TestClientsOfBothEras(t *testing.T) {
 		}
 		for _, want := range []string{"request    " + id, "sent to farm", "there is no field F-1", "told as    "} {
 			if !strings.Contains(result.Text(), want) {
-				t.Errorf("%v: %q is not in\n%s", era, want, result.Text())
+				t.Errorf("%v: no %q in\n%s", era, want, result.Text())
 			}
 		}
 		if !strings.Contains(string(result.StructuredContent), `"requestId":"`+id+`"`) {
-			t.Errorf("%v: programs get %s", era, result.StructuredContent)
+			t.Errorf("%v: got structuredContent %s", era, result.StructuredContent)
 		}
 	}
 }
 
-// A list goes on where it ended: each call once, the latest first.
+// A list continues where the previous page ended: each call once, the latest first.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -214,7 +214,7 @@ func TestPages(t *testing.T) {
 			break
 		}
 		if !strings.Contains(r.Text(), `cursor="`+cursor+`"`) {
-			t.Errorf("the text does not say how to go on:\n%s", r.Text())
+			t.Errorf("the text does not say how to get the next page:\n%s", r.Text())
 		}
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
@@ -222,7 +222,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Filters choose; any other value is refused with a list of those that there are.
+// Filters select calls; an invalid value is refused with a list of the valid ones.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -235,7 +235,7 @@ func TestFilters(t *testing.T) {
 		`{"caller":"ada"}`: 0, `{"since":"1h"}`: 1, `{"since":"2999-01-01T00:00:00Z"}`: 0, `{"cursor":"1"}`: 0,
 	} {
 		if n := len(listed(t, w.ask("recourse_failures", filter).StructuredContent).Failures); n != found {
-			t.Errorf("%s finds %d, want %d", filter, n, found)
+			t.Errorf("%s: got %d, want %d", filter, n, found)
 		}
 	}
 	for bad, says := range map[string]string{
@@ -251,7 +251,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// An answer is read wherever it comes from, and what the journal has of its request comes with it.
+// An answer from any source is explained, together with the journal's entry for its request.
 func TestPastedAnswers(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -273,12 +273,12 @@ func TestPastedAnswers(t *testing.T) {
 	} {
 		r := w.ask("recourse_explain", `{"answer":`+quote(answer)+`}`)
 		if r.IsError || !strings.Contains(r.Text(), says) {
-			t.Errorf("%s: %q is not in\n%s", answer, says, r.Text())
+			t.Errorf("%s: no %q in\n%s", answer, says, r.Text())
 		}
 	}
 	writes := w.ask("recourse_explain", `{"writes":true,"answer":`+quote("HTTP/1.1 502 Bad Gateway\n\n")+`}`)
 	if !strings.Contains(string(writes.StructuredContent), `"effect":"unknown"`) {
-		t.Errorf("of a tool that writes: %s", writes.StructuredContent)
+		t.Errorf("a tool that writes: %s", writes.StructuredContent)
 	}
 	for bad, kind := range map[string]recourse.Kind{
 		`{}`:                              recourse.KindMissingParam,
@@ -295,7 +295,7 @@ func TestPastedAnswers(t *testing.T) {
 	}
 }
 
-// What servers say cannot hide anything from whoever reads the answer, nor fill it.
+// Texts of servers can neither hide anything in an answer nor make it large.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -308,7 +308,7 @@ func TestHostileTexts(t *testing.T) {
 	for cursor := ""; ; {
 		r := w.ask("recourse_failures", `{"limit":100,"cursor":"`+cursor+`"}`)
 		if len(r.Text()) > 26<<10 || len(r.StructuredContent) > 100<<10 {
-			t.Errorf("a list has %d bytes, %d for programs", len(r.Text()), len(r.StructuredContent))
+			t.Errorf("the list has %d bytes, its structuredContent %d", len(r.Text()), len(r.StructuredContent))
 		}
 		checkVisible(t, r)
 		l := listed(t, r.StructuredContent)
@@ -318,18 +318,18 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 	if seen != 111 {
-		t.Errorf("%d calls are listed", seen)
+		t.Errorf("listed %d calls", seen)
 	}
 	story := w.ask("recourse_explain", `{"request_id":"`+id+`"}`)
 	checkVisible(t, story)
 	if len(story.Text()) > 26<<10 || len(story.StructuredContent) > 120<<10 {
-		t.Errorf("a story has %d bytes, %d for programs", len(story.Text()), len(story.StructuredContent))
+		t.Errorf("the explanation has %d bytes, its structuredContent %d", len(story.Text()), len(story.StructuredContent))
 	}
 	pasted := w.ask("recourse_explain", `{"answer":"[timeout] \u202eevil\u001b[2J"}`)
 	checkVisible(t, pasted)
 }
 
-// checkVisible demands that nothing in a result hides or changes how others look.
+// checkVisible checks that a result has no invisible or disguising characters.
 func checkVisible(t *testing.T, r testkit.ToolResult) {
 	t.Helper()
 	var values any
@@ -338,12 +338,12 @@ func checkVisible(t *testing.T, r testkit.ToolResult) {
 	}
 	for _, text := range []string{r.Text(), fmt.Sprint(values)} {
 		if strings.ContainsAny(text, "\u202e\u2069\U000e0041\x1b") {
-			t.Errorf("it hides something: %.300q", text)
+			t.Errorf("invisible characters in %.300q", text)
 		}
 	}
 }
 
-// A store that is gone is told as what it is, without its address.
+// An unreadable store is reported without its address.
 func TestStoreIsGone(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -358,7 +358,7 @@ func TestStoreIsGone(t *testing.T) {
 	}
 }
 
-// No page of another site can have a browser ask.
+// Pages of other sites cannot call the tools.
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -370,7 +370,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// Where nobody is asked who they are, the tools are for this machine alone: what a proxy has passed on comes from elsewhere.
+// Without access control, the tools are limited to this machine: a request through a proxy is refused.
 func TestBehindAProxy(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// A cluster counts as a single Redis does.
+// A cluster counts like a single Redis.
 func TestRedisCluster(t *testing.T) {
 	t.Parallel()
 	server := service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
@@ -37,7 +37,7 @@ func TestRedisCluster(t *testing.T) {
 	}
 }
 
-// A URL that names one node only is an error that says how to name more, as soon as the counts lie on another.
+// If a URL names only one node of a cluster, the first count on another node leads to an error with advice.
 func TestNodeOfCluster(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,14 +58,14 @@ func TestNodeOfCluster(t *testing.T) {
 	defer func() { <-done }()
 	defer ln.Close()
 	r := open(t, "redis://"+ln.Addr().String(), patient)
-	defer r.Close() // before the listener's end is awaited
+	defer r.Close() // before waiting for the listener's end
 	_, err = r.Take(t.Context(), time.Now(), []limit.Charge{{Window: testWindow(1, time.Hour)}})
 	if err == nil || !strings.Contains(err.Error(), "?addr=HOST:PORT") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// refuse answers a connection as a node does whose counts lie on another.
+// refuse answers a connection like a node that refers to another one.
 func refuse(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)

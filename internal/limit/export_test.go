@@ -1,4 +1,4 @@
 package limit
 
-// At returns when a call was charged, on the counter's clock.
+// At returns the time at which a call was charged, by the counter's clock.
 func (c *Charge) At() int64 { return c.at }

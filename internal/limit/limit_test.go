@@ -12,13 +12,13 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
-// A clocked is a counter whose clock a test moves.
+// A clocked is a counter with a clock that the test moves.
 type clocked struct {
 	limit.Counter
 
 	now     time.Time
-	advance func(time.Time) // moves the counter's own clock as well; nil: it has none
-	tick    time.Duration   // of that clock
+	advance func(time.Time) // moves the counter's own clock; nil if it has none
+	tick    time.Duration   // the resolution of that clock
 }
 
 func (c *clocked) pass(d time.Duration) {
@@ -37,7 +37,7 @@ func (c *clocked) take(tb rapid.TB, charges []limit.Charge) bool {
 	return ok
 }
 
-// onBoth runs a test with each counter that counts by itself. Start returns one that has counted nothing.
+// onBoth runs a test with each of the two counters. start returns a new one.
 func onBoth(t *testing.T, test func(t *testing.T, start func() *clocked)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
@@ -67,13 +67,13 @@ func open(tb testing.TB, url string, patience time.Duration) *limit.Redis {
 	return r
 }
 
-// A call is one that has passed.
+// A call is a call that was let through.
 type call struct {
 	at      time.Time
 	charges []limit.Charge
 }
 
-// counted returns when calls passed that count in the window of a charge.
+// counted returns the times of the calls that count in a charge's window.
 func counted(log []call, in *limit.Charge) (times []time.Time) {
 	for _, c := range log {
 		if slices.ContainsFunc(c.charges, func(other limit.Charge) bool { return other.Window == in.Window && other.Key == in.Key }) {
@@ -83,7 +83,7 @@ func counted(log []call, in *limit.Charge) (times []time.Time) {
 	return times
 }
 
-// within returns how many of times lie in the last stretch d before now.
+// within returns the number of times in the period d before now.
 func within(times []time.Time, now time.Time, d time.Duration) (n int64) {
 	for _, at := range times {
 		if now.Sub(at) < d {
@@ -93,9 +93,9 @@ func within(times []time.Time, now time.Time, d time.Duration) (n int64) {
 	return n
 }
 
-// A log of what has passed shows that no window of the length, whenever it begins, has more calls than it may; that a call is
-// refused only if it would be too much for a window that is a sixtieth longer; that all windows are charged or none; and that
-// whoever waits as long as he is told to gets through.
+// A log of the calls shows that no window, whenever it begins, has more calls than allowed; that a call is refused only
+// if a window that is a sixtieth longer would have too many; that either all windows are charged or none; and that a
+// caller that waits as long as it is told gets through.
 func TestWindowsSlide(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start func() *clocked) {
@@ -140,7 +140,7 @@ func TestWindowsSlide(t *testing.T) {
 	})
 }
 
-// checkTake compares the answer of a counter with the log of what has passed before.
+// checkTake compares a counter's answer with the log of earlier calls.
 func checkTake(t *rapid.T, c *clocked, log []call, charges []limit.Charge, ok bool) {
 	t.Helper()
 	blamed := false
@@ -155,19 +155,19 @@ func checkTake(t *rapid.T, c *clocked, log []call, charges []limit.Charge, ok bo
 			t.Fatalf("%s: %d calls in %s", w.ID, least, w.Length)
 		}
 		if in.Remaining > w.Calls-least || in.Remaining < w.Calls-most {
-			t.Fatalf("%s: %d remain, and %d to %d are used of %d", w.ID, in.Remaining, least, most, w.Calls)
+			t.Fatalf("%s: %d remain although %d to %d of %d are used", w.ID, in.Remaining, least, most, w.Calls)
 		}
 		if in.Reset < 0 || in.Reset > w.Length+c.tick {
-			t.Fatalf("%s: resets in %s", w.ID, in.Reset)
+			t.Fatalf("%s: got reset in %s", w.ID, in.Reset)
 		}
 		blamed = blamed || in.Full()
 	}
 	if !ok && !blamed {
-		t.Fatalf("refused, and there is room: %+v", charges)
+		t.Fatalf("refused although there is room: %+v", charges)
 	}
 }
 
-// waitOf returns when all windows have room.
+// waitOf returns the wait until all windows have room.
 func waitOf(charges []limit.Charge) (wait time.Duration) {
 	for i := range charges {
 		if charges[i].Full() {
@@ -177,8 +177,8 @@ func waitOf(charges []limit.Charge) (wait time.Duration) {
 	return wait
 }
 
-// A window that was used up at the end of one minute is not used up again at the beginning of the next.
-func TestNoTurnOfTheMinute(t *testing.T) {
+// A window that is full at the end of a minute is still full at the beginning of the next.
+func TestWindowAcrossMinutes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start func() *clocked) {
 		t.Helper()
@@ -198,13 +198,13 @@ func TestNoTurnOfTheMinute(t *testing.T) {
 		}{{59 * time.Second, 100}, {2 * time.Second, 0}, {57 * time.Second, 0}, {time.Second + 10*time.Millisecond, 100}} {
 			c.pass(step.after)
 			if n := try(); n != step.want {
-				t.Errorf("%s later: %d calls pass, want %d", step.after, n, step.want)
+				t.Errorf("%s later: %d calls passed, want %d", step.after, n, step.want)
 			}
 		}
 	})
 }
 
-// What is not asked for any more is forgotten, and a flood of callers displaces those who called least recently.
+// Unused windows are forgotten, and a flood of callers displaces those that called least recently.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	m, now := limit.NewMemory(), time.Now()
@@ -216,18 +216,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	const flood = 200_000
 	for n := range flood {
 		if !take(n) {
-			t.Fatalf("caller %d is refused his first call", n)
+			t.Fatalf("the first call of caller %d was refused", n)
 		}
 	}
 	if take(flood - 1) {
-		t.Error("the last caller is forgotten")
+		t.Error("the last caller was forgotten")
 	}
 	if !take(0) {
-		t.Error("nobody is forgotten: the memory has no bound")
+		t.Error("no caller was forgotten: memory is not limited")
 	}
 }
 
-// Windows that a new configuration still has keep their counts, with another limit as well; the others are forgotten.
+// Windows that remain in a new configuration keep their counts, even if their limits change; the others are forgotten.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	m, now := limit.NewMemory(), time.Now()
@@ -246,9 +246,9 @@ func TestKeep(t *testing.T) {
 		charge []limit.Charge
 		want   int64
 	}{
-		"raised": {charge("{t}:kept", 5, time.Minute), 1},
-		"gone":   {charge("{t}:gone", 3, time.Minute), 2},
-		"longer": {charge("{t}:kept", 3, time.Hour), 2},
+		"raised":  {charge("{t}:kept", 5, time.Minute), 1},
+		"removed": {charge("{t}:gone", 3, time.Minute), 2},
+		"longer":  {charge("{t}:kept", 3, time.Hour), 2},
 	} {
 		if ok, _ := m.Take(t.Context(), now, test.charge); !ok || test.charge[0].Remaining != test.want {
 			t.Errorf("%s: %v, %d remain, want %d", name, ok, test.charge[0].Remaining, test.want)

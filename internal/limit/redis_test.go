@@ -19,15 +19,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// patient is the patience with a Redis that answers, on a machine that is busy.
+// patient is the timeout for a working Redis on a busy machine.
 const patient = 20 * time.Second
 
 func testWindow(calls int64, length time.Duration) *limit.Window {
 	return &limit.Window{ID: "{test}:window", Name: "window", Calls: calls, Length: length}
 }
 
-// hammer makes calls of many callers at once through counters, each of which is a replica's, for as long at least, and returns when
-// those were charged that have passed.
+// hammer makes concurrent calls of many callers through counters, each of which is a replica's, for at least that long,
+// and returns the times of the calls that passed.
 func hammer(tb testing.TB, counters []*limit.Redis, w *limit.Window, calls int, least time.Duration) (passed []int64) {
 	tb.Helper()
 	const callers = 16
@@ -59,7 +59,7 @@ func hammer(tb testing.TB, counters []*limit.Redis, w *limit.Window, calls int, 
 	return passed
 }
 
-// Two replicas never let one call more pass than the limit, in no stretch of the window's length.
+// Two replicas together never let more calls pass than the limit, in any period of the window's length.
 func TestReplicasShareRedis(t *testing.T) {
 	t.Parallel()
 	checkReplicas(t, 5_000)
@@ -77,21 +77,21 @@ func checkReplicas(t *testing.T, calls int) {
 	replicas := []*limit.Redis{open(t, url, patient), open(t, url, patient)}
 	hour := testWindow(777, time.Hour)
 	if passed := hammer(t, replicas, hour, calls, 0); len(passed) != 777 {
-		t.Errorf("%d of %d calls pass, want 777", len(passed), calls)
+		t.Errorf("%d of %d calls passed, want 777", len(passed), calls)
 	}
 	moment := testWindow(100, 120*time.Millisecond)
 	passed := hammer(t, replicas, moment, calls, 3*moment.Length)
 	for i := range passed {
 		if next := i + int(moment.Calls); next < len(passed) && passed[next]-passed[i] < moment.Length.Milliseconds() {
-			t.Fatalf("%d calls pass within %d ms", moment.Calls+1, passed[next]-passed[i])
+			t.Fatalf("%d calls passed within %d ms", moment.Calls+1, passed[next]-passed[i])
 		}
 	}
 	if len(passed) < 200 {
-		t.Errorf("%d calls pass: the window does not slide", len(passed))
+		t.Errorf("%d calls passed: the window does not slide", len(passed))
 	}
 }
 
-// The keys of one call are in one slot of a cluster and expire, and nobody's name is in them.
+// The keys of a call are in one slot of a cluster, expire, and contain no names.
 func TestRedisKeys(t *testing.T) {
 	t.Parallel()
 	url := service.Redis(t)
@@ -106,23 +106,23 @@ func TestRedisKeys(t *testing.T) {
 	}
 	keys := admin.Keys(t.Context(), "*").Val()
 	if len(keys) != 2 {
-		t.Fatalf("the keys are %q", keys)
+		t.Fatalf("got keys %q", keys)
 	}
 	for _, k := range keys {
 		if ttl := admin.PTTL(t.Context(), k).Val(); ttl <= 0 || ttl > 31*24*time.Hour {
 			t.Errorf("%s expires in %s", k, ttl)
 		}
 		if !strings.HasPrefix(k, "recourse:limit:{farm}:") || strings.Contains(k, "ann") || strings.Contains(k, "acme") {
-			t.Errorf("the key is %s", k)
+			t.Errorf("got key %s", k)
 		}
 	}
 	r.Give(t.Context(), charges)
 	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("what was given back leaves %q", keys)
+		t.Errorf("giving back left %q", keys)
 	}
 }
 
-// A Redis that has forgotten the script is told it again; one that has forgotten the counts begins anew. Neither is a failure.
+// A Redis that has lost the script gets it again; one that has lost the counts starts again. Neither is a failure.
 func TestRedisLosesItsMemory(t *testing.T) {
 	t.Parallel()
 	server := service.NewRedis(t)
@@ -137,19 +137,19 @@ func TestRedisLosesItsMemory(t *testing.T) {
 		return ok
 	}
 	if !take() || take() {
-		t.Fatal("the limit does not hold")
+		t.Fatal("the limit was exceeded")
 	}
 	if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if take() {
-		t.Error("with the script, the counts are gone")
+		t.Error("the counts were lost with the script")
 	}
 	if err := admin.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if !take() || take() {
-		t.Error("the limit does not hold afterwards")
+		t.Error("the limit was exceeded afterwards")
 	}
 }
 
@@ -164,8 +164,8 @@ func client(tb testing.TB, url string) *redis.Client {
 	return c
 }
 
-// While Redis is dead, hangs or is full, calls are counted in memory or by nobody, as it is chosen; few of them wait for it, and it
-// is asked again until it answers.
+// While Redis is down, hanging or full, calls are counted in memory or not at all, as configured; few calls wait for
+// Redis, and it is tried until it answers.
 func TestRedisFails(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]struct {
@@ -196,7 +196,7 @@ func TestRedisFails(t *testing.T) {
 				for range 200 {
 					ok, err := take()
 					if opens == errors.Is(err, limit.ErrUncounted) {
-						t.Fatalf("the error is %v", err)
+						t.Fatalf("got error %v", err)
 					}
 					if ok {
 						passed++
@@ -206,18 +206,18 @@ func TestRedisFails(t *testing.T) {
 					t.Errorf("200 calls took %s", took)
 				}
 				if want := map[bool]int{true: 5, false: 0}[opens]; passed != want {
-					t.Errorf("%d calls pass, want %d", passed, want)
+					t.Errorf("%d calls passed, want %d", passed, want)
 				}
 				if n := shared.Failures(); n < 3 || n > 12 {
-					t.Errorf("Redis has failed %d times", n)
+					t.Errorf("got %d failures of Redis", n)
 				}
 				way.mend(t, server)
-				testkit.Eventually(t, "Redis is asked again", func() bool {
+				testkit.Eventually(t, "another try of Redis", func() bool {
 					_, _ = take() // it may fail as yet
 					return strings.Contains(log.String(), "Redis works again")
 				})
 				if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-					t.Errorf("the log is\n%s", &log)
+					t.Errorf("got log\n%s", &log)
 				}
 			})
 		}
@@ -237,7 +237,7 @@ func setMemory(most string) func(t *testing.T, s *service.Process) {
 	}
 }
 
-// A call that is over while Redis is asked says nothing about Redis.
+// A call that is cancelled while waiting for Redis does not count as a failure of Redis.
 func TestCallerGone(t *testing.T) {
 	t.Parallel()
 	server := service.NewRedis(t)
@@ -278,7 +278,7 @@ func BenchmarkRedis(b *testing.B) {
 	}
 }
 
-// A call leaves its window late rather than early, also where the clock counts in milliseconds.
+// Calls leave their window late rather than early, even by a clock with a resolution of milliseconds.
 func TestLastMoment(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start func() *clocked) {
@@ -286,11 +286,11 @@ func TestLastMoment(t *testing.T) {
 		c, w := start(), testWindow(1, time.Second)
 		c.pass(900 * time.Microsecond)
 		if !c.take(t, []limit.Charge{{Window: w}}) {
-			t.Fatal("the first call is refused")
+			t.Fatal("the first call was refused")
 		}
 		c.pass(time.Second - 500*time.Microsecond)
 		if c.take(t, []limit.Charge{{Window: w}}) {
-			t.Error("two calls pass within a second")
+			t.Error("two calls passed within a second")
 		}
 	})
 }

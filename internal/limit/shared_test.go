@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// What differs in any part of a key is counted apart.
+// Keys that differ in any part are counted separately.
 func TestKeysAreCountedApart(t *testing.T) {
 	t.Parallel()
 	keys := []limit.Key{
@@ -42,7 +42,7 @@ func TestKeysAreCountedApart(t *testing.T) {
 	})
 }
 
-// A call that has read the clock earlier and is counted later does not let those before it leave early.
+// A call with an earlier time than the call before it does not let that one leave its window early.
 func TestClockThatSeemsToGoBack(t *testing.T) {
 	t.Parallel()
 	m, began := limit.NewMemory(), time.Now()
@@ -57,10 +57,10 @@ func TestClockThatSeemsToGoBack(t *testing.T) {
 	}
 }
 
-// hungRedis returns a counter in a Redis that takes connections and answers nothing.
+// hungRedis returns a counter in a Redis that accepts connections and never answers.
 func hungRedis(t *testing.T) *limit.Redis {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel does
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func hungRedis(t *testing.T) *limit.Redis {
 	return open(t, "redis://"+ln.Addr().String(), 100*time.Millisecond)
 }
 
-// While Redis hangs, one call at a time finds out whether it still does.
+// While Redis hangs, one call at a time tries it.
 func TestOneCallProbesRedis(t *testing.T) {
 	t.Parallel()
 	shared := limit.NewShared(hungRedis(t), limit.NewMemory(), slog.New(slog.DiscardHandler))
@@ -88,11 +88,11 @@ func TestOneCallProbesRedis(t *testing.T) {
 	}
 	calls.Wait()
 	if n := shared.Failures(); n != 4 {
-		t.Errorf("%d calls have asked Redis, want 4", n)
+		t.Errorf("%d calls tried Redis, want 4", n)
 	}
 }
 
-// What was counted in memory while Redis failed is given back there.
+// Calls counted in memory while Redis failed are given back there.
 func TestGiveBackWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := service.NewRedis(t)

@@ -41,7 +41,7 @@ func TestConnections(t *testing.T) {
 			t.Errorf("version %d, %s", got.Version, diff)
 		}
 
-		// Of many who want the lease, one gets it.
+		// Of many that want the lease, one gets it.
 		var given atomic.Int64
 		var callers sync.WaitGroup
 		for range 20 {
@@ -58,7 +58,7 @@ func TestConnections(t *testing.T) {
 		if given.Load() != 1 || read().Lease != "L" || read().LeaseEnds.IsZero() {
 			t.Errorf("%d leases, %+v", given.Load(), read())
 		}
-		for _, lease := range []string{"another", "L", "L"} { // only its own ends it
+		for _, lease := range []string{"another", "L", "L"} { // only its holder can release it
 			if err := all.Release(ctx, "deere", "ada", lease); err != nil {
 				t.Error(err)
 			}
@@ -71,7 +71,7 @@ func TestConnections(t *testing.T) {
 		if err := all.Swap(ctx, got); err != nil {
 			t.Fatal(err)
 		}
-		if err := all.Swap(ctx, got); !errors.Is(err, store.ErrConflict) { // the version before
+		if err := all.Swap(ctx, got); !errors.Is(err, store.ErrConflict) { // the previous version
 			t.Errorf("%v", err)
 		}
 		if err := all.Lease(ctx, got, "L", time.Now()); !errors.Is(err, store.ErrConflict) {
@@ -98,7 +98,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// A link is used up by the first of those who end its sign-in, and by nobody after its time.
+// A link is used by the first sign-in that completes, and by none after its expiry.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -114,7 +114,7 @@ func TestLinks(t *testing.T) {
 		if err := all.BeginLink(ctx, "h1", "state-1", "sealed-1"); err != nil {
 			t.Fatal(err)
 		}
-		if err := all.BeginLink(ctx, "h1", "state-2", "sealed-2"); err != nil { // begins anew
+		if err := all.BeginLink(ctx, "h1", "state-2", "sealed-2"); err != nil { // starts again
 			t.Fatal(err)
 		}
 		for _, state := range []string{"", "state-1", "made up"} {
@@ -143,20 +143,21 @@ func TestLinks(t *testing.T) {
 			t.Errorf("the link was used %d times", ended.Load())
 		}
 		if err := all.BeginLink(ctx, "h1", "state-3", ""); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("a used link begins again: %v", err)
+			t.Errorf("started with a used link: %v", err)
 		}
 		put("h2", time.Now().Add(-time.Second))
 		if err := all.BeginLink(ctx, "h2", "state-4", ""); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("an old link begins: %v", err)
+			t.Errorf("started with an expired link: %v", err)
 		}
-		put("h3", time.Now().Add(time.Minute)) // which removes it
+		put("h3", time.Now().Add(time.Minute)) // this removes the expired link
 		if l, err := all.Link(ctx, "h2"); l != nil || err != nil {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})
 }
 
-// A sign-in is taken by the first of those who bring its state, and by nobody after its time. A link has a bounded number of them.
+// A state is used by the first request that brings it, and by none after its expiry. The number of states per link is
+// limited.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -186,7 +187,7 @@ func TestLogins(t *testing.T) {
 		}
 		put("once", "h1", time.Minute)
 		if err := all.PutLogin(ctx, &store.Login{StateHash: "once", Link: "h2", Expires: time.Now().Add(time.Minute)}); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("a state is used twice: %v", err)
+			t.Errorf("used a state twice: %v", err)
 		}
 		var taking sync.WaitGroup
 		var times atomic.Int64
@@ -199,14 +200,14 @@ func TestLogins(t *testing.T) {
 		}
 		taking.Wait()
 		if n := times.Load(); n != 1 {
-			t.Errorf("it was taken %d times", n)
+			t.Errorf("the state was used %d times", n)
 		}
 		put("other", "h2", time.Minute)
 		for i := range 25 {
 			put(fmt.Sprint("many-", i), "h1", time.Minute+time.Duration(i)*time.Second)
 		}
 		if taken("many-4") != "" || taken("many-5") == "" || taken("many-24") == "" || taken("other") == "" {
-			t.Error("the oldest sign-ins of a link are to end, and no others")
+			t.Error("want only the oldest sign-ins of the link to end")
 		}
 	})
 }

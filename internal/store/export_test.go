@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Write is for tests of a store that cannot be written to.
+// Write exports write for tests of a store that cannot be written to.
 func (u *Uses) Write(ctx context.Context) { u.write(ctx) }
 
-// LimitPages lets the file of SQLite grow to that many pages, as a disk does that is full.
+// LimitPages limits an SQLite file to that many pages, like a full disk.
 func (s *Store) LimitPages(ctx context.Context, most int) error {
 	_, err := s.writes.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", most))
 	return err
 }
 
-// OpenFull is [Open] on a disk with room for that many pages.
+// OpenFull opens a store on a disk with room for that many pages.
 func OpenFull(ctx context.Context, address string, most int) error {
 	s, err := connect(address, true)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// manyFailures returns entries whose marks are few, so that many have the same. Every tenth is a success.
+// manyFailures returns entries with few different values, so that many entries share them. Every tenth one is a
+// success.
 func manyFailures(j *store.Journal, n int) []*store.Entry {
 	random := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
@@ -28,7 +29,7 @@ func manyFailures(j *store.Journal, n int) []*store.Entry {
 	return entries
 }
 
-// Whatever is chosen, the counts say how many the list has.
+// For every filter, the counts match the lists.
 func TestPageCountsWhatItLists(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -40,20 +41,20 @@ func TestPageCountsWhatItLists(t *testing.T) {
 		}
 		middle := time.UnixMicro(entries[250].Seq >> 11)
 		for name, f := range map[string]store.Filter{
-			"all":         {},
-			"server":      {Server: "farm"},
-			"tool":        {Tool: "get"},
-			"kind":        {Kind: "timeout"},
-			"origin":      {Origin: "gateway"},
-			"caller":      {Caller: "ada"},
-			"caller, org": {Caller: "acme"},
-			"several":     {Server: "shop", Tool: "put", Kind: "conflict", Origin: "server", Caller: "bob"},
-			"since":       {Since: middle},
-			"until":       {Until: middle, Server: "farm"},
-			"text":        {Text: "00% OF it"},
-			"no wildcard": {Text: "1%IT"},
-			"other case":  {Text: "ÄRGER"},
-			"nobody":      {Caller: "\x00'; DROP TABLE journal; --"},
+			"all":                {},
+			"server":             {Server: "farm"},
+			"tool":               {Tool: "get"},
+			"kind":               {Kind: "timeout"},
+			"origin":             {Origin: "gateway"},
+			"caller":             {Caller: "ada"},
+			"caller, org":        {Caller: "acme"},
+			"several":            {Server: "shop", Tool: "put", Kind: "conflict", Origin: "server", Caller: "bob"},
+			"since":              {Since: middle},
+			"until":              {Until: middle, Server: "farm"},
+			"text":               {Text: "00% OF it"},
+			"a literal wildcard": {Text: "1%IT"},
+			"other case":         {Text: "ÄRGER"},
+			"unknown":            {Caller: "\x00'; DROP TABLE journal; --"},
 		} {
 			page, err := j.Page(ctx, &f)
 			if err != nil {
@@ -72,30 +73,30 @@ func TestPageCountsWhatItLists(t *testing.T) {
 			}
 			slices.Reverse(listed)
 			if counted != len(page.Entries) || ids(listed) != ids(page.Entries) || page.More {
-				t.Errorf("%s: %d are counted, %d listed, and %d found", name, counted, len(page.Entries), len(listed))
+				t.Errorf("%s: counted %d, listed %d, found %d", name, counted, len(page.Entries), len(listed))
 			}
-			if none := name == "nobody" || name == "no wildcard"; none != (counted == 0) && name != "other case" { // SQLite knows the case of ASCII only
-				t.Errorf("%s: %d are counted", name, counted)
+			if none := name == "unknown" || name == "a literal wildcard"; none != (counted == 0) && name != "other case" { // SQLite only folds the case of ASCII
+				t.Errorf("%s: counted %d", name, counted)
 			}
 		}
 	})
 }
 
-// Going from page to page meets each failure once, the latest first.
+// The pages together have each failure once, the latest first.
 func TestPageByPage(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
 		t.Helper()
 		j, ctx := open(t, address).Journal(), t.Context()
 		if last, err := j.Last(ctx); last != 0 || err != nil {
-			t.Errorf("the last of none is %d, %v", last, err)
+			t.Errorf("with an empty journal: got last %d, %v", last, err)
 		}
 		entries := manyFailures(j, 100)
 		if _, err := j.Append(ctx, entries); err != nil {
 			t.Fatal(err)
 		}
 		if last, err := j.Last(ctx); last != entries[99].Seq || err != nil {
-			t.Errorf("the last is %d, %v", last, err)
+			t.Errorf("got last %d, %v", last, err)
 		}
 		f := store.Filter{Limit: 7}
 		var met []*store.Entry
@@ -110,12 +111,12 @@ func TestPageByPage(t *testing.T) {
 		slices.Reverse(met)
 		want := slices.DeleteFunc(entries, func(e *store.Entry) bool { return e.Kind == "" })
 		if ids(met) != ids(want) {
-			t.Errorf("met %s, want %s", ids(met), ids(want))
+			t.Errorf("got %s, want %s", ids(met), ids(want))
 		}
 	})
 }
 
-// A text is looked for in the latest failures, and from there in those before, until all have been looked through.
+// A text is searched in the latest failures first, then in earlier ones, until all have been searched.
 func TestPageLooksForATextBitByBit(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -145,10 +146,10 @@ func TestPageLooksForATextBitByBit(t *testing.T) {
 		slices.Reverse(met)
 		want := slices.DeleteFunc(entries, func(e *store.Entry) bool { return e.Kind == "" || e.Message == "Ärger" })
 		if rounds != 5 || ids(met) != ids(want) || counted != int64(len(want)) {
-			t.Errorf("met %s in %d rounds, %d are counted; want %s", ids(met), rounds, counted, ids(want))
+			t.Errorf("got %s in %d rounds, counted %d; want %s", ids(met), rounds, counted, ids(want))
 		}
 		if page, err := j.Page(ctx, &store.Filter{Text: "it", Looked: 20, Since: began.Add(90 * time.Second)}); err != nil || !page.Since.IsZero() {
-			t.Errorf("%v: of the few failures of a short time, only those since %v are looked through", err, page.Since)
+			t.Errorf("%v: few failures in a short period, but searched only those since %v", err, page.Since)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// What is counted by time and by code is what is listed.
+// Counts by time and by code match the lists.
 func TestHistoryCountsWhatIsListed(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {

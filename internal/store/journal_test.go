@@ -39,7 +39,7 @@ func TestJournal(t *testing.T) {
 			Story: `{"of":"` + strings.Repeat("x", 5000) + `"}`,
 		}
 		success := &store.Entry{Seq: j.Next(), RequestID: "r3", Server: "farm", Caller: "acme"}
-		for range 2 { // it may not be known whether the first was carried out
+		for range 2 { // a write may be repeated after an error
 			if _, err := j.Append(ctx, []*store.Entry{full, odd, success}); err != nil {
 				t.Fatal(err)
 			}
@@ -48,17 +48,17 @@ func TestJournal(t *testing.T) {
 			filter store.Filter
 			want   string
 		}{
-			"all":       {store.Filter{}, "r1 " + odd.RequestID + " r3"},
-			"latest":    {store.Filter{Limit: 1}, "r3"},
-			"failures":  {store.Filter{Failures: true, Server: "farm"}, "r1"},
-			"by tool":   {store.Filter{Tool: "get_field"}, "r1"},
-			"by kind":   {store.Filter{Kind: "unknown"}, odd.RequestID},
-			"by origin": {store.Filter{Origin: "server"}, "r1"},
-			"by caller": {store.Filter{Caller: "acme"}, "r1 r3"},
-			"after":     {store.Filter{After: odd.Seq}, "r3"},
-			"since":     {store.Filter{Since: time.Now().Add(time.Hour)}, ""},
-			"not since": {store.Filter{Since: time.Now().Add(-time.Hour), Limit: 2}, odd.RequestID + " r3"},
-			"hostile":   {store.Filter{Server: "x' OR 1=1 --"}, ""},
+			"all":            {store.Filter{}, "r1 " + odd.RequestID + " r3"},
+			"latest":         {store.Filter{Limit: 1}, "r3"},
+			"failures":       {store.Filter{Failures: true, Server: "farm"}, "r1"},
+			"by tool":        {store.Filter{Tool: "get_field"}, "r1"},
+			"by kind":        {store.Filter{Kind: "unknown"}, odd.RequestID},
+			"by origin":      {store.Filter{Origin: "server"}, "r1"},
+			"by caller":      {store.Filter{Caller: "acme"}, "r1 r3"},
+			"after":          {store.Filter{After: odd.Seq}, "r3"},
+			"since":          {store.Filter{Since: time.Now().Add(time.Hour)}, ""},
+			"since, limited": {store.Filter{Since: time.Now().Add(-time.Hour), Limit: 2}, odd.RequestID + " r3"},
+			"hostile":        {store.Filter{Server: "x' OR 1=1 --"}, ""},
 		} {
 			found, err := j.Find(ctx, &test.filter)
 			if got := ids(found); got != test.want || err != nil {
@@ -67,14 +67,14 @@ func TestJournal(t *testing.T) {
 		}
 		of, err := j.Of(ctx, "r1")
 		if diff := cmp.Diff([]*store.Entry{full}, of); diff != "" || err != nil {
-			t.Errorf("%v, the entry (-want +got):\n%s", err, diff)
+			t.Errorf("%v, entry (-want +got):\n%s", err, diff)
 		}
 		if !strings.HasPrefix(odd.RequestID, "r2\uFFFDä") || len(odd.RequestID) > 128 || odd.Caller != "bad\uFFFD" || len(odd.Story) < 5000 {
-			t.Errorf("kept as %q of %q, a story of %d", odd.RequestID, odd.Caller, len(odd.Story))
+			t.Errorf("got %q of %q, story of %d bytes", odd.RequestID, odd.Caller, len(odd.Story))
 		}
 		size, err := j.Size(ctx)
 		if err != nil || size < 5000 || size > 6500 {
-			t.Errorf("%v, the size is %d", err, size)
+			t.Errorf("%v, got size %d", err, size)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestSeqGrows(t *testing.T) {
 	}
 }
 
-// What is too old goes, and what is too much; and SQLite's file gets smaller.
+// Entries that are too old or too many are removed; and SQLite's file shrinks.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -134,7 +134,7 @@ func TestPrune(t *testing.T) {
 		prune(time.Time{}, 550*463, 500, 50)
 		left, err := j.Find(ctx, &store.Filter{Limit: 5000})
 		if err != nil || len(left) > 51 || len(left) < 49 {
-			t.Errorf("%v, %d are left", err, len(left))
+			t.Errorf("%v, %d entries left", err, len(left))
 		}
 		if !isFile {
 			return
@@ -144,13 +144,13 @@ func TestPrune(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if size := fileSize(t, path); size > empty+32<<10 { // what 50 rows take up
-			t.Errorf("the file has %d bytes, and had %d without a row", size, empty)
+		if size := fileSize(t, path); size > empty+32<<10 { // the size of 50 rows
+			t.Errorf("the file has %d bytes, and had %d when empty", size, empty)
 		}
 	})
 }
 
-// fileSize returns the size of a file of SQLite with all that was written to it.
+// fileSize returns the size of an SQLite file with everything written.
 func fileSize(t *testing.T, path string) int64 {
 	t.Helper()
 	if _, err := driver(t, "sqlite:"+path).ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// databases are the addresses of an empty store of each sort.
+// databases runs a test with an empty store of each kind.
 func databases(t *testing.T, test func(t *testing.T, address string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 			}
 		}
 		if err := keys.New(ctx, first); err == nil {
-			t.Error("an id was given twice")
+			t.Error("got the same id twice")
 		}
 		if err := errors.Join(
 			keys.Revoke(ctx, "k2", created.Add(time.Minute)), keys.Revoke(ctx, "k2", created.Add(time.Hour)),
@@ -77,22 +77,22 @@ func TestKeys(t *testing.T) {
 		first.LastUsed, second.Revoked, second.Roles = created.Add(2*time.Second), created.Add(time.Minute), []string{}
 		all, err := keys.List(ctx)
 		if diff := cmp.Diff([]*store.Key{first, second}, all); diff != "" || err != nil {
-			t.Errorf("%v, the keys (-want +got):\n%s", err, diff)
+			t.Errorf("%v, keys (-want +got):\n%s", err, diff)
 		}
 		one, err := keys.Lookup(ctx, "k1")
 		if diff := cmp.Diff(first, one); diff != "" || err != nil {
-			t.Errorf("%v, the key (-want +got):\n%s", err, diff)
+			t.Errorf("%v, key (-want +got):\n%s", err, diff)
 		}
 		if _, err := keys.Lookup(ctx, "k3"); !errors.Is(err, store.ErrNoKey) {
-			t.Errorf("a key that is not there: %v", err)
+			t.Errorf("unknown key: %v", err)
 		}
 		if err := keys.Revoke(ctx, "k3", created); !errors.Is(err, store.ErrNoKey) {
-			t.Errorf("a key that is not there: %v", err)
+			t.Errorf("unknown key: %v", err)
 		}
 	})
 }
 
-// Processes that start at once bring the schema up to date one after the other.
+// Processes that start at the same time migrate the schema one at a time.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
@@ -115,16 +115,16 @@ func TestManyOpenAtOnce(t *testing.T) {
 		if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
 			left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 			if err != nil || len(left) != 1 {
-				t.Errorf("%v, left over: %q", err, left)
+				t.Errorf("%v, leftover files: %q", err, left)
 			}
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%v, the mode is %v", err, info.Mode())
+				t.Errorf("%v, got mode %v", err, info.Mode())
 			}
 		}
 	})
 }
 
-// The lock for bringing the schema up to date does not last as long as the connection that took it.
+// The lock for migrating the schema is released, and does not last as long as its connection.
 func TestSchemaLockIsReleased(t *testing.T) {
 	t.Parallel()
 	address := service.Postgres(t)
@@ -133,11 +133,11 @@ func TestSchemaLockIsReleased(t *testing.T) {
 	err := driver(t, address).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND "+
 		"database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&locks)
 	if err != nil || locks != 0 {
-		t.Errorf("%v, %d locks are left", err, locks)
+		t.Errorf("%v, %d locks left", err, locks)
 	}
 }
 
-// driver returns the connection by which a test does what a later version would.
+// driver returns a connection for changes that a later version would make.
 func driver(t *testing.T, address string) *sql.DB {
 	t.Helper()
 	name, at := "pgx", address
@@ -175,7 +175,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	})
 }
 
-// A store that is only read is not made.
+// Opening a store for reading does not create it.
 func TestOpenExisting(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// lockFile keeps a file of SQLite to a program until unlock is called.
+// lockFile locks an SQLite file until unlock is called.
 func lockFile(t *testing.T, address string) (unlock func()) {
 	t.Helper()
 	c, err := driver(t, address).Conn(t.Context())
@@ -28,7 +28,7 @@ func lockFile(t *testing.T, address string) (unlock func()) {
 	return func() { exec("ROLLBACK") }
 }
 
-// While another program writes, or has forgotten to end its transaction, the file is opened and read without a wait.
+// While another program holds a write transaction, the file can be opened and read without waiting.
 func TestLockedFileIsRead(t *testing.T) {
 	t.Parallel()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "recourse.db")
@@ -37,7 +37,7 @@ func TestLockedFileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock := lockFile(t, address)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // SQLite waits for longer
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // less than SQLite's own wait
 	defer cancel()
 	s, err := store.Open(ctx, address)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestLockedFileIsRead(t *testing.T) {
 	defer cancelShort()
 	entries := []*store.Entry{{Seq: 1}}
 	if _, err := s.Journal().Append(short, entries); err == nil {
-		t.Error("the journal is written although the file is locked")
+		t.Error("wrote the journal although the file is locked")
 	}
 	unlock()
 	if _, err := s.Journal().Append(t.Context(), entries); err != nil {
@@ -59,7 +59,7 @@ func TestLockedFileIsRead(t *testing.T) {
 	}
 }
 
-// A new file that another program has locked is an error that says so.
+// If another program has locked a new file, opening it fails with an error that says so.
 func TestLongLockedFileIsRefused(t *testing.T) {
 	testkit.Long(t) // SQLite waits for five seconds
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestLongLockedFileIsRefused(t *testing.T) {
 	}
 }
 
-// A disk without room for an empty store is an error that says so.
+// If the disk has no room for an empty store, opening it fails with an error that says so.
 func TestFullDiskIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, pages := range []int{1, 5} {
@@ -80,12 +80,12 @@ func TestFullDiskIsRefused(t *testing.T) {
 	}
 }
 
-// A file that cannot grow is read as before, and written again once there is room.
+// A file that cannot grow can still be read, and written again when there is room.
 func TestFullFile(t *testing.T) {
 	t.Parallel()
 	address := "sqlite:" + filepath.Join(t.TempDir(), "recourse.db")
 	s, ctx := open(t, address), t.Context()
-	if err := s.LimitPages(ctx, 1); err != nil { // no more than there are
+	if err := s.LimitPages(ctx, 1); err != nil { // no growth
 		t.Fatal(err)
 	}
 	entries := []*store.Entry{{Seq: 1, Story: `"` + strings.Repeat("x", 64<<10) + `"`}}

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// lastUsed returns when the only key was used last.
+// lastUsed returns the time of the only key's last use.
 func lastUsed(t *testing.T, keys *store.Keys) time.Time {
 	t.Helper()
 	key, err := keys.Lookup(t.Context(), "k1")
@@ -21,7 +21,7 @@ func lastUsed(t *testing.T, keys *store.Keys) time.Time {
 	return key.LastUsed
 }
 
-// The last use of a key is written once a minute, and at the end. What cannot be written is written later.
+// The last use of a key is written once a minute, and at the end. If writing fails, it is written later.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestUses(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if at := lastUsed(t, keys); !at.IsZero() {
-			t.Errorf("it was written within the minute: %s", at)
+			t.Errorf("written within the minute: %s", at)
 		}
 		time.Sleep(11 * time.Second)
 		if at := lastUsed(t, keys).Sub(began); at != 49*time.Second {
@@ -48,11 +48,11 @@ func TestUses(t *testing.T) {
 		uses.Note("k1")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		uses.Write(ctx) // cannot
+		uses.Write(ctx) // fails
 		last := time.Now()
 		uses.Close(t.Context())
 		if at := lastUsed(t, keys); !at.Equal(last) {
-			t.Errorf("after the end the last use is %s, not %s", at, last)
+			t.Errorf("at the end: got last use %s, want %s", at, last)
 		}
 	})
 }
