@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A tool's author returns a record; whoever calls asks by kind or by class.
+// A tool's author returns a record; its caller checks the kind or the class.
 func Example() {
 	findField := func(id string) error { return recourse.NotFound("field", id).WithHint("List the fields first.") }
 
@@ -24,7 +24,7 @@ func Example() {
 	// Output: not there: There is no field "17".
 }
 
-// The cause is for the operator. Nobody else sees it.
+// The cause is for the operator, and clients do not see it.
 func ExampleError_CausedBy() {
 	err := recourse.Unavailable("John Deere").CausedBy(errors.New("dial tcp 10.0.0.1:443: connection refused"))
 
@@ -35,8 +35,7 @@ func ExampleError_CausedBy() {
 	// dial tcp 10.0.0.1:443: connection refused
 }
 
-// A write that was sent and never answered is not safe to repeat, whatever its
-// kind.
+// A write that was sent and never answered is not safe to repeat, whatever its kind.
 func ExampleError_RetryAdvice() {
 	err := recourse.Timeout("John Deere", 20*time.Second).
 		WithEffect(recourse.EffectUnknown).

@@ -42,7 +42,7 @@ func get(ctx context.Context, tb testing.TB, address string) error {
 	return err
 }
 
-// closedPort returns an address at which nobody listens.
+// closedPort returns an address where nobody listens.
 func closedPort(tb testing.TB) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func TestFromRealFailures(t *testing.T) {
 			fail: func() error { return get(t.Context(), t, "http://"+closedPort(t)) },
 			kind: recourse.KindUnreachable, effect: recourse.EffectNone,
 		},
-		"a name that does not exist": {
+		"an unknown host name": {
 			fail: func() error {
 				resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 					return nil, errors.New("there is no network in a test")
@@ -90,7 +90,7 @@ func TestFromRealFailures(t *testing.T) {
 			},
 			kind: recourse.KindUnreachable, effect: recourse.EffectNone,
 		},
-		"a certificate of nobody": {
+		"an untrusted certificate": {
 			fail: func() error {
 				server := httptest.NewUnstartedServer(http.NotFoundHandler())
 				server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -106,7 +106,7 @@ func TestFromRealFailures(t *testing.T) {
 				defer server.Close()
 				return get(t.Context(), t, strings.Replace(server.URL, "http:", "https:", 1))
 			},
-			kind: recourse.KindUnreachable, // net/http says the same of a server that turns to plain HTTP after the handshake
+			kind: recourse.KindUnreachable, // net/http reports the same for a server that changes to plain HTTP after the handshake
 		},
 		"closed without an answer": {
 			fail: func() error {
@@ -142,7 +142,7 @@ func TestFromRealFailures(t *testing.T) {
 			},
 			kind: recourse.KindTimeout,
 		},
-		"given up before it was sent": {
+		"cancelled before it was sent": {
 			fail: func() error {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -164,14 +164,13 @@ func TestFromRealFailures(t *testing.T) {
 				t.Errorf("%v (%T)\n got %s, effect %q, want %s, effect %q", err, errors.Unwrap(err), e.Kind, e.Effect, test.kind, test.effect)
 			}
 			if !errors.Is(e, err) || strings.Contains(e.Error(), "127.0.0.1") {
-				t.Errorf("%v: the cause is lost or told: %v", err, e)
+				t.Errorf("%v: the cause is lost or shown: %v", err, e)
 			}
 		})
 	}
 }
 
-// What breaks a connection that was made is no word on whether the call was carried out,
-// whichever number it has.
+// An error that breaks a connection, whatever its number, does not tell whether the call took effect.
 func TestFromBrokenConnections(t *testing.T) {
 	t.Parallel()
 	for _, number := range []syscall.Errno{
@@ -189,8 +188,7 @@ func TestFromBrokenConnections(t *testing.T) {
 	}
 }
 
-// answering returns the URL of a server that reads a request and then does
-// something else than HTTP.
+// answering returns the URL of a server that reads a request, and then does something other than answering.
 func answering(tb testing.TB, then func(net.Conn)) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -222,28 +220,28 @@ func TestFrom(t *testing.T) {
 		kind   recourse.Kind
 		effect recourse.Effect
 	}{
-		"context canceled":      {err: context.Canceled, kind: "cancelled"},
-		"deadline":              {err: fmt.Errorf("x: %w", context.DeadlineExceeded), kind: "timeout"},
-		"deadline of a file":    {err: os.ErrDeadlineExceeded, kind: "timeout"},
-		"a timeout of a URL":    {err: &url.Error{Op: "Get", URL: "u", Err: context.DeadlineExceeded}, kind: "timeout"},
-		"a timeout by its word": {err: fmt.Errorf("x: %w", slow{}), kind: "timeout"},
-		"reset":                 {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, kind: "unreachable"},
-		"broken pipe":           {err: fmt.Errorf("write: %w", syscall.EPIPE), kind: "unreachable"},
-		"no route":              {err: syscall.EHOSTUNREACH, kind: "unreachable"},
-		"no route to dial":      {err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, kind: "unreachable", effect: "none"},
-		"no route to a proxy":   {err: &net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, kind: "unreachable", effect: "none"},
-		"no route for SOCKS":    {err: &net.OpError{Op: "socks connect", Err: syscall.EHOSTUNREACH}, kind: "unreachable", effect: "none"},
-		"a dial after a break":  {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), kind: "unreachable"},
-		"two dials":             {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{}), kind: "unreachable", effect: "none"},
-		"no TLS":                {err: tls.RecordHeaderError{Msg: "x", Conn: &net.TCPConn{}}, kind: "unreachable", effect: "none"},
-		"TLS that ends":         {err: tls.RecordHeaderError{Msg: "x"}, kind: "unreachable"}, // a server may have carried out what it was sent
-		"HTTP in place of TLS":  {err: &url.Error{Op: "Post", URL: "u", Err: http.ErrSchemeMismatch}, kind: "unreachable"},
-		"end of an answer":      {err: &url.Error{Op: "Post", URL: "u", Err: io.EOF}, kind: "unreachable"},
-		"end of a text":         {err: fmt.Errorf("parse: %w", io.EOF), kind: "internal"},
-		"a kind":                {err: fmt.Errorf("x: %w", recourse.KindConflict), kind: "conflict"},
-		"a syntax error":        {err: &json.SyntaxError{}, kind: "internal"},
-		"anything":              {err: errors.New("password=hunter2"), kind: "internal"},
-		"a question":            {err: &recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, kind: "missing_param"},
+		"context canceled":        {err: context.Canceled, kind: "cancelled"},
+		"deadline":                {err: fmt.Errorf("x: %w", context.DeadlineExceeded), kind: "timeout"},
+		"deadline of a file":      {err: os.ErrDeadlineExceeded, kind: "timeout"},
+		"a timeout of a URL":      {err: &url.Error{Op: "Get", URL: "u", Err: context.DeadlineExceeded}, kind: "timeout"},
+		"a timeout by its method": {err: fmt.Errorf("x: %w", slow{}), kind: "timeout"},
+		"reset":                   {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, kind: "unreachable"},
+		"broken pipe":             {err: fmt.Errorf("write: %w", syscall.EPIPE), kind: "unreachable"},
+		"no route":                {err: syscall.EHOSTUNREACH, kind: "unreachable"},
+		"no route to dial":        {err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, kind: "unreachable", effect: "none"},
+		"no route to a proxy":     {err: &net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, kind: "unreachable", effect: "none"},
+		"no route for SOCKS":      {err: &net.OpError{Op: "socks connect", Err: syscall.EHOSTUNREACH}, kind: "unreachable", effect: "none"},
+		"a dial after a break":    {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), kind: "unreachable"},
+		"two dials":               {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{}), kind: "unreachable", effect: "none"},
+		"no TLS":                  {err: tls.RecordHeaderError{Msg: "x", Conn: &net.TCPConn{}}, kind: "unreachable", effect: "none"},
+		"TLS that ends":           {err: tls.RecordHeaderError{Msg: "x"}, kind: "unreachable"}, // the server may have acted on the request
+		"HTTP in place of TLS":    {err: &url.Error{Op: "Post", URL: "u", Err: http.ErrSchemeMismatch}, kind: "unreachable"},
+		"end of an answer":        {err: &url.Error{Op: "Post", URL: "u", Err: io.EOF}, kind: "unreachable"},
+		"end of a text":           {err: fmt.Errorf("parse: %w", io.EOF), kind: "internal"},
+		"a kind":                  {err: fmt.Errorf("x: %w", recourse.KindConflict), kind: "conflict"},
+		"a syntax error":          {err: &json.SyntaxError{}, kind: "internal"},
+		"anything":                {err: errors.New("password=hunter2"), kind: "internal"},
+		"a question":              {err: &recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, kind: "missing_param"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +251,7 @@ func TestFrom(t *testing.T) {
 				t.Errorf("got %s, effect %q, want %s, effect %q", e.Kind, e.Effect, test.kind, test.effect)
 			}
 			if strings.Contains(e.Error(), "hunter2") {
-				t.Errorf("tells the cause: %v", e)
+				t.Errorf("shows the cause: %v", e)
 			}
 		})
 	}
@@ -262,7 +260,7 @@ func TestFrom(t *testing.T) {
 	}
 	own := recourse.NotFound("field", "17")
 	if got := recourse.From(errors.Join(io.EOF, fmt.Errorf("x: %w", own))); got != own {
-		t.Errorf("a record in the chain is not returned as it is: %v", got)
+		t.Errorf("a record in the chain is not returned unchanged: %v", got)
 	}
 	question := &recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}
 	if got := recourse.From(question); got.Message != "Which field?" || got.Violations[0].Param != "fieldId" {
@@ -294,42 +292,42 @@ func TestFromHTTP(t *testing.T) {
 		code   string
 		scopes []string
 	}{
-		"400":                  {resp: answer(400, nil, ""), kind: "client_error", effect: "none"},
-		"401":                  {resp: answer(401, nil, ""), kind: "unauthenticated", effect: "none"},
-		"401, expired":         {resp: answer(401, bearer(`Bearer realm="x", error="invalid_token"`), ""), kind: "token_expired", effect: "none", code: "invalid_token"},
-		"402":                  {resp: answer(402, nil, ""), kind: "quota_exhausted"},
-		"403":                  {resp: answer(403, nil, ""), kind: "permission_denied", effect: "none"},
-		"403, scope":           {resp: answer(403, bearer(`Bearer ERROR="insufficient_scope", scope="ag1 ag2"`), ""), kind: "missing_scope", effect: "none", code: "insufficient_scope", scopes: []string{"ag1", "ag2"}},
-		"403, scope, a token":  {resp: answer(403, bearer(`Bearer scope=ag1, error=insufficient_scope`), ""), kind: "missing_scope", effect: "none", code: "insufficient_scope", scopes: []string{"ag1"}},
-		"another parameter":    {resp: answer(401, bearer(`Bearer xerror="invalid_token", error_description="error=1"`), ""), kind: "unauthenticated", effect: "none"},
-		"letters that grow":    {resp: answer(401, bearer(strings.Repeat("İ", 50)+` error=x`), ""), kind: "unauthenticated", effect: "none", code: "x"},
-		"an open quote":        {resp: answer(401, bearer(`Bearer error="`), ""), kind: "unauthenticated", effect: "none"},
-		"an end":               {resp: answer(401, bearer(`Bearer error=`), ""), kind: "unauthenticated", effect: "none"},
-		"404":                  {resp: answer(404, nil, ""), kind: "not_found"},
-		"405":                  {resp: answer(405, nil, ""), kind: "client_error", effect: "none"},
-		"406":                  {resp: answer(406, nil, ""), kind: "client_error", effect: "none"},
-		"408":                  {resp: answer(408, nil, ""), kind: "timeout"},
-		"409":                  {resp: answer(409, nil, ""), kind: "conflict"},
-		"410":                  {resp: answer(410, nil, ""), kind: "not_found"},
-		"412":                  {resp: answer(412, nil, ""), kind: "conflict"},
-		"413":                  {resp: answer(413, nil, ""), kind: "too_large", effect: "none"},
-		"415":                  {resp: answer(415, nil, ""), kind: "client_error", effect: "none"},
-		"418":                  {resp: answer(418, nil, ""), kind: "client_error"},
-		"421":                  {resp: answer(421, nil, ""), kind: "client_error", effect: "none"},
-		"422":                  {resp: answer(422, nil, ""), kind: "invalid_value"},
-		"429":                  {resp: answer(429, nil, ""), kind: "rate_limited", effect: "none"},
-		"500":                  {resp: answer(500, nil, ""), kind: "server_error"},
-		"501":                  {resp: answer(501, nil, ""), kind: "not_implemented"},
-		"502":                  {resp: answer(502, nil, ""), kind: "unavailable"},
-		"503":                  {resp: answer(503, nil, ""), kind: "unavailable"},
-		"504":                  {resp: answer(504, nil, ""), kind: "timeout"},
-		"599":                  {resp: answer(599, nil, ""), kind: "server_error"},
-		"a grant that is gone": {resp: answer(400, jsonBody, `{"error":"invalid_grant"}`), kind: "token_revoked", effect: "none", code: "invalid_grant"},
-		"a code inside error":  {resp: answer(500, jsonBody, `{"error":{"code":"db_down","message":"x"}}`), kind: "server_error", code: "db_down"},
-		"a code beside error":  {resp: answer(500, jsonBody, `{"error":"No such thing","errorCode":"E17"}`), kind: "server_error", code: "E17"},
-		"a sentence":           {resp: answer(500, jsonBody, `{"error":"password is hunter2"}`), kind: "server_error"},
-		"not the type":         {resp: answer(500, nil, `{"error":"db_down"}`), kind: "server_error"},
-		"no body at all":       {resp: &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}}, kind: "server_error"},
+		"400":                 {resp: answer(400, nil, ""), kind: "client_error", effect: "none"},
+		"401":                 {resp: answer(401, nil, ""), kind: "unauthenticated", effect: "none"},
+		"401, expired":        {resp: answer(401, bearer(`Bearer realm="x", error="invalid_token"`), ""), kind: "token_expired", effect: "none", code: "invalid_token"},
+		"402":                 {resp: answer(402, nil, ""), kind: "quota_exhausted"},
+		"403":                 {resp: answer(403, nil, ""), kind: "permission_denied", effect: "none"},
+		"403, scope":          {resp: answer(403, bearer(`Bearer ERROR="insufficient_scope", scope="ag1 ag2"`), ""), kind: "missing_scope", effect: "none", code: "insufficient_scope", scopes: []string{"ag1", "ag2"}},
+		"403, scope, a token": {resp: answer(403, bearer(`Bearer scope=ag1, error=insufficient_scope`), ""), kind: "missing_scope", effect: "none", code: "insufficient_scope", scopes: []string{"ag1"}},
+		"another parameter":   {resp: answer(401, bearer(`Bearer xerror="invalid_token", error_description="error=1"`), ""), kind: "unauthenticated", effect: "none"},
+		"letters that grow":   {resp: answer(401, bearer(strings.Repeat("İ", 50)+` error=x`), ""), kind: "unauthenticated", effect: "none", code: "x"},
+		"an open quote":       {resp: answer(401, bearer(`Bearer error="`), ""), kind: "unauthenticated", effect: "none"},
+		"an end":              {resp: answer(401, bearer(`Bearer error=`), ""), kind: "unauthenticated", effect: "none"},
+		"404":                 {resp: answer(404, nil, ""), kind: "not_found"},
+		"405":                 {resp: answer(405, nil, ""), kind: "client_error", effect: "none"},
+		"406":                 {resp: answer(406, nil, ""), kind: "client_error", effect: "none"},
+		"408":                 {resp: answer(408, nil, ""), kind: "timeout"},
+		"409":                 {resp: answer(409, nil, ""), kind: "conflict"},
+		"410":                 {resp: answer(410, nil, ""), kind: "not_found"},
+		"412":                 {resp: answer(412, nil, ""), kind: "conflict"},
+		"413":                 {resp: answer(413, nil, ""), kind: "too_large", effect: "none"},
+		"415":                 {resp: answer(415, nil, ""), kind: "client_error", effect: "none"},
+		"418":                 {resp: answer(418, nil, ""), kind: "client_error"},
+		"421":                 {resp: answer(421, nil, ""), kind: "client_error", effect: "none"},
+		"422":                 {resp: answer(422, nil, ""), kind: "invalid_value"},
+		"429":                 {resp: answer(429, nil, ""), kind: "rate_limited", effect: "none"},
+		"500":                 {resp: answer(500, nil, ""), kind: "server_error"},
+		"501":                 {resp: answer(501, nil, ""), kind: "not_implemented"},
+		"502":                 {resp: answer(502, nil, ""), kind: "unavailable"},
+		"503":                 {resp: answer(503, nil, ""), kind: "unavailable"},
+		"504":                 {resp: answer(504, nil, ""), kind: "timeout"},
+		"599":                 {resp: answer(599, nil, ""), kind: "server_error"},
+		"a revoked grant":     {resp: answer(400, jsonBody, `{"error":"invalid_grant"}`), kind: "token_revoked", effect: "none", code: "invalid_grant"},
+		"a code inside error": {resp: answer(500, jsonBody, `{"error":{"code":"db_down","message":"x"}}`), kind: "server_error", code: "db_down"},
+		"a code beside error": {resp: answer(500, jsonBody, `{"error":"No such thing","errorCode":"E17"}`), kind: "server_error", code: "E17"},
+		"a sentence":          {resp: answer(500, jsonBody, `{"error":"password is hunter2"}`), kind: "server_error"},
+		"another media type":  {resp: answer(500, nil, `{"error":"db_down"}`), kind: "server_error"},
+		"no body at all":      {resp: &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}}, kind: "server_error"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -393,24 +391,24 @@ func TestRetryAfter(t *testing.T) {
 			value, date string
 			want        time.Duration
 		}{
-			"seconds":                    {value: "7", want: 7 * time.Second},
-			"spaces":                     {value: " 7 ", want: 7 * time.Second},
-			"a fraction":                 {value: "1.5", want: 1500 * time.Millisecond},
-			"zero":                       {value: "0"},
-			"negative":                   {value: "-5"},
-			"absent":                     {},
-			"a word":                     {value: "soon"},
-			"not a number":               {value: "NaN"},
-			"endless":                    {value: "Inf", want: recourse.MaxWait},
-			"absurd":                     {value: "99999999999999999999999", want: recourse.MaxWait},
-			"a date":                     {value: date(90 * time.Second), want: 90 * time.Second},
-			"a date in the past":         {value: date(-time.Hour)},
-			"a date far away":            {value: date(10000 * time.Hour), want: recourse.MaxWait},
-			"a month":                    {value: "2678400", want: 31 * 24 * time.Hour},
-			"a day more":                 {value: "2764800", want: 31 * 24 * time.Hour},
-			"a date by another clock":    {value: date(time.Hour), date: date(time.Hour - time.Minute), want: time.Minute},
-			"a date by a broken clock":   {value: date(time.Minute), date: "today", want: time.Minute},
-			"a date before its own date": {value: date(time.Minute), date: date(time.Hour)},
+			"seconds":                     {value: "7", want: 7 * time.Second},
+			"spaces":                      {value: " 7 ", want: 7 * time.Second},
+			"a fraction":                  {value: "1.5", want: 1500 * time.Millisecond},
+			"zero":                        {value: "0"},
+			"negative":                    {value: "-5"},
+			"absent":                      {},
+			"a word":                      {value: "soon"},
+			"not a number":                {value: "NaN"},
+			"endless":                     {value: "Inf", want: recourse.MaxWait},
+			"absurd":                      {value: "99999999999999999999999", want: recourse.MaxWait},
+			"a date":                      {value: date(90 * time.Second), want: 90 * time.Second},
+			"a date in the past":          {value: date(-time.Hour)},
+			"a date far away":             {value: date(10000 * time.Hour), want: recourse.MaxWait},
+			"a month":                     {value: "2678400", want: 31 * 24 * time.Hour},
+			"beyond the maximum":          {value: "2764800", want: 31 * 24 * time.Hour},
+			"a date from another clock":   {value: date(time.Hour), date: date(time.Hour - time.Minute), want: time.Minute},
+			"a date with an invalid Date": {value: date(time.Minute), date: "today", want: time.Minute},
+			"a date before Date":          {value: date(time.Minute), date: date(time.Hour)},
 		}
 		for name, test := range tests {
 			header := http.Header{}
@@ -421,7 +419,7 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("%s: %v, %v, want %v", name, got, ok, test.want)
 			}
 			if e := recourse.FromHTTP("", answer(http.StatusTooManyRequests, header, "")); e.RetryAfter != test.want {
-				t.Errorf("%s: After is %v, want %v", name, e.RetryAfter, test.want)
+				t.Errorf("%s: got %v, want %v", name, e.RetryAfter, test.want)
 			}
 		}
 	})
@@ -439,20 +437,20 @@ func TestReset(t *testing.T) {
 			kind   recourse.Kind
 			want   time.Duration
 		}{
-			"seconds from now":        {429, map[string]string{"RateLimit-Reset": "30"}, "rate_limited", 30 * time.Second},
-			"a point in time":         {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
-			"in milliseconds":         {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute) + "000"}, "rate_limited", time.Minute},
-			"spelled otherwise":       {429, map[string]string{"x-rate-limit-reset": "5"}, "rate_limited", 5 * time.Second},
-			"in the past":             {429, map[string]string{"X-RateLimit-Reset": unix(-time.Hour)}, "rate_limited", 0},
-			"negative":                {429, map[string]string{"X-RateLimit-Reset": "-1"}, "rate_limited", 0},
-			"a year":                  {429, map[string]string{"X-RateLimit-Reset": "31536000"}, "rate_limited", recourse.MaxWait},
-			"the year 5000":           {429, map[string]string{"X-RateLimit-Reset": "95617584000"}, "rate_limited", recourse.MaxWait},
-			"no number":               {429, map[string]string{"X-RateLimit-Reset": "NaN", "RateLimit-Reset": "soon"}, "rate_limited", 0},
-			"Retry-After is believed": {429, map[string]string{"Retry-After": "7", "X-RateLimit-Reset": "30"}, "rate_limited", 7 * time.Second},
-			"another clock":           {429, map[string]string{"Date": now.Add(time.Hour).UTC().Format(http.TimeFormat), "X-RateLimit-Reset": unix(time.Hour + time.Minute)}, "rate_limited", time.Minute},
-			"403, nothing remaining":  {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
-			"403, some remaining":     {403, map[string]string{"X-RateLimit-Remaining": "4", "X-RateLimit-Reset": unix(time.Minute)}, "permission_denied", 0},
-			"no limit":                {500, map[string]string{"X-RateLimit-Reset": "30"}, "server_error", 0},
+			"seconds from now":       {429, map[string]string{"RateLimit-Reset": "30"}, "rate_limited", 30 * time.Second},
+			"a time":                 {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
+			"in milliseconds":        {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute) + "000"}, "rate_limited", time.Minute},
+			"another spelling":       {429, map[string]string{"x-rate-limit-reset": "5"}, "rate_limited", 5 * time.Second},
+			"in the past":            {429, map[string]string{"X-RateLimit-Reset": unix(-time.Hour)}, "rate_limited", 0},
+			"negative":               {429, map[string]string{"X-RateLimit-Reset": "-1"}, "rate_limited", 0},
+			"a year":                 {429, map[string]string{"X-RateLimit-Reset": "31536000"}, "rate_limited", recourse.MaxWait},
+			"the year 5000":          {429, map[string]string{"X-RateLimit-Reset": "95617584000"}, "rate_limited", recourse.MaxWait},
+			"invalid numbers":        {429, map[string]string{"X-RateLimit-Reset": "NaN", "RateLimit-Reset": "soon"}, "rate_limited", 0},
+			"Retry-After counts":     {429, map[string]string{"Retry-After": "7", "X-RateLimit-Reset": "30"}, "rate_limited", 7 * time.Second},
+			"another clock":          {429, map[string]string{"Date": now.Add(time.Hour).UTC().Format(http.TimeFormat), "X-RateLimit-Reset": unix(time.Hour + time.Minute)}, "rate_limited", time.Minute},
+			"403, nothing remaining": {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
+			"403, some remaining":    {403, map[string]string{"X-RateLimit-Remaining": "4", "X-RateLimit-Reset": unix(time.Minute)}, "permission_denied", 0},
+			"another status":         {500, map[string]string{"X-RateLimit-Reset": "30"}, "server_error", 0},
 		}
 		for name, test := range tests {
 			header := http.Header{}
@@ -480,13 +478,12 @@ func FuzzFromHTTP(f *testing.F) {
 			t.Errorf("HTTP %d is %v", status, e)
 		}
 		if e != nil && (e.RetryAfter < 0 || e.RetryAfter > recourse.MaxWait) {
-			t.Errorf("Retry-After %q is %v", after, e.RetryAfter)
+			t.Errorf("Retry-After %q: got %v", after, e.RetryAfter)
 		}
 	})
 }
 
-// A provider whose name is words stands where a sentence begins, and nowhere inside one
-// ("at The backend").
+// A provider with a name of several words is named at the beginning of a sentence, not inside one ("at The backend").
 func TestStatusSentences(t *testing.T) {
 	t.Parallel()
 	for status := 400; status < 600; status++ {

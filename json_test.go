@@ -77,8 +77,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// ignored are the fields that the JSON form does not have as they are: the cause,
-// and the retry advice, which is written as it is computed.
+// ignored are the fields that the JSON form does not have unchanged: the cause, and the retry advice, which is
+// computed.
 var ignored = cmpopts.IgnoreUnexported(recourse.Error{})
 
 func TestReadIsTheInverseOfWrite(t *testing.T) {
@@ -107,7 +107,7 @@ func TestReadIsTheInverseOfWrite(t *testing.T) {
 	})
 }
 
-// advised returns e with the retry advice that is written.
+// advised returns e with the computed retry advice.
 func advised(e *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		c.Retry = e.RetryAdvice()
@@ -135,10 +135,10 @@ func TestEveryRecordFits(t *testing.T) {
 			t.Fatalf("%d bytes", len(raw))
 		}
 		if got.Kind != e.Kind || got.Effect != e.Effect || got.RetryAfter != e.RetryAfter || got.RetryAdvice() != e.RetryAdvice() {
-			t.Fatalf("what decides about a repetition is lost: %+v became %s", e, raw)
+			t.Fatalf("the facts for the retry decision are lost: %+v became %s", e, raw)
 		}
 		if whole := len(got.Details) == len(e.Details) && got.Message == e.Message; !whole && !got.Truncated() {
-			t.Fatal("cut without saying so")
+			t.Fatal("cut without truncated")
 		}
 	})
 }
@@ -154,15 +154,15 @@ func TestOrderOfCuts(t *testing.T) {
 	})
 	first := unmarshal(t, string(marshal(t, e)))
 	if first.Details != nil || first.Violations[0].Got == nil || !first.Truncated() {
-		t.Errorf("details do not go first: %d details, got %.10s", len(first.Details), first.Violations[0].Got)
+		t.Errorf("details are not cut first: %d details, got %.10s", len(first.Details), first.Violations[0].Got)
 	}
 	second := unmarshal(t, string(marshal(t, e.With(func(c *recourse.Error) { c.Message = strings.Repeat("x", 6000) }))))
 	if second.Violations[0].Got != nil || second.Succeeded[0].Value == nil || len(second.Message) != 6000 {
-		t.Errorf("got values do not go second: %.20s", second.Violations[0].Got)
+		t.Errorf("got values are not cut second: %.20s", second.Violations[0].Got)
 	}
 	third := unmarshal(t, string(marshal(t, e.With(func(c *recourse.Error) { c.Message = strings.Repeat("x", 12000) }))))
 	if third.Succeeded[0].Value != nil || len(third.Message) != 12000 {
-		t.Errorf("values of succeeded items do not go third: %.20s", third.Succeeded[0].Value)
+		t.Errorf("values of succeeded items are not cut third: %.20s", third.Succeeded[0].Value)
 	}
 	if e.Details == nil || e.Violations[0].Got == nil {
 		t.Error("writing changed the record")
@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 
 	tests := map[string]struct {
 		raw  string
-		want string // written again
+		want string // after writing again
 	}{
 		"members of another version": {
 			`{"v":2,"kind":"timeout","future":{"a":[1.0]},"also":null}`,
@@ -224,12 +224,12 @@ func TestRead(t *testing.T) {
 	for _, raw := range []string{``, `[]`, `"x"`, `7`, `{"kind":7}`, `{"kind":"timeout"`, `{"verify":{"args":[]}}`, `{"failed":[{"error":7}]}`} {
 		var e recourse.Error
 		if err := json.Unmarshal([]byte(raw), &e); err == nil {
-			t.Errorf("%s is read as a record", raw)
+			t.Errorf("%s was read as a record", raw)
 		}
 	}
 	e := complete()
 	if err := json.Unmarshal([]byte(`null`), e); err != nil || e.Code == "" {
-		t.Errorf("null changes a record: %v", err)
+		t.Errorf("null changed a record: %v", err)
 	}
 }
 
@@ -248,12 +248,12 @@ func TestNestingIsBounded(t *testing.T) {
 		e = e.Failed[0].Error
 		depth++
 	}
-	if depth != 4 || e.Kind != recourse.KindUnknown { // three are read, of the fourth that it is there
+	if depth != 4 || e.Kind != recourse.KindUnknown { // three levels are read, and the existence of the fourth
 		t.Errorf("read %d levels, the last is %s", depth, e.Kind)
 	}
 }
 
-// A wait is a minimum: no part of a millisecond is taken off it.
+// A wait is a minimum, so a part of a millisecond is rounded up.
 func TestWaitsAreRoundedUp(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[time.Duration]string{

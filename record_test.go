@@ -75,7 +75,7 @@ func TestKinds(t *testing.T) {
 		list := strings.TrimSpace(got[kind.Class()][kind.Retry()] + " " + string(kind))
 		got[kind.Class()][kind.Retry()] = list
 		if !strings.HasSuffix(kind.Sentence(), ".") {
-			t.Errorf("%s: %q is no sentence", kind, kind.Sentence())
+			t.Errorf("%s: %q is not a sentence", kind, kind.Sentence())
 		}
 		if parsed, ok := recourse.ParseKind(string(kind)); !ok || parsed != kind {
 			t.Errorf("ParseKind(%s) = %s, %v", kind, parsed, ok)
@@ -129,7 +129,7 @@ func TestIsAndAsThroughWraps(t *testing.T) {
 		}
 	}
 	if !errors.Is(fmt.Errorf("x: %w", recourse.KindConflict), recourse.ClassState) {
-		t.Error("a kind that is wrapped by itself is not of its class")
+		t.Error("a wrapped kind does not belong to its class")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestCauseIsNeverRendered(t *testing.T) {
 	}
 	for _, text := range texts {
 		if strings.Contains(text, private) || strings.Contains(text, fmt.Sprintf("%x", private)) {
-			t.Errorf("the cause stands in %q", text)
+			t.Errorf("the cause is in %q", text)
 		}
 	}
 	if e.Cause() == nil || e.Cause().Error() != private {
@@ -164,7 +164,7 @@ func TestEffectOverrulesRetry(t *testing.T) {
 			for _, stated := range []recourse.Retry{"", recourse.RetrySameCall, recourse.RetryNever} {
 				e := recourse.New(kind, "").WithEffect(effect).WithRetry(stated)
 				if e.RetryAdvice() == recourse.RetrySameCall {
-					t.Errorf("%s, effect %s, stated %q: says that the same call is safe", kind, effect, stated)
+					t.Errorf("%s, effect %s, stated %q: advises the same call", kind, effect, stated)
 				}
 			}
 		}
@@ -173,12 +173,11 @@ func TestEffectOverrulesRetry(t *testing.T) {
 		t.Errorf("rate_limited without an effect: %s", got)
 	}
 	if got := recourse.NoData("").WithRetry(recourse.RetrySameCall).RetryAdvice(); got != recourse.RetrySameCall {
-		t.Errorf("what was stated is not told: %s", got)
+		t.Errorf("the stated advice is lost: %s", got)
 	}
 }
 
-// TestCopiesAreIndependent shares one record and changes copies of it, and copies
-// of copies, in every way.
+// TestCopiesAreIndependent changes copies of one record, and copies of copies, in every way.
 func TestCopiesAreIndependent(t *testing.T) {
 	t.Parallel()
 
@@ -229,7 +228,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 	})
 }
 
-// state spells every field of a record.
+// state renders every field of a record.
 func state(e *recourse.Error) string {
 	c := *e
 	var b strings.Builder
@@ -243,7 +242,7 @@ func state(e *recourse.Error) string {
 	return b.String()
 }
 
-// large returns a record whose JSON form has to be cut.
+// large returns a record whose JSON form must be cut.
 func large() *recourse.Error {
 	e := complete().WithDetail("long", strings.Repeat("x", recourse.MaxJSON))
 	for range 100 {
@@ -259,7 +258,7 @@ func TestCallersSliceIsNotShared(t *testing.T) {
 	e := recourse.New(recourse.KindInvalidType, "").WithViolations(violations...)
 	violations[0].Param = "b"
 	if e.Violations[0].Param != "a" {
-		t.Error("the record changes with the slice that it was made of")
+		t.Error("the record shares its slice with the caller")
 	}
 }
 
@@ -345,7 +344,7 @@ func TestWait(t *testing.T) {
 		0: "0 ms", 250 * time.Millisecond: "250 ms", 1500 * time.Millisecond: "1.5 s", 12 * time.Second: "12 s",
 		3 * time.Minute: "3 min", 90 * time.Second: "1 min 30 s", 2 * time.Hour: "2 h", 150 * time.Minute: "2 h 30 min",
 		48 * time.Hour: "2 d", 49 * time.Hour: "2 d 1 h",
-		// A wait is a minimum: it is rounded up.
+		// A wait is a minimum, so it is rounded up.
 		59*time.Minute + 59*time.Second + time.Millisecond: "1 h", 2*time.Hour + time.Second: "2 h 1 min",
 		24*time.Hour - time.Second: "1 d", 30*24*time.Hour - time.Second: "30 d",
 	}

@@ -22,7 +22,7 @@ func compile(tb testing.TB, schema string) *args.Schema {
 	return s
 }
 
-// lines writes violations as a person compares them.
+// lines formats violations for comparison.
 func lines(violations []recourse.Violation) []string {
 	var out []string
 	for _, v := range violations {
@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 			},
 			kind: recourse.KindInvalidType,
 		},
-		"arguments that are no object": {
+		"arguments as a text": {
 			schema: orderSchema, args: `[1]`,
 			want: []string{" type: the arguments must be an object | got [1]"}, kind: recourse.KindInvalidType,
 		},
@@ -143,7 +143,7 @@ func TestCheck(t *testing.T) {
 			schema: `{"anyOf":[{"required":["id"]},{"required":["name","city"]}]}`, args: `{}`,
 			want: []string{"/id required: one of id, city with name is required"}, kind: recourse.KindMissingParam,
 		},
-		"one that must not be given": {
+		"a forbidden one": {
 			schema: `{"if":{"properties":{"all":{"const":true}},"required":["all"]},"then":{"not":{"required":["id"]}}}`, args: `{"all":true,"id":1}`,
 			want: []string{"/id not: id is not allowed here"}, kind: recourse.KindConflictingParams,
 		},
@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 			schema: `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"card":["address"]}}`, args: `{"card":1}`,
 			want: []string{"/address dependentRequired: address is required when card is given"}, kind: recourse.KindConflictingParams,
 		},
-		"a value that must be another": {
+		"a value instead of a constant": {
 			schema: `{"properties":{"to":{"not":{"const":"me"}}}}`, args: `{"to":"me"}`,
 			want: []string{`/to not: to must be anything but "me" | got "me"`}, kind: recourse.KindInvalidValue,
 		},
@@ -182,7 +182,7 @@ func TestCheck(t *testing.T) {
 			args: `{"kind":"box","radius":1}`,
 			want: []string{"/height required: height is required", "/width required: width is required"}, kind: recourse.KindMissingParam,
 		},
-		"a name that is not allowed": {
+		"a forbidden name": {
 			schema: `{"propertyNames":{"pattern":"^[a-z]+$"}}`, args: `{"Ab":1}`,
 			want: []string{"/Ab propertyNames: Ab is not an allowed name"}, kind: recourse.KindInvalidValue,
 		},
@@ -209,7 +209,7 @@ func TestCheck(t *testing.T) {
 			},
 			kind: recourse.KindInvalidValue,
 		},
-		"what Go cannot match passes, the rest is checked": {
+		"a pattern beyond Go's syntax passes, the rest is checked": {
 			schema: `{"properties":{"p":{"pattern":"^(?=.*\\d).+$","maxLength":3},"q":{"pattern":"^\\u00e4\\/$"}}}`,
 			args:   `{"p":"long","q":"ä"}`,
 			want: []string{
@@ -249,11 +249,11 @@ func TestSecretsAreNotShown(t *testing.T) {
 	schemas := map[string]string{
 		"writeOnly":                   `{"properties":{"p":{"maxLength":3,"writeOnly":true}}}`,
 		"format password":             `{"properties":{"p":{"maxLength":3,"format":"password"}}}`,
-		"said beside the rule":        `{"properties":{"p":{"allOf":[{"maxLength":3},{"writeOnly":true}]}}}`,
-		"said above the rule":         `{"properties":{"p":{"writeOnly":true,"allOf":[{"maxLength":3}]}}}`,
-		"said in another place":       `{"allOf":[{"properties":{"p":{"maxLength":3}}},{"properties":{"p":{"writeOnly":true}}}]}`,
-		"said behind a reference":     `{"properties":{"p":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"integer","writeOnly":true}}}`,
-		"a value that holds a secret": `{"maxProperties":0,"properties":{"p":{"writeOnly":true}}}`,
+		"beside the rule":             `{"properties":{"p":{"allOf":[{"maxLength":3},{"writeOnly":true}]}}}`,
+		"above the rule":              `{"properties":{"p":{"writeOnly":true,"allOf":[{"maxLength":3}]}}}`,
+		"in another place":            `{"allOf":[{"properties":{"p":{"maxLength":3}}},{"properties":{"p":{"writeOnly":true}}}]}`,
+		"behind a reference":          `{"properties":{"p":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"integer","writeOnly":true}}}`,
+		"a value with a secret in it": `{"maxProperties":0,"properties":{"p":{"writeOnly":true}}}`,
 	}
 	for name, schema := range schemas {
 		t.Run(name, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestGotIsShort(t *testing.T) {
 	} {
 		got := s.Check(context.Background(), []byte(`{"v":`+value+`}`))[0].Got
 		if n := len([]rune(string(got))); n > 128 {
-			t.Errorf("%d characters of %s are shown: %s", n, value, got)
+			t.Errorf("shows %d characters of %s: %s", n, value, got)
 		}
 		if isText := value[0] == '"'; isText && !strings.HasSuffix(string(got), `…"`) || !isText && got != nil {
 			t.Errorf("%s is shown as %s", value, got)
@@ -324,7 +324,7 @@ func TestError(t *testing.T) {
 	violations := compile(t, orderSchema).Check(context.Background(), []byte(`{"limit":0,"status":1}`))
 	e := args.Error("order_create", violations)
 	if !errors.Is(e, recourse.KindMissingParam) || e.Origin != recourse.OriginCaller || e.Effect != recourse.EffectNone {
-		t.Errorf("record is %s, origin %s, effect %s", e.Kind, e.Origin, e.Effect)
+		t.Errorf("got kind %s, origin %s, effect %s", e.Kind, e.Origin, e.Effect)
 	}
 	want := []string{
 		"/order required: order is required",
@@ -332,7 +332,7 @@ func TestError(t *testing.T) {
 		`/status enum: status must be one of "open", "closed" | got 1`,
 	}
 	if diff := cmp.Diff(want, lines(e.Violations)); diff != "" {
-		t.Errorf("the deciding violation does not lead (-want +got):\n%s", diff)
+		t.Errorf("the deciding violation is not the first (-want +got):\n%s", diff)
 	}
 	message := `order is required; limit must be at least 1; status must be one of "open", "closed".`
 	if e.Message != message {

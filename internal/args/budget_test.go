@@ -10,8 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 )
 
-// costly returns a schema of n properties, each with a pattern of some 3,000 instructions
-// of its own.
+// costly returns a schema of n properties, each with its own pattern of some 3,000 instructions.
 func costly(n int) (schema, arguments string) {
 	properties, values := make([]string, n), make([]string, n)
 	for i := range n {
@@ -21,9 +20,8 @@ func costly(n int) (schema, arguments string) {
 	return `{"properties":{` + strings.Join(properties, ",") + `}}`, `{` + strings.Join(values, ",") + `}`
 }
 
-// The patterns of all tools of a list would take gigabytes. They are compiled when they
-// are needed and as long as the budget of the list allows; what it does not allow counts
-// as kept, and the rest of a schema is checked all the same.
+// Compiling the patterns of all tools in a list would take gigabytes. They are compiled when needed, within the list's
+// budget; a pattern beyond it counts as matching, and the rest of its schema is checked.
 func TestListHasOneBudget(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	budget := args.NewBudget()
 	schema, arguments := costly(1000)
@@ -47,10 +45,10 @@ func TestListHasOneBudget(t *testing.T) { //nolint:paralleltest // it measures t
 		t.Errorf("%d MiB", took)
 	}
 	if n := len(schemas[0].Check(context.Background(), []byte(arguments))); n != 20 {
-		t.Errorf("%d violations by the first patterns", n)
+		t.Errorf("got %d violations of the first patterns", n)
 	}
 	if schemas[3].Unchecked() == "" {
-		t.Error("it is not told that patterns are not checked")
+		t.Error("unchecked patterns are not reported")
 	}
 	schema, _ = costly(2000)
 	for range 20_000/2000 + 1 {
@@ -61,10 +59,10 @@ func TestListHasOneBudget(t *testing.T) { //nolint:paralleltest // it measures t
 			return
 		}
 	}
-	t.Error("the objects of a list have no bound")
+	t.Error("the number of objects in a list is not limited")
 }
 
-// Nothing is compiled for a call that has ended.
+// After the end of the context, nothing is compiled.
 func TestCheckEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +81,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Values that are no objects cost something as well.
+// Values that are not objects cost something, too.
 func TestValuesOfASchemaAreBounded(t *testing.T) {
 	t.Parallel()
 

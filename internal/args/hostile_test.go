@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 )
 
-// within fails if do has no bound: it takes a tenth of a second, and without a bound more than a lifetime.
+// within fails if do is not limited: with a limit it takes a tenth of a second, without one more than a lifetime.
 func within(t *testing.T, do func()) {
 	t.Helper()
 	const limit = 10 * time.Second
@@ -21,8 +21,8 @@ func within(t *testing.T, do func()) {
 	}
 }
 
-// doubling returns a schema with the members of root, and d0 among its $defs, whose
-// evaluation doubles with each of 60 levels.
+// doubling returns a schema with the members of root, and d0 in its $defs, whose evaluation doubles with each of 60
+// levels.
 func doubling(root, keyword, leaf string) string {
 	var defs []string
 	for i := range 60 {
@@ -61,16 +61,16 @@ func TestHostileSchemaIsBounded(t *testing.T) {
 		"a million wrong items": {
 			`{"properties":{"l":{"items":{"type":"string"}}}}`, `{"l":[` + strings.Repeat("1,", 200_000) + `1]}`,
 		},
-		"more values than are looked at": {`{"properties":{"l":{"uniqueItems":true}}}`, `{"l":[` + strings.Repeat("1,", 1_000_000) + `1]}`},
+		"too many values": {`{"properties":{"l":{"uniqueItems":true}}}`, `{"l":[` + strings.Repeat("1,", 1_000_000) + `1]}`},
 		"numbers of a million digits": {
 			`{"properties":{"l":{"uniqueItems":true,"items":{"type":"integer","multipleOf":3,"minimum":1}}}}`,
 			`{"l":[` + strings.Repeat("1e999999,", 50_000) + `1]}`,
 		},
-		"an exponent beyond all": {`{"properties":{"n":{"type":"integer","minimum":1}}}`, `{"n":1e99999999999999999999}`},
-		"deep arguments":         {`{"type":"object"}`, nested(100_000)},
-		"broken arguments":       {`{"type":"object"}`, `{"a":`},
-		"many unknown":           {`{"additionalProperties":false}`, manyMembers(50_000)},
-		"many secrets":           {`{"additionalProperties":{"writeOnly":true,"type":"string","maxLength":0}}`, manyMembers(50_000)},
+		"a huge exponent":  {`{"properties":{"n":{"type":"integer","minimum":1}}}`, `{"n":1e99999999999999999999}`},
+		"deep arguments":   {`{"type":"object"}`, nested(100_000)},
+		"broken arguments": {`{"type":"object"}`, `{"a":`},
+		"many unknown":     {`{"additionalProperties":false}`, manyMembers(50_000)},
+		"many secrets":     {`{"additionalProperties":{"writeOnly":true,"type":"string","maxLength":0}}`, manyMembers(50_000)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestFaultsBeforeTheEndOfStepsAreReported(t *testing.T) {
 	schema := doubling(`"properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/d0"}}`, "allOf", `{"type":"number"}`)
 	got := lines(compile(t, schema).Check(context.Background(), []byte(`{"a":1,"b":2}`)))
 	if len(got) != 1 || !strings.HasPrefix(got[0], "/a type") {
-		t.Errorf("violations %q, want the one of /a", got)
+		t.Errorf("got violations %q, want one of /a", got)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestCompileRefuses(t *testing.T) {
 		return `{"allOf":[` + strings.Repeat("{},", n) + `{}]}`
 	}
 	tests := map[string]string{
-		"nothing":             ``,
-		"no JSON":             `{`,
-		"a name twice":        `{"type":"object","type":"string"}`,
-		"no schema":           `{"type":7}`,
+		"empty":               ``,
+		"half an object":      `{`,
+		"a duplicate member":  `{"type":"object","type":"string"}`,
+		"an invalid schema":   `{"type":7}`,
 		"a text":              `"object"`,
 		"a file":              `{"$ref":"file:///etc/passwd"}`,
 		"a page":              `{"$ref":"http://127.0.0.1:1/schema.json"}`,

@@ -13,9 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 )
 
-// drawSchema draws a schema that uses every keyword that is evaluated, over few
-// names and values, so that rules meet. References go to ref, or into a member,
-// so that none leads back to itself.
+// drawSchema draws a schema with any of the evaluated keywords, over few names and values, so that rules interact.
+// References go to ref or into a member, so that none leads back to itself.
 func drawSchema(t *rapid.T, depth int, ref string) any {
 	if depth == 0 || rapid.IntRange(0, 9).Draw(t, "leaf") == 0 {
 		return rapid.SampledFrom([]any{
@@ -125,7 +124,7 @@ func drawValue(t *rapid.T, depth int) any {
 	}
 }
 
-// TestVerdicts holds the evaluation to the verdicts of the library that compiles.
+// TestVerdicts compares the verdicts with those of the library that compiles schemas.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 
@@ -148,7 +147,7 @@ func TestVerdicts(t *testing.T) {
 		theirs, err := compiler.Compile("urn:tool")
 		ours, ourErr := args.Compile(doc, nil)
 		if (err == nil) != (ourErr == nil) {
-			t.Fatalf("compile %s: the library says %v, we say %v", doc, err, ourErr)
+			t.Fatalf("compile %s: library: %v, args: %v", doc, err, ourErr)
 		}
 		if err != nil {
 			return
@@ -156,7 +155,7 @@ func TestVerdicts(t *testing.T) {
 		err = theirs.Validate(unmarshal(t, value))
 		violations := ours.Check(context.Background(), value)
 		if (err == nil) != (len(violations) == 0) {
-			t.Fatalf("schema %s\nvalue %s\nthe library says %v\nwe say %v", doc, value, err, lines(violations))
+			t.Fatalf("schema %s\nvalue %s\nlibrary: %v\nargs: %v", doc, value, err, lines(violations))
 		}
 	})
 }
@@ -210,7 +209,7 @@ func BenchmarkCheck(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if s.Check(context.Background(), arguments) != nil {
-			b.Fatal("valid arguments are refused")
+			b.Fatal("valid arguments were refused")
 		}
 	}
 }

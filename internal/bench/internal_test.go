@@ -20,13 +20,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The program starts itself for the other roles: in tests, that is this binary.
+// The program starts itself in other roles: in tests, that is this binary.
 func TestMain(m *testing.M) {
 	if os.Getenv(envRole) != "" {
 		main()
 		return
 	}
-	// Otherwise each process would sleep for a second before it exits, under the race detector.
+	// By default the race detector waits a second before exit.
 	if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
 		os.Exit(1)
 	}
@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 	err := run(t.Context(), []string{
 		"-benchtime", "10ms", "-rounds", "1", "-run", "/1000/|start|growth|session|outage", "-profile", profiles,
 	}, &out)
-	if _, missed := errors.AsType[missedError](err); err != nil && !missed { // nothing can be measured well in such a short time
+	if _, missed := errors.AsType[missedError](err); err != nil && !missed { // the time is too short for good results
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 		"throughput, 1 KB, 32 callers", "added p50", "garbage a call", "50 MB", "idle session", "on a shared child", "start of wrap", "answers 503", "refuses",
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in the report", want)
+			t.Errorf("no %q in the report", want)
 		}
 	}
 	for _, name := range []string{"cpu.pprof", "allocs.pprof"} {
@@ -70,7 +70,7 @@ func TestRunRefuses(t *testing.T) {
 		{"-benchtime", "0s"}, {"-rounds", "0"}, {"-run", "("}, {"more"}, {"-profile"},
 	} {
 		if err := run(t.Context(), args, io.Discard); err == nil {
-			t.Errorf("%q is accepted", args)
+			t.Errorf("accepted %q", args)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestRolesRefuse(t *testing.T) {
 	}
 }
 
-// Every kind of answer is what the caller expects, and a wrong one is noticed.
+// The caller accepts the right answer in every form, and notices a wrong one.
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(new(mcpServer))
@@ -110,13 +110,13 @@ func TestEcho(t *testing.T) {
 			}
 			c.want[len(c.want)-5] ^= 1
 			if err := c.echo(); err == nil {
-				t.Error("a wrong answer is accepted")
+				t.Error("accepted a wrong answer")
 			}
 		})
 	}
 }
 
-// Callers of one child get their own answers, at once or later, in any order.
+// Several callers of one child get their own answers, immediate or delayed, in any order.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -136,19 +136,19 @@ func TestPipe(t *testing.T) {
 			}
 			all[1].want[len(all[1].want)-5] ^= 1
 			if err := all[1].echo(); err == nil {
-				t.Error("a wrong answer is accepted")
+				t.Error("accepted a wrong answer")
 			}
 			if err := p.stop(); err != nil {
 				t.Error(err)
 			}
 			if err := all[0].echo(); err == nil {
-				t.Error("a child that has ended answers")
+				t.Error("got an answer from an ended child")
 			}
 		})
 	}
 }
 
-// Callers who take turns are served one at a time: four calls of a millisecond take four.
+// Callers that take turns are served one at a time: four calls of a millisecond take four milliseconds.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -177,7 +177,7 @@ func TestEchoOfAnotherServer(t *testing.T) {
 	server := httptest.NewServer(newProxy("127.0.0.1:1", nil))
 	defer server.Close()
 	if _, err := newCallers(t.Context(), 2, server.Listener.Addr().String(), pathJSON, echoText(100)); err == nil {
-		t.Error("a session is opened with nobody")
+		t.Error("opened a session without a server")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestLoad(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := all.echo(cancelled, time.Millisecond); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled, it ends with %v", err)
+		t.Errorf("after cancelling: %v", err)
 	}
 }
 
@@ -223,15 +223,15 @@ func TestClientReads(t *testing.T) {
 			text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
 			want: answer{status: 200, body: []byte("hello")},
 		},
-		"a cut status line":   {text: "HTTP/1.1 2", err: true},
-		"no status":           {text: "HTTP/1.1 OK\r\n\r\n", err: true},
-		"a cut header":        {text: "HTTP/1.1 200 OK\r\nContent-Le", err: true},
-		"a length of nothing": {text: "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", err: true},
-		"a cut body":          {text: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", err: true},
-		"a cut chunk":         {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhe", err: true},
-		"no last chunk":       {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n", err: true},
-		"a long chunk":        {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n0\r\n\r\n", err: true},
-		"a size of nothing":   {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nh\r\n", err: true},
+		"a cut status line": {text: "HTTP/1.1 2", err: true},
+		"invalid status":    {text: "HTTP/1.1 OK\r\n\r\n", err: true},
+		"a cut header":      {text: "HTTP/1.1 200 OK\r\nContent-Le", err: true},
+		"an invalid length": {text: "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", err: true},
+		"a cut body":        {text: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", err: true},
+		"a cut chunk":       {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhe", err: true},
+		"no last chunk":     {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n", err: true},
+		"a long chunk":      {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n0\r\n\r\n", err: true},
+		"a negative size":   {text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nh\r\n", err: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestMember(t *testing.T) {
 		"id": "17", "method": `"a"`, "message": `"b \"c\" \\"`, "none": "", "last": "",
 	} {
 		if got := string(member([]byte(message), name)); got != want {
-			t.Errorf("member %s is %q, want %q", name, got, want)
+			t.Errorf("member %s: got %q, want %q", name, got, want)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func TestComparison(t *testing.T) {
 	c := &comparison{rounds: [][]slice{
 		round([4]float64{9, 2, 4, 3}, [4]float64{10, 20, 15, 30}),
 		round([4]float64{9, 4, 4, 2}, [4]float64{10, 30, 15, 20}),
-		round([4]float64{9, 1, 4, 1}, [4]float64{20, 20, 15, 30}), // a bare proxy that adds nothing
+		round([4]float64{9, 1, 4, 1}, [4]float64{20, 20, 15, 30}), // a bare proxy without overhead
 	}}
 	got := []float64{
 		c.throughput(gated, bare), c.throughput(gated, pooled), c.added(gated), c.latency(gated, bare), c.garbage(gated), c.processor(gated),
@@ -310,14 +310,14 @@ func TestVerdict(t *testing.T) {
 		word   string
 		missed bool
 	}{
-		"most, kept":      {budget{limit: 20}, 20, "kept", false},
-		"most, missed":    {budget{limit: 20}, 21, "MISSED BY 5.0 %", true},
-		"least, kept":     {budget{least: true, limit: 1, slack: noise}, 1.5, "kept", false},
-		"least, noise":    {budget{least: true, limit: 1, slack: noise}, 0.9, "missed by 10.0 %, within 15 %", false},
-		"least, missed":   {budget{least: true, limit: 1, slack: noise}, 0.8, "MISSED BY 20.0 %", true},
-		"nothing, kept":   {budget{}, 0, "kept", false},
-		"nothing, missed": {budget{}, 1, "MISSED", true},
-		"a slow machine":  {budget{limit: 1, slack: machine}, 3, "missed by 200.0 % on this machine", false},
+		"most, kept":     {budget{limit: 20}, 20, "kept", false},
+		"most, missed":   {budget{limit: 20}, 21, "MISSED BY 5.0 %", true},
+		"least, kept":    {budget{least: true, limit: 1, slack: noise}, 1.5, "kept", false},
+		"least, noise":   {budget{least: true, limit: 1, slack: noise}, 0.9, "missed by 10.0 %, within 15 %", false},
+		"least, missed":  {budget{least: true, limit: 1, slack: noise}, 0.8, "MISSED BY 20.0 %", true},
+		"zero, kept":     {budget{}, 0, "kept", false},
+		"zero, missed":   {budget{}, 1, "MISSED", true},
+		"a slow machine": {budget{limit: 1, slack: machine}, 3, "missed by 200.0 % on this machine", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestPrintBudgets(t *testing.T) {
 		t.Errorf("missed: %v", err)
 	}
 	if !strings.Contains(out.String(), "30.0 KB") || !strings.Contains(out.String(), "900") {
-		t.Errorf("the values are not printed:\n%s", &out)
+		t.Errorf("no values:\n%s", &out)
 	}
 }
 
@@ -354,8 +354,8 @@ func TestMicro(t *testing.T) {
 	}
 }
 
-// The trials that count, and so do not depend on how fast the machine is. The others are for make load, on a quiet
-// machine and without the race detector, which takes memory itself.
+// The trials that do not depend on the machine's speed. The others are run by make load, on a quiet machine and without
+// the race detector, which needs memory itself.
 func TestLimitsOfHarm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
@@ -367,7 +367,7 @@ func TestLimitsOfHarm(t *testing.T) {
 	}
 	for _, want := range []string{"live after", "a total outage, 1000 calls", "attempts reach the server"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in the report:\n%s", want, &out)
+			t.Errorf("no %q in the report:\n%s", want, &out)
 		}
 	}
 }

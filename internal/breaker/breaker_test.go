@@ -12,14 +12,14 @@ import (
 
 var rule = breaker.Settings{FailureRate: 0.5, Window: 30 * time.Second, MinCalls: 4, OpenFor: 5 * time.Second, MaxOpen: time.Minute}
 
-// A clock passes by hand.
+// A clock moves only when the test moves it.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-// call makes a call that ends at once, and reports whether it was let through.
+// call makes a call that ends immediately, and reports whether it was let through.
 func (c *clock) call(b *breaker.Breaker, tool string, o breaker.Outcome) bool {
 	pass, refusal := b.Admit(c.now, tool)
 	if refusal != nil {
@@ -34,11 +34,11 @@ func (c *clock) open(t *testing.T, b *breaker.Breaker, tool string, o breaker.Ou
 	t.Helper()
 	for range rule.MinCalls {
 		if !c.call(b, tool, o) {
-			t.Fatal("it opens too early")
+			t.Fatal("opened too early")
 		}
 	}
 	if b.Closed(tool) {
-		t.Fatal("it stays closed")
+		t.Fatal("did not open")
 	}
 }
 
@@ -54,7 +54,7 @@ func TestOpensOnRate(t *testing.T) {
 		{"enough", []breaker.Outcome{bad, bad, bad, bad}, true},
 		{"half of them", []breaker.Outcome{ok, ok, bad, bad}, true},
 		{"less than half", []breaker.Outcome{ok, ok, ok, bad, bad}, false},
-		{"an answer opens nothing", []breaker.Outcome{bad, bad, bad, ok}, false},
+		{"an answer never opens", []breaker.Outcome{bad, bad, bad, ok}, false},
 		{"cancelled calls do not count", []breaker.Outcome{bad, bad, bad, nothing, nothing}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,16 +70,16 @@ func TestOpensOnRate(t *testing.T) {
 	}
 }
 
-// What is older than the window is forgotten.
+// Results older than the window are forgotten.
 func TestWindowSlides(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
-	for range 20 { // one failure in eight seconds
+	for range 20 { // one failure every eight seconds
 		c.call(b, "get", breaker.Failed)
 		c.pass(11 * time.Second)
 	}
 	if !b.Closed("get") {
-		t.Error("three failures in a window open it")
+		t.Error("opened after three failures in a window")
 	}
 	b, c = breaker.New(rule), newClock()
 	for range rule.MinCalls - 1 {
@@ -87,22 +87,23 @@ func TestWindowSlides(t *testing.T) {
 	}
 	c.pass(rule.Window)
 	if s := b.States(c.now)[1]; s.Calls != 0 {
-		t.Errorf("after the window %d calls count", s.Calls)
+		t.Errorf("after the window %d calls still count", s.Calls)
 	}
 }
 
-// After its time one call at a time may probe. A probe that fails keeps it open twice as long; one that is answered closes it.
+// After its time, an open circuit lets one probe through at a time. A failing probe doubles the time; an answer closes
+// the circuit.
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
 	c.open(t, b, "", breaker.Failed)
 	for _, open := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute} {
 		if _, refusal := b.Admit(c.now, "get"); refusal == nil || refusal.Wait != open || refusal.Tool != "" {
-			t.Fatalf("open for %+v, want %s", refusal, open)
+			t.Fatalf("got %+v, want %s", refusal, open)
 		}
 		c.pass(open - 1)
 		if b.Refuses(c.now, "get") == nil {
-			t.Fatal("a call passes too early")
+			t.Fatal("a call was let through too early")
 		}
 		c.pass(1)
 		probe, refusal := b.Admit(c.now, "get")
@@ -110,26 +111,26 @@ func TestProbes(t *testing.T) {
 			t.Fatalf("the probe is refused: %+v", refusal)
 		}
 		if _, refusal := b.Admit(c.now, "get"); refusal == nil || refusal.Wait != time.Second {
-			t.Fatalf("beside the probe: %+v", refusal)
+			t.Fatalf("during the probe: %+v", refusal)
 		}
 		b.Done(c.now, probe, breaker.Failed, 0)
 	}
 	c.pass(time.Minute)
 	c.call(b, "get", breaker.Nothing)
 	if b.Closed("get") || b.Refuses(c.now, "get") != nil {
-		t.Error("a probe that tells nothing decides something")
+		t.Error("a probe without a result changed the state")
 	}
 	c.call(b, "get", breaker.Answered)
 	if !b.Closed("get") {
-		t.Error("a probe that is answered does not close it")
+		t.Error("an answered probe did not close the circuit")
 	}
 	c.open(t, b, "", breaker.Failed)
 	if refusal := b.Refuses(c.now, "get"); refusal == nil || refusal.Wait != 5*time.Second {
-		t.Errorf("opened anew: %+v", refusal)
+		t.Errorf("reopened: %+v", refusal)
 	}
 }
 
-// A probe that hangs does not keep the circuit open for ever, and does not decide anything once another one has probed.
+// A hanging probe does not keep the circuit open for ever, and its result is ignored after another probe.
 func TestProbeThatHangs(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
@@ -138,15 +139,15 @@ func TestProbeThatHangs(t *testing.T) {
 	hung, _ := b.Admit(c.now, "")
 	c.pass(breaker.ProbeTimeout)
 	if !c.call(b, "", breaker.Answered) {
-		t.Fatal("no other probe")
+		t.Fatal("no second probe")
 	}
 	b.Done(c.now, hung, breaker.Failed, 0)
 	if !b.Closed("") {
-		t.Error("the first probe opens it again")
+		t.Error("the first probe reopened the circuit")
 	}
 }
 
-// Calls that began before the circuit opened neither close it nor open it for longer.
+// Calls from before the opening neither close the circuit nor keep it open longer.
 func TestLateCalls(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
@@ -157,30 +158,31 @@ func TestLateCalls(t *testing.T) {
 	b.Done(c.now, good, breaker.Answered, 0)
 	b.Done(c.now, bad, breaker.Failed, 0)
 	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != time.Second {
-		t.Errorf("after late ends: %+v", refusal)
+		t.Errorf("after late results: %+v", refusal)
 	}
 }
 
-// A tool that gets no answers in time does not shut its neighbours; a server that cannot be reached says nothing of the tool.
+// A tool without answers in time does not affect other tools, and an unreachable server does not count against the
+// tool.
 func TestToolAndServer(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
 	c.open(t, b, "slow", breaker.TimedOut)
 	if refusal := b.Refuses(c.now, "slow"); refusal == nil || refusal.Tool != "slow" {
-		t.Errorf("the tool: %+v", refusal)
+		t.Errorf("tool: %+v", refusal)
 	}
 	if !b.Closed("get") || !c.call(b, "get", breaker.Answered) {
-		t.Error("its neighbour is held back")
+		t.Error("another tool is held back")
 	}
 	b = breaker.New(rule)
 	c.open(t, b, "get", breaker.Missed)
 	c.pass(5 * time.Second)
 	if !c.call(b, "other", breaker.Answered) || !b.Closed("get") {
-		t.Error("the tool is held back although the server is there again")
+		t.Error("the tool is still held back after the server's recovery")
 	}
 }
 
-// The server's own word keeps it open for longer, but not for ever.
+// The server's own wait keeps the circuit open longer, but within a limit.
 func TestStatedWait(t *testing.T) {
 	t.Parallel()
 	for stated, want := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, 20 * time.Second: 20 * time.Second, 1000 * time.Hour: time.Hour} {
@@ -216,7 +218,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// New settings leave what is open as it is.
+// New settings do not affect an open circuit.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
@@ -234,7 +236,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A window of another length counts from the change on.
+// A window of another length starts empty.
 func TestSetWindow(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
@@ -246,13 +248,13 @@ func TestSetWindow(t *testing.T) {
 	b.Set(longer)
 	for _, s := range b.States(c.now) {
 		if s.Calls != 0 {
-			t.Errorf("%d calls of before count", s.Calls)
+			t.Errorf("%d earlier calls count", s.Calls)
 		}
 	}
 	c.open(t, b, "get", breaker.Failed)
 }
 
-// Names that somebody has made up take neither memory without bound, nor the place of a tool that fails.
+// Invented tool names neither use unlimited memory nor displace a failing tool.
 func TestManyNames(t *testing.T) {
 	t.Parallel()
 	b, c := breaker.New(rule), newClock()
@@ -264,7 +266,7 @@ func TestManyNames(t *testing.T) {
 		t.Errorf("%d circuits", n)
 	}
 	if b.Closed("slow") {
-		t.Error("the tool that fails is forgotten")
+		t.Error("the failing tool was forgotten")
 	}
 	c.open(t, b, "slow too", breaker.TimedOut)
 }

@@ -37,7 +37,7 @@ func TestQueueIsServedInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		if b.Try() {
-			t.Error("a call passes those who wait")
+			t.Error("a call overtook the queue")
 		}
 		if err := b.Enter(t.Context(), time.Minute); !errors.Is(err, bulkhead.ErrFull) {
 			t.Errorf("a call beyond the queue: %v", err)
@@ -48,7 +48,7 @@ func TestQueueIsServedInOrder(t *testing.T) {
 		b.Leave()
 		all.Wait()
 		if !slices.IsSorted(order) || len(order) != 3 {
-			t.Errorf("the order is %v", order)
+			t.Errorf("got order %v", order)
 		}
 		if got, want := b.State(), (bulkhead.State{Max: 1, Refused: 1}); got != want {
 			t.Errorf("state %+v, want %+v", got, want)
@@ -70,21 +70,21 @@ func TestWaitEnds(t *testing.T) {
 		if err := b.Enter(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 4*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
-		if s := b.State(); s != (bulkhead.State{Max: 1, In: 1, Refused: 1}) { // nobody has refused the one that left
+		if s := b.State(); s != (bulkhead.State{Max: 1, In: 1, Refused: 1}) { // a caller that gives up is not refused
 			t.Errorf("state %+v", s)
 		}
 		b.Leave()
 		if !b.Try() {
-			t.Error("those who have given up keep their places")
+			t.Error("callers that gave up keep their places")
 		}
 	})
 }
 
-// A caller who goes at the moment of its turn leaves the place to others.
+// A caller that gives up just when it is its turn leaves the place to others.
 func TestCallerGoesAtItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for range 50 { // it may see either first
+		for range 50 { // either may come first
 			b := bulkhead.New(1, 1)
 			b.Try()
 			ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func TestCallerGoesAtItsTurn(t *testing.T) {
 	})
 }
 
-// A larger bound lets those in who wait; a smaller one sends nobody away.
+// A larger limit lets waiting calls in; a smaller one does not end any call.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,17 +124,17 @@ func TestSet(t *testing.T) {
 		for range 2 {
 			b.Leave()
 			if b.Try() {
-				t.Fatal("a call gets in beyond the smaller bound")
+				t.Fatal("a call got in beyond the smaller limit")
 			}
 		}
 		b.Leave()
 		if !b.Try() {
-			t.Error("nobody is in, and no call gets in")
+			t.Error("no call gets into the empty bulkhead")
 		}
 	})
 }
 
-// However calls end, none is lost and none is in twice.
+// Whatever way calls end, none is lost and none gets in twice.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	b := bulkhead.New(3, 50)
@@ -161,6 +161,6 @@ func TestManyCalls(t *testing.T) {
 	}
 	all.Wait()
 	if s := b.State(); most > 3 || s.In != 0 || s.Queued != 0 {
-		t.Errorf("%d at once, and in the end %+v", most, s)
+		t.Errorf("%d at once, final state %+v", most, s)
 	}
 }

@@ -23,7 +23,7 @@ func show(out io.Writer) *demo.Show {
 	return &demo.Show{Out: out, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true}
 }
 
-// A stopper ends a demonstration once it has printed a text.
+// A stopper ends a demonstration when it has printed a text.
 type stopper struct {
 	bytes.Buffer
 
@@ -39,7 +39,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Every system is shown, and then the gateway. A story of the command line runs the gateway's part as a whole.
+// All systems are shown, then the gateway. A story of the command line covers the gateway's part in full.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -54,8 +54,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// The address is opened before anything is shown: the usual one, another one if that is taken, and only the chosen one
-// if there is one.
+// The address is opened before anything is printed: the default one, another one if that is in use, or only the chosen
+// one.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	usual, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:8787")
@@ -75,11 +75,11 @@ func TestListen(t *testing.T) {
 	s = show(calls)
 	s.Listen = ""
 	if err := s.Gateway(ctx); !errors.Is(err, context.Canceled) || strings.Contains(calls.String(), ":8787/") {
-		t.Errorf("the usual address is taken: %v %s", err, calls)
+		t.Errorf("with the default address in use: %v %s", err, calls)
 	}
 }
 
-// The output names the reference systems, and says how to use what keeps serving. The console shows what has failed.
+// The output names the reference systems, and says how to use the running gateway. The console has the failures.
 func TestGatewayKeepsServing(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,16 +98,16 @@ func TestGatewayKeepsServing(t *testing.T) {
 		t.Error(err)
 	}
 	if !strings.Contains(failures, "missing_param") || !strings.Contains(failures, "rate_limited") {
-		t.Errorf("the console shows %s", failures)
+		t.Errorf("got console page %s", failures)
 	}
 	for _, name := range demo.Systems() {
 		if !strings.Contains(out.String(), "\n    recourse demo "+name+" ") {
-			t.Errorf("%s is not named", name)
+			t.Errorf("no %s in the output", name)
 		}
 	}
 }
 
-// consolePage returns the console's page of failures. Its address is in the first line that is shown.
+// consolePage returns the console's page of failures. Its address is in the first line of the output.
 func consolePage(t *testing.T, shown string) string {
 	t.Helper()
 	first, _, _ := strings.Cut(shown, "\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/demo"
 )
 
-// The picture in the README shows what the demonstration shows.
+// The picture in the README is up to date with the demonstration.
 func TestPictureIsFresh(t *testing.T) {
 	t.Parallel()
 	picture, err := demo.Picture(t.Context())

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/demo"
 )
 
-// Each reference system shows how it fails, in the form of its contract.
+// Each reference system shows its failures in the form of its contract.
 func TestSystem(t *testing.T) {
 	t.Parallel()
 	shown := map[string][]string{
@@ -35,7 +35,7 @@ func TestSystem(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(shown[name]) == 0 {
-				t.Error("nothing is expected of it")
+				t.Error("no expectation for this system")
 			}
 			rest := out.String()
 			for _, want := range shown[name] {
@@ -65,7 +65,7 @@ func TestSystemKeepsServing(t *testing.T) {
 	lines, way := bufio.NewScanner(out), false
 	for lines.Scan() {
 		way = way || strings.Contains(lines.Text(), `--header "Authorization: Bearer field_live_`)
-		if strings.HasPrefix(lines.Text(), "    Open http://127.0.0.1:") { // the rest is for the farmer to do
+		if strings.HasPrefix(lines.Text(), "    Open http://127.0.0.1:") { // the rest is for the farmer
 			cancel()
 		}
 	}
@@ -102,7 +102,7 @@ func TestStdio(t *testing.T) {
 			if list := ask(2, "tools/list", `{}`); !strings.Contains(list, `"inputSchema"`) {
 				t.Errorf("tools/list: %s", list)
 			}
-			if name == "terra" { // it must know who calls
+			if name == "terra" { // it needs to know the caller
 				const query = `{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}`
 				if answer := ask(3, "tools/call", query); !strings.Contains(answer, `{"awakenings":2}`) {
 					t.Errorf("tools/call: %s", answer)
@@ -116,19 +116,19 @@ func TestStdio(t *testing.T) {
 	}
 }
 
-func TestNoSuchSystem(t *testing.T) {
+func TestUnknownSystem(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"System": show(nil).System(t.Context(), "nothing"),
 		"Stdio":  show(nil).Stdio(t.Context(), "nothing", strings.NewReader(""), io.Discard),
 	} {
 		if err == nil {
-			t.Errorf("%s starts it", name)
+			t.Errorf("%s started an unknown system", name)
 		}
 	}
 }
 
-// A setting makes a system fail that otherwise would not.
+// A setting makes a system fail in additional ways.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ system, setting, want string }{
@@ -137,7 +137,7 @@ func TestSettings(t *testing.T) {
 		{"commerce", "timeout=100ms", `"code":3002`},
 		{"patterns", "limit=1", `"statusCode": 429`},
 		{"patterns", "library-key=wrong", "Authentication required: "},
-		{"patterns", "key=secret", "memento"}, // the calls send it
+		{"patterns", "key=secret", "memento"}, // its calls then send the key
 		{"fieldmcp", "as=lapsed", `"code":"TOKEN_EXPIRED"`},
 		{"fieldmcp", "as=revoked", `"code":"TOKEN_REVOKED"`},
 		{"fieldmcp", "as=narrow", `"code":"MISSING_SCOPE"`},
@@ -170,7 +170,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// On stdio no request says who calls: a setting does.
+// On stdio, a setting says who calls.
 func TestSettingsOnStdio(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{

@@ -18,24 +18,24 @@ func TestClient(t *testing.T) {
 		header http.Header
 		want   string
 	}{
-		"no proxy":                         {"192.0.2.7:99", nil, "192.0.2.7"},
-		"a client that pretends":           {"192.0.2.7:99", h("X-Forwarded-For", "198.51.100.1"), "192.0.2.7"},
-		"through a proxy":                  {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1"), "198.51.100.1"},
-		"through two proxies":              {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1, 10.9.9.9"), "198.51.100.1"},
-		"in two headers":                   {"10.0.0.1:99", h("X-Forwarded-For", "203.0.113.5", "198.51.100.1, 10.9.9.9"), "198.51.100.1"},
-		"what the client has sent before":  {"10.0.0.1:99", h("X-Forwarded-For", "127.0.0.1, 198.51.100.1"), "198.51.100.1"},
-		"with a port":                      {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1:4711"), "198.51.100.1"},
-		"of IPv6":                          {"10.0.0.1:99", h("X-Forwarded-For", "[2001:db8::1]:4711"), "2001:db8::1"},
-		"of IPv4 in IPv6":                  {"[::ffff:10.0.0.1]:99", h("X-Forwarded-For", "::ffff:198.51.100.1"), "198.51.100.1"},
-		"nothing but proxies":              {"10.0.0.1:99", h("X-Forwarded-For", "10.0.0.2"), "10.0.0.2"},
-		"a proxy that tells nothing":       {"10.0.0.1:99", nil, "10.0.0.1"},
-		"nonsense":                         {"10.0.0.1:99", h("X-Forwarded-For", "nonsense"), "10.0.0.1"},
-		"nonsense behind a proxy":          {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1, unknown, 10.0.0.2"), "10.0.0.2"},
-		"nothing in the header":            {"10.0.0.1:99", h("X-Forwarded-For", ""), "10.0.0.1"},
-		"Forwarded":                        {"10.0.0.1:99", h("Forwarded", `for=203.0.113.5;proto=https, For="[2001:db8::1]:80";by=10.0.0.1`), "2001:db8::1"},
-		"Forwarded, obfuscated":            {"10.0.0.1:99", h("Forwarded", "for=_hidden"), "10.0.0.1"},
-		"both: the one that proxies write": {"10.0.0.1:99", http.Header{"Forwarded": {"for=203.0.113.5"}, "X-Forwarded-For": {"198.51.100.1"}}, "198.51.100.1"},
-		"a socket without an address":      {"@", nil, ""},
+		"no proxy":                             {"192.0.2.7:99", nil, "192.0.2.7"},
+		"a client that claims an address":      {"192.0.2.7:99", h("X-Forwarded-For", "198.51.100.1"), "192.0.2.7"},
+		"through a proxy":                      {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1"), "198.51.100.1"},
+		"through two proxies":                  {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1, 10.9.9.9"), "198.51.100.1"},
+		"in two headers":                       {"10.0.0.1:99", h("X-Forwarded-For", "203.0.113.5", "198.51.100.1, 10.9.9.9"), "198.51.100.1"},
+		"an address that the client has added": {"10.0.0.1:99", h("X-Forwarded-For", "127.0.0.1, 198.51.100.1"), "198.51.100.1"},
+		"with a port":                          {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1:4711"), "198.51.100.1"},
+		"of IPv6":                              {"10.0.0.1:99", h("X-Forwarded-For", "[2001:db8::1]:4711"), "2001:db8::1"},
+		"of IPv4 in IPv6":                      {"[::ffff:10.0.0.1]:99", h("X-Forwarded-For", "::ffff:198.51.100.1"), "198.51.100.1"},
+		"only proxies":                         {"10.0.0.1:99", h("X-Forwarded-For", "10.0.0.2"), "10.0.0.2"},
+		"a proxy without the header":           {"10.0.0.1:99", nil, "10.0.0.1"},
+		"nonsense":                             {"10.0.0.1:99", h("X-Forwarded-For", "nonsense"), "10.0.0.1"},
+		"nonsense behind a proxy":              {"10.0.0.1:99", h("X-Forwarded-For", "198.51.100.1, unknown, 10.0.0.2"), "10.0.0.2"},
+		"nothing in the header":                {"10.0.0.1:99", h("X-Forwarded-For", ""), "10.0.0.1"},
+		"Forwarded":                            {"10.0.0.1:99", h("Forwarded", `for=203.0.113.5;proto=https, For="[2001:db8::1]:80";by=10.0.0.1`), "2001:db8::1"},
+		"Forwarded, obfuscated":                {"10.0.0.1:99", h("Forwarded", "for=_hidden"), "10.0.0.1"},
+		"both: X-Forwarded-For counts":         {"10.0.0.1:99", http.Header{"Forwarded": {"for=203.0.113.5"}, "X-Forwarded-For": {"198.51.100.1"}}, "198.51.100.1"},
+		"a socket without an address":          {"@", nil, ""},
 	} {
 		r := &http.Request{RemoteAddr: test.peer, Header: test.header}
 		want, _ := netip.ParseAddr(test.want)
@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// However many addresses fail, the memory is bounded, and one that fails on is still refused.
+// However many addresses fail, the memory is limited, and one that keeps failing is still refused.
 func TestLockoutIsBounded(t *testing.T) {
 	t.Parallel()
 	lockout, now := endpoint.NewLockout(2, time.Minute), time.Now()
@@ -55,34 +55,34 @@ func TestLockoutIsBounded(t *testing.T) {
 		lockout.Failed(address, now)
 	}
 	if lockout.Failed(address, now) != true || lockout.Wait(address, now.Add(10*time.Second)) != 50*time.Second {
-		t.Errorf("it waits %v", lockout.Wait(address, now))
+		t.Errorf("got wait %v", lockout.Wait(address, now))
 	}
 	if endpoint.LockoutAddresses(lockout) > 10_000 {
-		t.Errorf("%d addresses are remembered", endpoint.LockoutAddresses(lockout))
+		t.Errorf("got %d addresses", endpoint.LockoutAddresses(lockout))
 	}
 	ours, theirs := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:0:0:ffff::1")
 	lockout.Failed(ours, now)
 	lockout.Failed(theirs, now)
 	if lockout.Wait(ours, now) == 0 || lockout.Wait(netip.MustParseAddr("2001:db8:0:1::1"), now) != 0 {
-		t.Error("addresses of IPv6 do not count by network")
+		t.Error("IPv6 addresses are not counted by network")
 	}
 }
 
-// The failures that count are the latest: the time within which they count moves on with each.
+// The latest failures count: the window slides with each of them.
 func TestLockoutSlides(t *testing.T) {
 	t.Parallel()
 	lockout, now := endpoint.NewLockout(3, time.Minute), time.Now()
 	address := netip.MustParseAddr("192.0.2.1")
 	lockout.Failed(address, now)
-	for range 3 { // each time the oldest one leaves
+	for range 3 { // each time the oldest failure leaves the window
 		now = now.Add(40 * time.Second)
 		if lockout.Failed(address, now) || lockout.Wait(address, now) != 0 {
-			t.Fatal("two failures within a minute lock it out")
+			t.Fatal("locked out after two failures within a minute")
 		}
 	}
 	now = now.Add(10 * time.Second)
 	if !lockout.Failed(address, now) || lockout.Wait(address, now) != 10*time.Second {
-		t.Errorf("after three within a minute it waits %s", lockout.Wait(address, now))
+		t.Errorf("after three failures within a minute: got wait %s", lockout.Wait(address, now))
 	}
 }
 

@@ -34,7 +34,7 @@ func TestUserPath(t *testing.T) {
 	} {
 		p, ok := endpoint.NewUserPath(pattern)
 		if !ok {
-			t.Fatalf("%s has no place for a user", pattern)
+			t.Fatalf("got no user path for %s", pattern)
 		}
 		for path, want := range paths {
 			user, fit := p.User(path)
@@ -47,7 +47,7 @@ func TestUserPath(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if _, ok := endpoint.NewUserPath("/mcp"); ok {
-		t.Error("/mcp has a place for a user")
+		t.Error("got a user path for /mcp")
 	}
 }
 

@@ -1,4 +1,4 @@
 package endpoint
 
-// LockoutAddresses returns how many addresses a lockout remembers.
+// LockoutAddresses returns the number of addresses in a lockout.
 func LockoutAddresses(l *Lockout) int { return len(l.failures) }

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// formats are files of hosts, as they are before and after the wrapper is put into them.
+// formats are hosts' files without and with the wrapper.
 var formats = map[string]struct {
 	name, text, want string
 	servers          []*hosts.Server
@@ -89,7 +89,7 @@ var formats = map[string]struct {
 		`{"mcpServers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "x", "1"]}}, "projects": {"/home/ada": {"mcpServers": {"a": {"type": "stdio", "command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "y"]}}}, "/srv": {"history": []}}}`,
 		[]*hosts.Server{{Name: "a", Command: "x", Args: []string{"1"}}, {Name: "a", Project: "/home/ada", Command: "y"}},
 	},
-	"Gemini, where mcp is something else": {
+	"Gemini, with another mcp key": {
 		"settings.json",
 		`{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"httpUrl": "https://x.example/mcp"}}}`,
 		`{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"httpUrl": "https://x.example/mcp"}}}`,
@@ -103,7 +103,7 @@ var formats = map[string]struct {
 	},
 }
 
-// Each host's file is read, edited where it has to be, and comes back to the byte.
+// Each host's file is read and edited, and undoing the edit restores it to the byte.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for host, tt := range formats {
@@ -134,7 +134,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What cannot be edited safely is left alone, and it is said why.
+// Entries that cannot be edited safely are left alone, with the reason.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	const text = "extensions:\n  a: {uri: \"https://x.example/mcp\"}\n  b: {type: platform}\n  c: {cmd: &c x}\n  d: {cmd: *c}\n  e:\n    cmd: >-\n      x\n      y\n" +
@@ -165,17 +165,17 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// A file that cannot be understood is refused with the place, and nothing of it is shown.
+// A syntax error is reported with its position, without showing any of the file.
 func TestFormatMistakes(t *testing.T) {
 	t.Parallel()
 	const secret = "n0rth-t0ken"
 	for name, tt := range map[string]struct{ file, text, want string }{
-		"TOML":         {"c.toml", "a = 1\nb = \"" + secret + "\n", "c.toml:2:"},
-		"TOML twice":   {"c.toml", "[mcp_servers.a]\ncommand = \"x\"\ncommand = \"" + secret + "\"\n", "c.toml:3:"},
-		"YAML":         {"c.yaml", "extensions:\n  a: {cmd: \"" + secret + "\n", "c.yaml:"},
-		"YAML twice":   {"c.yaml", "extensions:\n  a: {cmd: x}\n  a: {cmd: " + secret + "}\n", "c.yaml:3:3: duplicate key"},
-		"no list":      {"c.toml", "a = \"" + secret + "\"\n", "c.toml:1:1: the file has no list of MCP servers"},
-		"another list": {"c.toml", "mcp_servers = \"" + secret + "\"\n", "c.toml:1:15: `mcp_servers` must be an object"},
+		"TOML":           {"c.toml", "a = 1\nb = \"" + secret + "\n", "c.toml:2:"},
+		"TOML twice":     {"c.toml", "[mcp_servers.a]\ncommand = \"x\"\ncommand = \"" + secret + "\"\n", "c.toml:3:"},
+		"YAML":           {"c.yaml", "extensions:\n  a: {cmd: \"" + secret + "\n", "c.yaml:"},
+		"YAML twice":     {"c.yaml", "extensions:\n  a: {cmd: x}\n  a: {cmd: " + secret + "}\n", "c.yaml:3:3: duplicate key"},
+		"no servers":     {"c.toml", "a = \"" + secret + "\"\n", "c.toml:1:1: the file has no list of MCP servers"},
+		"servers a text": {"c.toml", "mcp_servers = \"" + secret + "\"\n", "c.toml:1:15: `mcp_servers` must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -63,23 +63,23 @@ func TestParse(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, want string }{
-		"empty":           {"", "m:1:1: the file ends in the middle of the JSON text"},
-		"cut off":         {`{"mcpServers": {`, "m:1:17: the file ends in the middle of the JSON text"},
-		"no JSON":         {"{\n  mcpServers: {}}", "m:2:3: this is not JSON: "},
-		"two texts":       {`{"mcpServers": {}} {}`, "m:1:21: there is something after the end of the JSON text"},
-		"an open comment": {`{"mcpServers": {}} /* x`, "m:1:"},
-		"a list":          {"[]", "m:1:1: the file must be an object"},
-		"another file":    {`{"name": "x"}`, "m:1:1: the file has no list of MCP servers"},
-		"servers a list":  {`{"mcpServers": []}`, "m:1:16: `mcpServers` must be an object"},
-		"an entry a text": {`{"mcpServers": {"ä": "x"}}`, `m:1:22: the server "ä" must be an object`},
-		"neither":         {`{"mcpServers": {"a": {}}}`, `m:1:22: the server "a" has neither`},
-		"both":            {`{"mcpServers": {"a": {"command":"x","url":"http://x/"}}}`, `m:1:22: the server "a" has both`},
-		"command a list":  {`{"mcpServers": {"a": {"command":["x"]}}}`, "m:1:33: `command` must be a text"},
-		"args a number":   {"{\"mcpServers\": {\"a\": {\"command\":\"x\",\n\"args\":[\"-p\", 1]}}}", "m:2:8: `args` must be a list of texts"},
-		"args null":       {`{"mcpServers": {"a": {"command":"x","args":null}}}`, "m:1:44: `args` must be a list of texts"},
-		"env a number":    {`{"mcpServers": {"a": {"command":"x","env":{"PORT": 80}}}}`, "m:1:52: every value in `env` must be a text"},
-		"not an address":  {`{"mcpServers": {"a": {"url":"mcp.example.com"}}}`, "m:1:29: the address must be"},
-		"twice":           {"{\"mcpServers\": {\"a\": {\"command\":\"x\"},\n  \"a\": {}}}", "m:2:3: this name appears twice in one object"},
+		"empty":            {"", "m:1:1: the file ends in the middle of the JSON text"},
+		"cut off":          {`{"mcpServers": {`, "m:1:17: the file ends in the middle of the JSON text"},
+		"a bare key":       {"{\n  mcpServers: {}}", "m:2:3: this is not JSON: "},
+		"two texts":        {`{"mcpServers": {}} {}`, "m:1:21: there is something after the end of the JSON text"},
+		"an open comment":  {`{"mcpServers": {}} /* x`, "m:1:"},
+		"a list":           {"[]", "m:1:1: the file must be an object"},
+		"another file":     {`{"name": "x"}`, "m:1:1: the file has no list of MCP servers"},
+		"servers a list":   {`{"mcpServers": []}`, "m:1:16: `mcpServers` must be an object"},
+		"an entry a text":  {`{"mcpServers": {"ä": "x"}}`, `m:1:22: the server "ä" must be an object`},
+		"neither":          {`{"mcpServers": {"a": {}}}`, `m:1:22: the server "a" has neither`},
+		"both":             {`{"mcpServers": {"a": {"command":"x","url":"http://x/"}}}`, `m:1:22: the server "a" has both`},
+		"command a list":   {`{"mcpServers": {"a": {"command":["x"]}}}`, "m:1:33: `command` must be a text"},
+		"args a number":    {"{\"mcpServers\": {\"a\": {\"command\":\"x\",\n\"args\":[\"-p\", 1]}}}", "m:2:8: `args` must be a list of texts"},
+		"args null":        {`{"mcpServers": {"a": {"command":"x","args":null}}}`, "m:1:44: `args` must be a list of texts"},
+		"env a number":     {`{"mcpServers": {"a": {"command":"x","env":{"PORT": 80}}}}`, "m:1:52: every value in `env` must be a text"},
+		"half an address":  {`{"mcpServers": {"a": {"url":"mcp.example.com"}}}`, "m:1:29: the address must be"},
+		"a duplicate name": {"{\"mcpServers\": {\"a\": {\"command\":\"x\"},\n  \"a\": {}}}", "m:2:3: this name appears twice in one object"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestExpand(t *testing.T) {
 		"m:2:6: only the host knows what `${input:key}` of the server \"b\" stands for",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing in:\n%s", want, got)
+			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
 }
@@ -174,13 +174,13 @@ func TestWrap(t *testing.T) {
 				t.Fatal(err)
 			}
 			if back, _ := wrapped.Unwrap(file); string(back) != test.text {
-				t.Errorf("taken away again: %s", cmp.Diff(test.text, string(back)))
+				t.Errorf("after undo: %s", cmp.Diff(test.text, string(back)))
 			}
 		})
 	}
 }
 
-// Whatever is wrapped can be read again, says the same, and is wrapped once.
+// A wrapped file can be read again, means the same, and is not wrapped twice.
 func FuzzWrap(f *testing.F) {
 	f.Add(`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}, "b": {"url": "http://x/"}}}`)
 	f.Add("{\"servers\": {\"a\": {\"args\": [\n// c\n\"-y\",], \"command\": \"npx\",},},}")
@@ -195,7 +195,7 @@ func FuzzWrap(f *testing.F) {
 	})
 }
 
-// wrapAgain puts the wrapper into a file, and takes it away.
+// wrapAgain adds the wrapper to a file, and removes it.
 func wrapAgain(t *testing.T, name, text string) {
 	t.Helper()
 	file, err := hosts.Parse(name, []byte(text))
@@ -235,7 +235,7 @@ func wrapAgain(t *testing.T, name, text string) {
 	}
 }
 
-// hasTwins reports whether two servers have the same name, in different lists.
+// hasTwins reports whether servers in different lists have the same name.
 func hasTwins(file *hosts.File) bool {
 	names := map[string]bool{}
 	for _, s := range file.Servers {
@@ -264,7 +264,7 @@ func TestInstallAndUndo(t *testing.T) {
 	wantFile(t, target, "after")
 	wantFile(t, hosts.Backup(link), "before")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v", err)
+		t.Errorf("the link was replaced: %v", err)
 	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the permissions have changed: %v, %v", info.Mode(), err)
@@ -274,7 +274,7 @@ func TestInstallAndUndo(t *testing.T) {
 	}
 	wantFile(t, target, "later")
 	wantFile(t, hosts.Backup(link), "earlier")
-	for range 2 { // the copy has gone after the first time
+	for range 2 { // the first undo removes the copy
 		if err := hosts.Undo(link, []byte("before")); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestInstallAndUndo(t *testing.T) {
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(names) != 2 {
-		t.Errorf("left over: %v, %v", names, err)
+		t.Errorf("leftover files: %v, %v", names, err)
 	}
 }
 

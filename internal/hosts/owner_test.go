@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// A link in place of the copy is not followed: it could put any file in place of the hosts file.
+// A link in place of the backup is not followed: it could replace the hosts file with any file.
 func TestUndoFollowsNoLink(t *testing.T) {
 	t.Parallel()
 

@@ -11,11 +11,11 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// What root rewrites stays its owner's, and so does the copy.
+// If root rewrites a file, it and its backup keep their owner.
 func TestOwnerStays(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can tell")
+		t.Skip("only for root")
 	}
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// Where each host keeps its file, as its documentation says.
+// The places of hosts' files, from their documentation.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	lookup := func(values map[string]string) func(string) (string, bool) {
@@ -57,7 +57,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A project in the home folder has the same file as its user.
+// If the project is the home folder, its file is found once.
 func TestFoundOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,8 +75,7 @@ func TestFoundOnce(t *testing.T) {
 	}
 }
 
-// The file that a host reads an environment from is read, too; what the entry itself says
-// goes before it.
+// The file from which a host reads environment variables is read, too; the entry's own variables take precedence.
 func TestEnvFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -104,14 +103,14 @@ func TestEnvFile(t *testing.T) {
 	}
 	err := entry("${workspaceFolder}/bad.env").Expand(none)
 	if err == nil || !strings.Contains(err.Error(), "line 2 of ") || strings.Contains(err.Error(), "n0rth-t0ken") {
-		t.Errorf("a bad file: %v", err)
+		t.Errorf("invalid file: %v", err)
 	}
 	if err := entry("gone.env").Expand(none); err == nil || !strings.Contains(err.Error(), "envFile") {
-		t.Errorf("no file: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 }
 
-// What only the host knows is found, so that such a server can be left to it.
+// References that only the host can resolve are found, so that such a server can be left to it.
 func TestNeedsHost(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

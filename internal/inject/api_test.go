@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// An HTTP API fails by method and path, behind a reverse proxy and behind a forward proxy.
+// Rules match calls of an HTTP API by method and path, behind a reverse and a forward proxy.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 
@@ -69,8 +69,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// A server that ends a connection without an answer may have carried the call out: its client sees the same, and no status that says
-// otherwise. One that is not there is told as one.
+// If a server closes a connection without an answer, it may have acted on the call: the client sees a closed
+// connection, too. If the server cannot be reached, the client gets a status.
 func TestServersThatBreakOff(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "without an answer", func(t *testing.T) {
@@ -80,16 +80,16 @@ func TestServersThatBreakOff(t *testing.T) {
 			t.Errorf("%+v %v", resp, err)
 		}
 		if got := injector.Ledger().Reached("GET /", "{}"); got != 1 {
-			t.Errorf("the ledger is %+v", injector.Ledger())
+			t.Errorf("got ledger %+v", injector.Ledger())
 		}
 	})
-	runVirtual(t, "not there", func(t *testing.T) {
+	runVirtual(t, "unreachable", func(t *testing.T) {
 		injector, at := front(t, inject.API, "http://127.0.0.1:99999", "rules: [{match: {path: /elsewhere}, fault: hang}]")
 		if resp, body, err := get(t, http.MethodGet, at); err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "cannot be reached") {
 			t.Errorf("%+v %s %v", resp, body, err)
 		}
 		if got := injector.Ledger().Reached("GET /", "{}"); got != 0 {
-			t.Errorf("the ledger is %+v", injector.Ledger())
+			t.Errorf("got ledger %+v", injector.Ledger())
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Each code of each contract is read by a client as just that code.
+// A client reads each code of each contract as that code.
 func TestEveryCode(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +62,7 @@ func checkCode(t *testing.T, c *contract.Contract, client *testkit.Client, code 
 		}
 	}
 	kind := contractform.Of(c).Words[code].Kind
-	if e := reading.Error(); e == nil || e.Code != code && (a.Status < 400 || e.Kind != kind) { // an HTTP form may leave the code out
+	if e := reading.Error(); e == nil || e.Code != code && (a.Status < 400 || e.Kind != kind) { // an HTTP form may omit the code
 		t.Errorf("%s is read as %+v: %s", code, e, a.Body)
 	}
 }

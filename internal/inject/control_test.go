@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A test changes the faults and reads the ledger while calls are made.
+// A test can change the faults and read the ledger while calls are made.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "story", func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestControl(t *testing.T) {
 	})
 }
 
-// A web page cannot reach it, nor a name that leads to this machine.
+// Web pages cannot reach the control API, not even by a name that resolves to this machine.
 func TestControlIsLocal(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "page", func(t *testing.T) {
@@ -83,6 +83,6 @@ func ask(t *testing.T, client *http.Client, method, url, body, want string) {
 		t.Fatal(err)
 	}
 	if got := resp.Status[:4] + strings.TrimSpace(string(answer)); got != want {
-		t.Errorf("%s %s: %s, not %s", method, url, got, want)
+		t.Errorf("%s %s: got %s, want %s", method, url, got, want)
 	}
 }

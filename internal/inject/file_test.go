@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// Every mistake is reported at once, with its place and what to do.
+// All mistakes are reported together, each with its position and advice.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 
@@ -21,7 +21,7 @@ func TestMistakes(t *testing.T) {
 		file    string
 		want    []string
 	}{
-		{"a whole file of them", inject.MCP, `sed: 7
+		{"a file full of mistakes", inject.MCP, `sed: 7
 rules:
 - match: {tol: x, tool: "[", arguments: {order.id: 1}, attempt: [1, 0]}
   times: -1
@@ -69,12 +69,12 @@ rules:
 			"20:11: `status` needs more than its name",
 			"20:27: not an effect",
 		}},
-		{"what an API does not have", inject.API, "rules: [{match: {tool: x}, fault: twice}]", []string{
+		{"rules that an API lacks", inject.API, "rules: [{match: {tool: x}, fault: twice}]", []string{
 			"1:18: an HTTP API has no tools", "1:35: `twice` is not available with an HTTP API",
 		}},
 		{"no rule", inject.MCP, "rules: []", []string{"1:8: there are no rules"}},
 		{"no rules", inject.MCP, "seed: 1", []string{"1:1: the file lacks the key `rules`"}},
-		{"no YAML", inject.MCP, "rules: [", []string{"1:8: not valid YAML"}},
+		{"half a list", inject.MCP, "rules: [", []string{"1:8: not valid YAML"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ rules:
 	}
 }
 
-// A rule that stands in no file is checked as one that does.
+// A rule without a file is checked like one in a file.
 func TestMistakesWithoutFile(t *testing.T) {
 	t.Parallel()
 	rule := func(name string, change func(*inject.Rule)) inject.Rule {
@@ -123,7 +123,7 @@ func TestMistakesWithoutFile(t *testing.T) {
 	}
 }
 
-// The example of the page can be used as it stands.
+// The example on the page is valid.
 func TestDocumentedFile(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/inject.md")

@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// What a client meets of each fault, and whether its order is created.
+// The client's view of each fault, and whether its order is created.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestFaults(t *testing.T) {
 	}
 	tests := []struct {
 		fault   string
-		orders  int // that are created
+		orders  int // created orders
 		meets   func(a *testkit.Answer, err error) bool
 		atLeast time.Duration
 	}{
@@ -72,19 +72,19 @@ func TestFaults(t *testing.T) {
 					began := time.Now()
 					a, err := client.Call(soon(t), testkit.OrderCreate, arguments)
 					if took := time.Since(began); !test.meets(a, err) || took < test.atLeast {
-						t.Errorf("met after %v: %+v %v", took, a, err)
+						t.Errorf("after %v: got %+v %v", took, a, err)
 					}
 					if got := server.Orders("A-17"); got != test.orders {
-						t.Errorf("%d orders, not %d", got, test.orders)
+						t.Errorf("got %d orders, want %d", got, test.orders)
 					}
-					// Then everything goes well again.
+					// The next call succeeds.
 					a, err = client.Call(soon(t), testkit.OrderCreate, `{"amount":500, "reference":"A-17"}`)
 					if err != nil || a.Message == nil || a.Message.Result == nil {
-						t.Errorf("the second time: %+v %v", a, err)
+						t.Errorf("second call: %+v %v", a, err)
 					}
 					l := injector.Ledger()
 					if got := l.Reached(testkit.OrderCreate, `{"amount":500,"reference":"A-17"}`); got != test.orders+1 {
-						t.Errorf("the ledger says that %d calls reached the server: %+v", got, l)
+						t.Errorf("got %d calls in the ledger: %+v", got, l)
 					}
 				})
 			}
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What a JSON answer says arrives before the reset; the next call needs another connection.
+// A JSON answer arrives before the reset; the next call needs a new connection.
 func TestResetAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 
@@ -105,12 +105,12 @@ func TestResetAfterTheAnswer(t *testing.T) {
 			if err != nil || a.Message == nil || a.Message.Result == nil {
 				t.Errorf("%+v %v", a, err)
 			}
-			time.Sleep(time.Second) // a call at once could meet the reset of the last one
+			time.Sleep(time.Second) // an immediate call could get the reset of the previous one
 		}
 	})
 }
 
-// What no rule matches passes byte for byte, streams and questions included.
+// Calls that no rule matches pass byte for byte, including streams and questions.
 func TestPassesByteForByte(t *testing.T) {
 	t.Parallel()
 
@@ -126,14 +126,14 @@ func TestPassesByteForByte(t *testing.T) {
 				}
 				got, err := through.Call(soon(t), call, `{"message":"\u00fc  x"}`)
 				if err != nil || got.Status != want.Status || !bytes.Equal(got.Body, want.Body) {
-					t.Errorf("%s: %d %s %v, not %d %s", call, got.Status, got.Body, err, want.Status, want.Body)
+					t.Errorf("%s: got %d %s %v, want %d %s", call, got.Status, got.Body, err, want.Status, want.Body)
 				}
 			}
 		})
 	}
 }
 
-// Answers that are wrong and look right.
+// Wrong answers that look right.
 func TestSilentFaults(t *testing.T) {
 	t.Parallel()
 
@@ -163,7 +163,7 @@ func TestSilentFaults(t *testing.T) {
 	}
 }
 
-// A stale copy is the first answer to the same call, with the id of this one.
+// A stale answer is the first answer to the same call, with the id of the current one.
 func TestStaleCopy(t *testing.T) {
 	t.Parallel()
 
@@ -187,13 +187,13 @@ func TestStaleCopy(t *testing.T) {
 				t.Errorf("%q", seen)
 			}
 			if got := injector.Ledger().Reached(testkit.OrderGet, ""); got != 4 {
-				t.Errorf("%d calls reached the server", got)
+				t.Errorf("got %d calls at the server", got)
 			}
 		})
 	}
 }
 
-// What a stream says before the answer reaches the client at once, though the answer is changed.
+// Messages in a stream before the answer reach the client immediately, although the answer is changed.
 func TestStreamBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "progress", func(t *testing.T) {

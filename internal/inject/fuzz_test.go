@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// Whatever a fault file says, it is a plan or a list of mistakes.
+// Any fault file is a plan or a list of mistakes.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("seed: 7\nrules:\n- {match: {tool: get_*, arguments: {/a: 1}, attempt: [1]}, times: 2, rate: 0.5, fault: {status: 503, headers: {a: b}}}"))
 	f.Add([]byte(`{"rules":[{"fault":{"contract":"commerce","code":2003}},{"fault":{"drip":"1ms"}},{"fault":{"cut":1}},{"fault":"hang"}]}`))
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A server answers everything with this.
+// An answering server gives the same answer to everything.
 type answering struct {
 	contentType string
 	body        []byte
@@ -37,7 +37,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Whatever a server answers can be changed, and what was JSON still is.
+// Any answer can be changed, and JSON remains JSON.
 func FuzzAnswer(f *testing.F) {
 	faults := []string{"cut", "empty", "stale", "wrong-id", "error-text", "truncate"}
 	f.Add(uint8(0), false, []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"[1,2]"}],"structuredContent":{"a":[1,2],"next":"x"}}}`))
@@ -59,7 +59,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		got, _ := io.ReadAll(resp.Body) // a stream may break off
+		got, _ := io.ReadAll(resp.Body) // a stream may be broken off
 		if !events && fault != "truncate" && json.Valid(body) && !json.Valid(got) {
 			t.Errorf("%s made %q of %q", fault, got, body)
 		}

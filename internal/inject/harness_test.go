@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// runVirtual runs a parallel subtest in a bubble of testing/synctest, where nobody waits.
+// runVirtual runs a parallel subtest in a bubble of testing/synctest, so that waits take no time.
 func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func plan(t *testing.T, traffic inject.Traffic, text string) *inject.Plan {
 	return p
 }
 
-// base returns a transport that reaches what listens in memory.
+// base returns a transport that reaches listeners in memory.
 func base(t *testing.T) *http.Transport {
 	t.Helper()
 	transport := &http.Transport{DialContext: testkit.Dial, DisableCompression: true}
@@ -42,7 +42,7 @@ func base(t *testing.T) *http.Transport {
 	return transport
 }
 
-// serve serves a handler of the package in memory, and returns its address as a URL.
+// serve serves a handler in memory, and returns its URL.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	listener, err := testkit.ListenInMemory()
@@ -63,7 +63,7 @@ func serve(t *testing.T, handler http.Handler) string {
 	return "http://" + listener.Addr().String()
 }
 
-// front puts an injector in front of a server, and returns it with the URL that clients use.
+// front puts an injector in front of a server, and returns it with its URL for clients.
 func front(t *testing.T, traffic inject.Traffic, target, faults string) (*inject.Injector, string) {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -74,7 +74,7 @@ func front(t *testing.T, traffic inject.Traffic, target, faults string) (*inject
 	return injector, serve(t, inject.Front(inject.NewTransport(injector, traffic, base(t)), u)) + u.Path
 }
 
-// connect returns a client whose session is open.
+// connect returns a client with an open session.
 func connect(t *testing.T, at string, era testkit.Era) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, at, era)
@@ -84,7 +84,7 @@ func connect(t *testing.T, at string, era testkit.Era) *testkit.Client {
 	return client
 }
 
-// soon ends after a while, which is long enough for every answer that comes.
+// soon returns a context with a deadline that leaves time for every answer.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The server gets the headers that the client has sent, and no others; a call that fails is answered without compression, since
-// its answer is read.
+// The server gets exactly the client's headers; answers of failing calls are not compressed, since the injector has to
+// read them.
 func TestHeadersPass(t *testing.T) {
 	t.Parallel()
 
@@ -62,13 +62,13 @@ func TestHeadersPass(t *testing.T) {
 	}
 }
 
-// User and password in the URL of the server are sent to it, where a client has not brought credentials of its own.
+// User and password in the server's URL are sent to the server, unless the client has its own credentials.
 func TestCredentialsInURL(t *testing.T) {
 	t.Parallel()
 	for _, traffic := range []inject.Traffic{inject.API, inject.MCP} {
 		runVirtual(t, traffic.String(), func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.WriteString(w, r.Header.Get("Authorization")) // who has gone reads nothing
+				_, _ = io.WriteString(w, r.Header.Get("Authorization")) // a client that is gone reads nothing
 			}))
 			target, err := url.Parse(strings.Replace(api, "://", "://ada:secret@", 1))
 			if err != nil {
@@ -91,7 +91,7 @@ func TestCredentialsInURL(t *testing.T) {
 				if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
 					t.Errorf("%s %v, want %s", got, err, want)
 				}
-				_ = resp.Body.Close() // it was read
+				_ = resp.Body.Close() // already read
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// fails returns which of the calls fail, one character a call.
+// fails makes calls, and returns a character for each: x for a failure.
 func fails(t *testing.T, client *testkit.Client, calls ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -42,7 +42,7 @@ func repeated(n int, call string) []string {
 	return calls
 }
 
-// Which calls fail.
+// The calls that each rule selects.
 func TestRules(t *testing.T) {
 	t.Parallel()
 
@@ -68,13 +68,13 @@ func TestRules(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory())
 			_, url := front(t, inject.MCP, server.URL(), "rules: [{"+test.rule+", fault: {status: 503}}]")
 			if got := fails(t, connect(t, url, testkit.Modern), test.calls...); got != test.want {
-				t.Errorf("%s, not %s", got, test.want)
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-// A caller of the legacy era is known by the name that it gave when its session began.
+// A caller of the legacy era is known by the name from its initialize request.
 func TestCallerOfALegacySession(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "legacy", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestCallerOfALegacySession(t *testing.T) {
 	})
 }
 
-// The same seed chooses the same calls, another one others, and about as many as the rate says.
+// The same seed selects the same calls, and another seed other ones; their number matches the rate.
 func TestRateIsRepeatable(t *testing.T) {
 	t.Parallel()
 
@@ -105,15 +105,15 @@ func TestRateIsRepeatable(t *testing.T) {
 		t.Errorf("%s, then %s", first, again)
 	}
 	if choose(t, 2) == first {
-		t.Error("another seed chooses the same")
+		t.Error("another seed selects the same calls")
 	}
 	if n := strings.Count(first, "x"); n < 30 || n > 70 {
 		t.Errorf("%d of 200 calls failed", n)
 	}
 }
 
-// Callers at the same time get the same answers in every run, to the byte: each call of its own, and of the same call all callers
-// together.
+// Concurrent callers get the same answers in every run, byte for byte: both with different calls, and with the same
+// call.
 func TestRateIsRepeatableForCallersTogether(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, era testkit.Era) []string {
@@ -153,7 +153,7 @@ func TestRateIsRepeatableForCallersTogether(t *testing.T) {
 	}
 }
 
-// At most so many calls fail at the same time, and a hang is over when its client has gone.
+// The number of concurrent faults is limited, and a hang ends when its client goes away.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "one at a time", func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAtMost(t *testing.T) {
 		synctest.Wait()
 		other := client.Clone(t)
 		if a, err := other.Call(soon(t), testkit.Echo, `{"message":"y"}`); err != nil || a.Message == nil {
-			t.Errorf("the second call: %+v %v", a, err)
+			t.Errorf("second call: %+v %v", a, err)
 		}
 		leave()
 		if err := <-hung; err == nil {
@@ -182,7 +182,7 @@ func TestAtMost(t *testing.T) {
 	})
 }
 
-// Calls are the same whatever the spelling of their arguments, and are not for a number that is nearly the same.
+// Two calls are the same regardless of how their arguments are spelled, but not if numbers differ slightly.
 func TestSameCalls(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "ledger", func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSameCalls(t *testing.T) {
 		got := fails(t, client, `echo {"message":"x","n":2}`, `echo {"n":2.0, "message":"\u0078"}`, `echo {"n":20e-1,"message":"x"}`,
 			`echo {"message":"x","n":9007199254740992}`, `echo {"message":"x","n":9007199254740993}`)
 		if diff := cmp.Diff("....x", got); diff != "" {
-			t.Errorf("which fail (-want +got):\n%s", diff)
+			t.Errorf("failures (-want +got):\n%s", diff)
 		}
 		var calls []string
 		for _, e := range injector.Ledger().Calls {
@@ -200,12 +200,12 @@ func TestSameCalls(t *testing.T) {
 		}
 		want := []string{`{"message":"x","n":2} 3`, `{"message":"x","n":9007199254740992} 1`, `{"message":"x","n":9007199254740993} 1`}
 		if diff := cmp.Diff(want, calls); diff != "" {
-			t.Errorf("the ledger (-want +got):\n%s", diff)
+			t.Errorf("ledger (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// What is secret by its name does not stand in the ledger, and the table marks what reached the server twice.
+// The ledger masks arguments whose names mark secrets, and the table marks calls that reached the server twice.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "table", func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestLedger(t *testing.T) {
 		injector.Reset()
 		const arguments = `{"reference":"A-17","password":"hunter2","amount":5}`
 		for range 2 {
-			_, _ = client.Call(soon(t), testkit.OrderCreate, arguments) // the first is reset
+			_, _ = client.Call(soon(t), testkit.OrderCreate, arguments) // the first one is reset
 		}
 		var table strings.Builder
 		if err := injector.Ledger().WriteTable(&table); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// get returns what a client of an API gets of an answer.
+// get returns what a client of an API gets.
 func get(t *testing.T, method, url string) (resp *http.Response, body []byte, err error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(soon(t), method, url, http.NoBody)
@@ -31,7 +31,8 @@ func get(t *testing.T, method, url string) (resp *http.Response, body []byte, er
 	return resp, body, err
 }
 
-// An answer that is too large to be changed still breaks off, and is slow or reset, whether its length was announced or not.
+// An answer that is too large to change can still be broken off, slowed down or reset, with or without a
+// Content-Length.
 func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
 	const size = 18 << 20
@@ -45,7 +46,7 @@ func TestLargeAnswers(t *testing.T) {
 	}{
 		{"truncate", well, size / 2, size - 1},
 		{"reset-within", reset, 0, size - 1},
-		{"reset-after", func(error) bool { return true }, 0, size}, // what has not arrived yet may be lost
+		{"reset-after", func(error) bool { return true }, 0, size}, // a reset may lose what has not arrived
 		{"empty", well, size, size},
 	} {
 		for _, announced := range []bool{true, false} {
@@ -54,7 +55,7 @@ func TestLargeAnswers(t *testing.T) {
 					if announced {
 						w.Header().Set("Content-Length", strconv.Itoa(size))
 					}
-					_, _ = w.Write(bytes.Repeat([]byte("x"), size)) // who has gone reads nothing
+					_, _ = w.Write(bytes.Repeat([]byte("x"), size)) // a client that is gone reads nothing
 				}))
 				injector, url := front(t, inject.API, api, "rules: [{fault: "+tt.fault+"}]")
 				_, body, err := get(t, http.MethodGet, url)
@@ -62,23 +63,23 @@ func TestLargeAnswers(t *testing.T) {
 					t.Errorf("%d bytes, %v", len(body), err)
 				}
 				if got := injector.Ledger().Calls; len(got) != 1 || got[0].Reached != 1 || got[0].Faults != 1 {
-					t.Errorf("the ledger is %+v", got)
+					t.Errorf("got ledger %+v", got)
 				}
 			})
 		}
 	}
 }
 
-// What a stream of an API says arrives while it goes on, slowly or until it is reset.
+// Messages in an API's stream arrive while it continues, slowed down or until it is reset.
 func TestStreamsOfAPIs(t *testing.T) {
 	t.Parallel()
 	for fault, least := range map[string]time.Duration{"{drip: 1s}": 6 * time.Second, "reset-after": 0} {
 		runVirtual(t, fault, func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, "data: 1\n") // who has gone reads nothing
+				_, _ = io.WriteString(w, "data: 1\n") // a client that is gone reads nothing
 				_ = http.NewResponseController(w).Flush()
-				<-r.Context().Done() // a stream without an end
+				<-r.Context().Done() // an endless stream
 			}))
 			_, url := front(t, inject.API, api, "rules: [{fault: "+fault+"}]")
 			r, err := http.NewRequestWithContext(soon(t), http.MethodGet, url, http.NoBody)
@@ -99,8 +100,7 @@ func TestStreamsOfAPIs(t *testing.T) {
 	}
 }
 
-// An answer without a body stays as it is: that to HEAD, whose length is that of another answer, and one that says that nothing
-// has changed.
+// Answers without a body are unchanged: those to HEAD, whose Content-Length belongs to another answer, and 304.
 func TestAnswersWithoutBody(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"truncate", "empty", "reset-within", "{drip: 1s}", "stale", "{cut: 1}"} {
@@ -126,7 +126,7 @@ func TestAnswersWithoutBody(t *testing.T) {
 	}
 }
 
-// A connection that changes its protocol is let through, whatever a rule says of answers.
+// A connection that changes its protocol passes, whatever the rules.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"truncate", "stale"} {
@@ -138,7 +138,7 @@ func TestUpgrade(t *testing.T) {
 				}
 				defer conn.Close()
 				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-				line, _ := both.ReadString('\n') // the test sees how it ends
+				line, _ := both.ReadString('\n') // the test checks how it ends
 				_, _ = io.WriteString(conn, strings.ToUpper(line))
 			}))
 			_, url := front(t, inject.API, api, "rules: [{fault: "+fault+"}]")

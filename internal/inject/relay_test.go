@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
-// A program that repeats the id of each request in its answer, and counts them.
+// program answers each request with its id, and counts the requests.
 func program(in io.Reader, out io.WriteCloser, requests *int) {
 	defer out.Close()
 	lines := bufio.NewScanner(in)
@@ -27,7 +27,7 @@ func program(in io.Reader, out io.WriteCloser, requests *int) {
 	}
 }
 
-// What a client reads from a program of which a call fails, and whether the program has got the call.
+// The client's view of a program with a failing call, and whether the program has received it.
 func TestRelay(t *testing.T) {
 	t.Parallel()
 
@@ -81,7 +81,7 @@ func TestRelay(t *testing.T) {
 				}
 			}()
 			wrote := make(chan struct{})
-			go func() { // a relay that has ended reads nothing more
+			go func() { // a relay that has ended reads nothing
 				defer close(wrote)
 				for _, line := range []string{call, second} {
 					_, _ = io.WriteString(toRelay, line+"\n")
@@ -96,7 +96,7 @@ func TestRelay(t *testing.T) {
 			_ = clientIn.Close()
 			<-wrote
 			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
-				t.Errorf("read %q, not %q", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 			if requests != test.requests || injector.Ledger().Reached("order_create", "") != requests {
 				t.Errorf("%d requests: %+v", requests, injector.Ledger())
@@ -105,7 +105,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A program that takes a moment to end gets nothing more.
+// A program that takes time to exit receives nothing more.
 func TestNothingAfterAnExit(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "slow", func(t *testing.T) {

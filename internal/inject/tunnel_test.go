@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// tunnelled serves an API over TLS, and returns a client that reaches it by way of a forward proxy with these faults.
+// tunnelled serves an API over TLS, and returns a client that reaches it through a forward proxy with these faults.
 func tunnelled(t *testing.T, faults string) (*inject.Injector, *http.Client, string) {
 	t.Helper()
 	listener, err := testkit.ListenInMemory()
@@ -29,10 +29,10 @@ func tunnelled(t *testing.T, faults string) (*inject.Injector, *http.Client, str
 	api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			_, _ = w.Write(append([]byte(r.Method+" "), body...)) // who has gone reads nothing
+			_, _ = w.Write(append([]byte(r.Method+" "), body...)) // a client that is gone reads nothing
 		}
 	}))
-	_ = api.Listener.Close() // it is not needed
+	_ = api.Listener.Close() // not used
 	api.Listener = listener
 	api.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	api.StartTLS()
@@ -51,7 +51,7 @@ func tunnelled(t *testing.T, faults string) (*inject.Injector, *http.Client, str
 	return injector, &http.Client{Transport: through}, api.URL
 }
 
-// A tunnel passes what is encrypted, and breaks as connections do. What would have to be read or changed does not happen to it.
+// A tunnel carries encrypted data, and only has the faults of connections: no fault that reads or changes messages.
 func TestTunnel(t *testing.T) {
 	t.Parallel()
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
@@ -90,10 +90,10 @@ func TestTunnel(t *testing.T) {
 			resp, err := client.Do(r)
 			if err == nil {
 				body, err = io.ReadAll(resp.Body)
-				_ = resp.Body.Close() // it was read
+				_ = resp.Body.Close() // already read
 			}
 			if took := time.Since(began); !tt.meets(err) || err == nil && string(body) != "POST an order" || took < tt.atLeast {
-				t.Errorf("met after %v: %q %v", took, body, err)
+				t.Errorf("after %v: got %q %v", took, body, err)
 			}
 			want := []inject.Entry{{Tool: "CONNECT " + strings.TrimPrefix(api, "https://"), Arguments: "{}", Calls: 1, Reached: tt.reached}}
 			if err != nil || tt.atLeast > 0 || strings.Contains(tt.rule, "reset-after") {
@@ -101,13 +101,13 @@ func TestTunnel(t *testing.T) {
 			}
 			got := injector.Ledger().Calls
 			if diff := cmp.Diff(want[0].Tool, got[0].Tool); diff != "" || len(got) != 1 || got[0].Reached != want[0].Reached || got[0].Faults != want[0].Faults {
-				t.Errorf("the ledger is %+v, want %+v", got, want)
+				t.Errorf("got ledger %+v, want %+v", got, want)
 			}
 		})
 	}
 }
 
-// A server that is not there is told as one.
+// A server that cannot be reached is reported as such.
 func TestTunnelToNowhere(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "refused", func(t *testing.T) {
@@ -118,13 +118,13 @@ func TestTunnelToNowhere(t *testing.T) {
 		}
 		resp, err := client.Do(r)
 		if err == nil {
-			_ = resp.Body.Close() // that it is there at all is the mistake
+			_ = resp.Body.Close() // a response here is already a failure
 		}
 		if err == nil || !strings.Contains(err.Error(), "Bad Gateway") {
 			t.Errorf("%v", err)
 		}
 		if got := injector.Ledger().Calls; len(got) != 1 || got[0].Reached != 0 {
-			t.Errorf("the ledger is %+v", got)
+			t.Errorf("got ledger %+v", got)
 		}
 	})
 }

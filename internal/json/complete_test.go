@@ -39,7 +39,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Wherever a text breaks off, what comes back is JSON, and begins like it.
+// Wherever a text is cut, the completed text is JSON and begins with the same bytes.
 func FuzzComplete(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a\n\u00e9\ud83d\ude00 \\ \" é😀"}],"isError":true,"n":-1.5e3,"x":null}}`,
@@ -58,7 +58,7 @@ func FuzzComplete(f *testing.F) {
 			t.Errorf("%q is completed to %q", text[:at], got)
 		}
 		if trimmed := strings.TrimLeft(text[:at], " \t\r\n"); got == nil && trimmed != "" && strings.IndexByte(`{["`, trimmed[0]) >= 0 {
-			t.Errorf("%q is not completed", text[:at])
+			t.Errorf("%q was not completed", text[:at])
 		}
 	})
 }

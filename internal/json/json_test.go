@@ -52,7 +52,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		offset   int64
 		is       error
 	}{
-		{"a name twice", `{"code":"a","code":"b"}`, "/code", 12, json.ErrDuplicateName},
+		{"a duplicate name", `{"code":"a","code":"b"}`, "/code", 12, json.ErrDuplicateName},
 		{"invalid UTF-8", "{\"code\":\"\xff\"}", "/code", 9, nil},
 		{"half of a surrogate pair", `{"code":"\ud800"}`, "/code", 9, nil},
 		{"data after the text", `{} {}`, "", 3, nil},
@@ -78,7 +78,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-func TestUnmarshalMatchesNamesByCase(t *testing.T) {
+func TestUnmarshalIsCaseSensitive(t *testing.T) {
 	t.Parallel()
 	got := record{}
 	if err := json.Unmarshal([]byte(`{"Code":"upper","code":"lower","other":1}`), &got); err != nil {
@@ -121,7 +121,7 @@ func TestUnmarshalAny(t *testing.T) {
 		t.Errorf("duplicate: %v", err)
 	}
 	if _, err := json.UnmarshalAny([]byte(`[1.]`)); err == nil {
-		t.Error("a broken number is accepted")
+		t.Error("accepted a broken number")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestDecoder(t *testing.T) {
 	t.Parallel()
 	d := json.NewDecoder(strings.NewReader(`{"code":"a"} {"code":"b","code":"c"}`))
 	if v, err := d.ReadValue(); err != nil || string(v) != `{"code":"a"}` {
-		t.Errorf("the first value is %s, %v", v, err)
+		t.Errorf("got first value %s, %v", v, err)
 	}
 	if _, err := d.ReadValue(); !errors.Is(err, json.ErrDuplicateName) {
 		t.Errorf("duplicate: %v", err)
@@ -159,7 +159,7 @@ func TestAppend(t *testing.T) {
 		t.Errorf("AppendIndent (-want +got):\n%s", diff)
 	}
 	if got, err := json.AppendCompact([]byte("x"), []byte(`{]`)); err == nil || string(got) != "x" {
-		t.Errorf("AppendCompact of no JSON = %q, %v", got, err)
+		t.Errorf("AppendCompact of invalid JSON = %q, %v", got, err)
 	}
 	if got := string(json.AppendQuote(nil, "a\"\n\xff")); got != "\"a\\\"\\n\ufffd\"" {
 		t.Errorf("AppendQuote = %s", got)

@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Members keep their order, and of a name that is repeated the last value.
+// Members keep their order; for a duplicate name, the last value counts.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Parts are pieces of the text itself, in its order; what is repeated is told twice.
+// Parts are slices of the text, in its order, including duplicates.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

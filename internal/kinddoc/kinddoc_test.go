@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/kinddoc"
 )
 
-// The pages in the documentation are those of the kinds, and there are no others.
+// docs has a page for each kind, up to date, and no others.
 func TestPagesAreFresh(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "docs", "failures")
@@ -29,12 +29,12 @@ func TestPagesAreFresh(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if !slices.Contains(want, entry.Name()) {
-			t.Errorf("%s is the page of no kind: remove it", entry.Name())
+			t.Errorf("no kind for %s: remove it", entry.Name())
 		}
 	}
 }
 
-// Each kind has its three texts, and each text is of a kind.
+// Each kind has its three texts, and every text belongs to a kind.
 func TestEveryKindIsExplained(t *testing.T) {
 	t.Parallel()
 	kinds := recourse.Kinds()
@@ -44,11 +44,11 @@ func TestEveryKindIsExplained(t *testing.T) {
 	}
 	for kind, text := range texts {
 		if !slices.Contains(kinds, kind) {
-			t.Errorf("kinds.yaml: %s is no kind", kind)
+			t.Errorf("kinds.yaml: %s is not a kind", kind)
 		}
 		for _, said := range []string{text.Means, text.Agent, text.Operator} {
 			if !strings.HasSuffix(strings.TrimSpace(said), ".") {
-				t.Errorf("kinds.yaml: %s: %q is no sentence", kind, said)
+				t.Errorf("kinds.yaml: %s: %q is not a sentence", kind, said)
 			}
 		}
 		kinds = slices.DeleteFunc(kinds, func(k recourse.Kind) bool { return k == kind })
@@ -58,7 +58,7 @@ func TestEveryKindIsExplained(t *testing.T) {
 	}
 }
 
-// A page says what somebody looks for who has met the failure.
+// A page answers the questions of someone who has met the failure.
 func TestPageSays(t *testing.T) {
 	t.Parallel()
 	for kind, wants := range map[recourse.Kind][]string{
@@ -69,7 +69,7 @@ func TestPageSays(t *testing.T) {
 		page := kinddoc.Page(kind)
 		for _, want := range wants {
 			if !strings.Contains(page, want) {
-				t.Errorf("the page of %s does not say %q:\n%s", kind, want, page)
+				t.Errorf("the page of %s lacks %q:\n%s", kind, want, page)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ const orders = `
 /admin/users: {get: {operationId: users}}
 `
 
-// The first route that is about an operation decides, and what no route is about is not offered.
+// The first matching route decides about an operation; without one, the operation is not offered.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -51,7 +51,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Names are the same in each run, are taken by every client, and tell all operations apart.
+// Names are the same in every run, valid for every client, and unique.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("very_", 20)
@@ -74,11 +74,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What cannot be offered is said in a sentence.
+// A description or operation that cannot be offered is reported in a sentence.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"no description":    {`[1]`, "this is not an OpenAPI description"},
+		"a list":            {`[1]`, "this is not an OpenAPI description"},
 		"another mapping":   {`a: b`, "this is not an OpenAPI description"},
 		"version 2":         {`{"swagger": "2.0", "paths": {}}`, "Swagger 2.0"},
 		"a later version":   {`{"openapi": "4.0.0", "paths": {}}`, "3.0 and 3.1 are supported"},
@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 		"broken YAML":       {"a: [", "neither JSON nor YAML"},
 		"Latin 1":           {"openapi: 3.1.0\ninfo: {title: Caf\xe9, version: '1'}\n", "not in UTF-8"},
 		"Latin 1, JSON":     {"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Caf\xe9\"}}", "not in UTF-8"},
-		"a name twice":      {`{"openapi": "3.0.0", "openapi": "3.0.1"}`, "not valid JSON"},
+		"a duplicate name":  {`{"openapi": "3.0.0", "openapi": "3.0.1"}`, "not valid JSON"},
 		"nothing to offer":  {describe(`{}`, ""), "no operation of the description matches this route"},
 		"an upload":         {describe(`/f: {post: {requestBody: {content: {multipart/form-data: {}}}}}`, ""), "POST /f cannot be a tool: it takes an upload (multipart/form-data)"},
 		"a binary upload":   {describe(`/f: {put: {requestBody: {content: {application/octet-stream: {}}}}}`, ""), "PUT /f cannot be a tool: it takes an upload"},
@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a description says of one operation that nobody offers does not matter to the others.
+// A mistake in an operation that is not offered does not affect the others.
 func TestOthersDoNotMatter(t *testing.T) {
 	t.Parallel()
 	text := describe(`
@@ -130,7 +130,7 @@ func TestOthersDoNotMatter(t *testing.T) {
 	}
 }
 
-// A trusted description's word on answers is declared, without what is never in them.
+// For a trusted description, the response schema is declared as outputSchema, without write-only members.
 func TestOutputSchema(t *testing.T) {
 	t.Parallel()
 	text := []byte(describe(`/x: {get: {responses: {"200": {content: {application/json: {schema: {$ref: '#/components/schemas/A'}}}}}}}`,

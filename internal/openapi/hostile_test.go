@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/openapi"
 )
 
-// A hostile description is refused, or does no harm; either is soon known.
+// A hostile description is quickly refused, or harmless.
 func TestHostileDescriptions(t *testing.T) {
 	t.Parallel()
 	many := func(n int, each string) string {
@@ -41,7 +41,7 @@ func TestHostileDescriptions(t *testing.T) {
 		"an alias in itself":    {"a: &a [*a]", "description"},
 		"a merge with itself":   {"a: &a {<<: *a}", "description"},
 		"an odd key":            {"? [a]\n: b\n", "a key must be a word"},
-		"a merge of a word":     {"a: {<<: b}", "takes a mapping"},
+		"a merge of a text":     {"a: {<<: b}", "takes a mapping"},
 		"references everywhere": {describe(`/x: {get: {parameters: [`+many(200, `{$ref: '#/paths/~1y/get/parameters/%d'},`)+`]}}`, ""), "leads nowhere"},
 		"a wrong document":      {`{"openapi":"3.0.0","paths":[]}`, "not an OpenAPI description"},
 		"wrong components":      {`{"openapi":"3.0.0","paths":{},"components":7}`, "cannot be read"},
@@ -60,7 +60,7 @@ func TestHostileDescriptions(t *testing.T) {
 				t.Errorf("%+v", problems)
 			}
 			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %s", took)
+				t.Errorf("took %s", took)
 			}
 			for _, p := range problems {
 				if len(p.Message) > 1000 {
@@ -71,7 +71,7 @@ func TestHostileDescriptions(t *testing.T) {
 	}
 }
 
-// Aliases within bounds are replaced.
+// A limited number of aliases is expanded.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	api := compile(t, `
@@ -89,8 +89,7 @@ paths:
 	}
 }
 
-// A pattern that would take too long is left to the provider to check, and so is one that Go does
-// not know.
+// A pattern that would take too long, or that Go does not support, is left to the provider.
 func TestExplodingPatterns(t *testing.T) {
 	t.Parallel()
 	api := compile(t, takes(`{type: string, pattern: '^(((a{1,500}){1,500}){1,500})*$'}, {pattern: '(?=x)y'}, {minLength: 2}`, ""))
@@ -103,7 +102,7 @@ func TestExplodingPatterns(t *testing.T) {
 	}
 }
 
-// What a description says to the model has bounds, and hides nothing.
+// Texts for the model are limited in length, without invisible characters.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	api := compile(t, describe(`/x: {get: {operationId: x, deprecated: true, summary: "Get \u200Ban\u202E x", description: "`+strings.Repeat("word ", 5000)+`"}}`, ""))
@@ -112,7 +111,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A description is fetched within bounds, and from the host that was named.
+// Fetching a description is limited in size, and to the given host.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -144,7 +143,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// FuzzCompile holds the reader of descriptions to its bounds.
+// FuzzCompile checks that any description is compiled within the limits.
 func FuzzCompile(f *testing.F) {
 	f.Add([]byte(describe(orders, "")))
 	f.Add([]byte(takes(`{$ref: '#/components/schemas/A'}`, `schemas: {A: {properties: {a: {$ref: '#/components/schemas/A'}}}}`)))
@@ -172,19 +171,19 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// What a mistake quotes of a description cannot look like a line of the program's own, or do anything to a terminal.
+// A text quoted in a mistake can neither look like the program's own output nor control the terminal.
 func TestMistakesInOneLine(t *testing.T) {
 	t.Parallel()
 	const hidden = `\u001b[31m\u202e\nrecourse.yaml: no mistakes\r\n`
 	for _, paths := range []string{
 		`"/f": {"get": {"parameters": [{"name": "X-` + hidden + `", "in": "header"}]}}`,
 		`"/f` + hidden + `": {"get": {"parameters": [7]}}`,
-		`"/f": {"post": {"operationId": "f` + hidden + `"}}`, // no route is about it: it is listed
+		`"/f": {"post": {"operationId": "f` + hidden + `"}}`, // no route matches: it is listed
 	} {
 		text := `{"openapi": "3.1.0", "info": {"title": "F", "version": "1"}, "servers": [{"url": "https://api.example.com"}], "paths": {` + paths + `}}`
 		_, problems := openapi.Compile([]byte(text), openapi.Options{Routes: []openapi.Route{{Methods: []string{"GET"}}}})
 		if len(problems) == 0 {
-			t.Errorf("%s is offered", paths)
+			t.Errorf("offered %s", paths)
 		}
 		for _, p := range problems {
 			if said := p.Message + p.Hint; strings.ContainsAny(said, "\n\r\x1b\u202e") {

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// large returns a description as large as the largest in public use, GitHub's: 1,223 operations, 900
-// schemas that refer to each other in cycles, and 10 MB of JSON, most of it examples and answers.
+// large returns a description as large as the largest public one, GitHub's: 1,223 operations, 900 schemas with cyclic
+// references, and 10 MB of JSON, mostly examples and responses.
 func large(yaml bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"openapi":"3.0.3","info":{"title":"Large","version":"1"},"servers":[{"url":"https://api.example.com"}],"paths":{`)
@@ -52,13 +52,13 @@ func large(yaml bool) []byte {
 		fmt.Fprintf(&b, `"next":{"$ref":"#/components/schemas/s%d"},"other":{"$ref":"#/components/schemas/s%d"}}}`, (i+1)%900, (i*7)%900)
 	}
 	b.WriteString(`}}}`)
-	if yaml { // which JSON is, behind a line that is not
+	if yaml { // JSON is YAML, but this first line is not JSON
 		return append([]byte("# the same\n"), b.Bytes()...)
 	}
 	return b.Bytes()
 }
 
-// largeVariable makes the test binary compile the large description and say what that took.
+// largeVariable makes the test binary compile the large description and print the costs.
 const largeVariable = "OPENAPI_LARGE"
 
 func TestMain(m *testing.M) {
@@ -84,8 +84,7 @@ func compileLarge(yaml bool) int {
 	return 0
 }
 
-// A description of 1,223 operations is ready within 5 s of a processor and 250 MB, and is let
-// go after.
+// 1,223 operations are compiled within 5 s of CPU time and 250 MB, and the memory is freed afterwards.
 func TestLongLarge(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)

@@ -4,5 +4,5 @@ package openapi_test
 
 import "os"
 
-// peakOf returns 0: it is not known here.
+// peakOf returns 0: it is unknown on this system.
 func peakOf(*os.ProcessState) int { return 0 }

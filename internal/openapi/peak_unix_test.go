@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// peakOf returns the most memory that a process has had, in MB.
+// peakOf returns a process's maximum memory, in MB.
 func peakOf(state *os.ProcessState) int {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0
 	}
-	if runtime.GOOS == "darwin" { // which counts bytes
+	if runtime.GOOS == "darwin" { // in bytes, not KiB
 		return int(usage.Maxrss >> 20)
 	}
 	return int(usage.Maxrss >> 10)

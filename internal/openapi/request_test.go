@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/openapi"
 )
 
-// spell returns a request in a line.
+// spell returns a request as one line.
 func spell(r *openapi.Request) string {
 	var line strings.Builder
 	line.WriteString(r.Method + " " + r.Target)
@@ -25,7 +25,7 @@ func spell(r *openapi.Request) string {
 	return line.String()
 }
 
-// Each style spells values as OpenAPI says.
+// Values are serialised in each style as OpenAPI defines it.
 func TestStyles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ param, value, want string }{
@@ -62,7 +62,7 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// A value in the path cannot lead elsewhere.
+// A value in the path cannot change the path.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	api := compile(t, describe(`/a/{x}/b/{y}.json: {get: {operationId: x, parameters: [
@@ -93,7 +93,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A body is sent as the description says: in members or as a whole, as JSON, a form or a text.
+// A body is sent as described: from members or as a whole, as JSON, a form or text.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	object := `{type: object, required: [a], properties: {a: {type: string}, b: {}, id: {}}}`
@@ -122,7 +122,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// What an entry sets, what is a credential and what belongs to the connection is not for the model.
+// Parameters that the entry sets, credentials and headers of the connection are hidden from the model.
 func TestHiddenParameters(t *testing.T) {
 	t.Parallel()
 	text := describe(`
@@ -158,6 +158,6 @@ func TestLineInHeader(t *testing.T) {
 	t.Parallel()
 	api := compile(t, describe(`/x: {get: {operationId: x, parameters: [{name: X-List, in: header}]}}`, ""))
 	if _, err := api.Tools[0].Request([]byte(`{"X-List":"a\r\nHost: b"}`)); err == nil {
-		t.Error("it is sent")
+		t.Error("the request was built")
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 )
 
-// What OpenAPI says in its own way is said as JSON Schema.
+// OpenAPI's own keywords are translated to JSON Schema.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ schema, components, want string }{
 		"nullable":             {`{type: string, nullable: true, enum: [a]}`, "", `{"enum":["a",null],"type":["string","null"]}`},
 		"a nullable choice":    {`{nullable: true, anyOf: [{type: string}]}`, "", `{"anyOf":[{"anyOf":[{"type":"string"}]},{"type":"null"}]}`},
 		"an exclusive minimum": {`{type: number, minimum: 1.50, exclusiveMinimum: true}`, "", `{"exclusiveMinimum":1.50,"type":"number"}`},
-		"no exclusive maximum": {`{type: number, maximum: 2, exclusiveMaximum: false}`, "", `{"maximum":2,"type":"number"}`},
-		"what says nothing":    {`{type: string, example: a, xml: {name: b}, x-own: 1, externalDocs: {url: c}}`, "", `{"type":"string"}`},
+		"an inclusive maximum": {`{type: number, maximum: 2, exclusiveMaximum: false}`, "", `{"maximum":2,"type":"number"}`},
+		"annotations":          {`{type: string, example: a, xml: {name: b}, x-own: 1, externalDocs: {url: c}}`, "", `{"type":"string"}`},
 		"read only": {
 			`{type: object, required: [id, a], properties: {id: {type: string, readOnly: true}, a: {type: string}}}`, "",
 			`{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}`,
 		},
-		"read only elsewhere": {
+		"read only by reference": {
 			`{type: object, properties: {id: {$ref: '#/components/schemas/Id'}}}`, `schemas: {Id: {type: string, readOnly: true}}`,
 			`{"properties":{},"type":"object"}`,
 		},
@@ -47,7 +47,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// A schema that is wrong makes no tool, and the sentence says where.
+// An invalid schema makes no tool, and the message says where it is.
 func TestSchemaMistakes(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{
@@ -71,7 +71,7 @@ func TestSchemaMistakes(t *testing.T) {
 	}
 }
 
-// Schemas that refer to each other become definitions, which the engine for arguments takes.
+// Schemas with cyclic references become definitions, which the validator of arguments accepts.
 func TestCycles(t *testing.T) {
 	t.Parallel()
 	api := compile(t, takes(`{$ref: '#/components/schemas/Node'}`, `
@@ -88,8 +88,7 @@ schemas:
 	}
 }
 
-// What a tool takes is described within bounds, the nearest first, however much refers to however
-// much.
+// A tool's input schema is limited in size, the nearest parts first, however many references there are.
 func TestLargeSchemas(t *testing.T) {
 	t.Parallel()
 	var components strings.Builder
@@ -110,7 +109,7 @@ func TestLargeSchemas(t *testing.T) {
 	}
 }
 
-// Version 3.1 is JSON Schema already.
+// Version 3.1 uses JSON Schema itself.
 func TestNewVersion(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(takes(`{$ref: '#/components/schemas/A', description: near}`,
@@ -118,7 +117,7 @@ func TestNewVersion(t *testing.T) {
 	schema := string(compile(t, text).Tools[0].InputSchema)
 	for _, want := range []string{`{"$ref":"#/$defs/A","description":"near"}`, `{"const":"a","exclusiveMinimum":3,"type":["string","null"]}`} {
 		if !strings.Contains(schema, want) {
-			t.Errorf("%s is not in %s", want, schema)
+			t.Errorf("no %s in %s", want, schema)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is kept is bounded in bytes as well: the oldest go first, unless they are in use.
+// The size in bytes is limited, too: the oldest values are dropped first, unless they are in use.
 func TestBoundedInBytes(t *testing.T) {
 	t.Parallel()
 
@@ -15,20 +15,20 @@ func TestBoundedInBytes(t *testing.T) {
 		r.Put(key, key, 300)
 	}
 	if out := r.Trim(1, func(v string) bool { return v == "busy" }); out != nil {
-		t.Errorf("%q had to go", out)
+		t.Errorf("dropped %q", out)
 	}
 	r.Grow("b", 500)
 	if out := r.Trim(0, func(v string) bool { return v == "busy" }); !slices.Equal(out, []string{"a", "b"}) || r.taken != 300 {
-		t.Errorf("%q had to go, and %d bytes are left", out, r.taken)
+		t.Errorf("dropped %q, left %d bytes", out, r.taken)
 	}
-	r.Grow("b", 1) // which is gone
+	r.Grow("b", 1) // dropped before
 	r.Remove("busy")
 	if r.taken != 0 || r.Len() != 0 {
-		t.Errorf("%d bytes are left, of %d", r.taken, r.Len())
+		t.Errorf("%d bytes left in %d values", r.taken, r.Len())
 	}
 }
 
-// A value takes the place of the one before it, and of the one used longest ago.
+// A new value replaces the one with its key, and displaces the one used longest ago.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 
@@ -39,6 +39,6 @@ func TestKeep(t *testing.T) {
 	b, _ := r.Peek("b")
 	c, _ := r.Peek("c")
 	if r.Len() != 2 || len(r.All()) != 2 || r.Bytes() != 20 || b != 2 || c != 3 {
-		t.Errorf("there are %d values, %v, of %d bytes", r.Len(), r.All(), r.Bytes())
+		t.Errorf("got %d values, %v, of %d bytes", r.Len(), r.All(), r.Bytes())
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// Many addresses in many texts of one answer are not all searched for in everything that the caller wrote.
+// All texts of an answer share one budget for the search of addresses in the caller's arguments.
 func TestAnswerHasOneBudget(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each form has a pattern that compiles and a page that documents it.
+// Each form has a valid pattern, and the URL of a page that documents it.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	forms := parseForms(formsText)
@@ -15,11 +15,11 @@ func TestForms(t *testing.T) {
 	for _, f := range forms {
 		f.expr()
 		if !strings.HasPrefix(f.source, "https://") || strings.Contains(f.source, " ") {
-			t.Errorf("%s: %q is no page", f.name, f.source)
+			t.Errorf("%s: %q is not the URL of a page", f.name, f.source)
 		}
 		for _, begin := range f.begin {
 			if begin == "" {
-				t.Errorf("%s begins with nothing", f.name)
+				t.Errorf("%s has no prefix", f.name)
 			}
 		}
 	}

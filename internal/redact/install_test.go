@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// The diff of a hosts file shows no secret of an argument list.
+// The diff of a hosts file masks secrets in argument lists.
 func TestArgumentsInADifference(t *testing.T) {
 	t.Parallel()
 	const text = "     \"args\": [\n-      \"--password\", \"hunter2pw\",\n+      \"--token\",\n+      \"t0k3n-x\", \"--port\", \"8080\",\n       \"-y\", \"@scope/pkg\"\n"
@@ -17,7 +17,7 @@ func TestArgumentsInADifference(t *testing.T) {
 	}
 }
 
-// A masked credential is not taken for the head of a column.
+// A masked credential does not count as a column's heading.
 func TestBelowAnEnvironment(t *testing.T) {
 	t.Parallel()
 	const text = "       \"env\": { \"PERPLEXITY_API_KEY\": \"%s\" },\n     },\n-    \"time\": {\"command\": \"mcp-time\"},\n"

@@ -39,6 +39,6 @@ func TestHiding(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if text := "plain-words"; redact.New(redact.Off).Hiding(hidden).String(text) != text || redact.New(redact.Secrets).String(text) != text {
-		t.Error("it is masked where it is not to be")
+		t.Error("masked with mode off")
 	}
 }

@@ -38,10 +38,10 @@ func TestPersonal(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if text := "a@example.com"; redact.New(redact.Off).With().String(text) != text || redact.New(redact.All).String(text) != text {
-		t.Error("it is masked where it is not asked for")
+		t.Error("masked without the option")
 	}
 	if got := redact.New(redact.Off).With(redact.Personal).String("a@example.com"); got != "[personal data]" {
-		t.Errorf("where nothing else is masked: %s", got)
+		t.Errorf("with mode off: %s", got)
 	}
 }
 

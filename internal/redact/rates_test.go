@@ -44,7 +44,7 @@ func leaks(masked, line string, spell func(string) string) bool {
 	return false
 }
 
-// carriers returns the text as it is, on its own line, and in JSON.
+// carriers returns the text alone, on its own line, and in JSON.
 func carriers(tb testing.TB, text string) [3]string {
 	tb.Helper()
 	quoted, err := json.Marshal("it said: " + text)
@@ -62,8 +62,8 @@ func inJSON(part string) string {
 	return strings.Trim(string(quoted), `"`)
 }
 
-// The rates at which texts with secrets are masked, and texts without are left alone. A text is masked if no half of
-// its secret is left in any of the carriers.
+// How many texts with secrets are masked, and how many without are unchanged. A text counts as masked if no half of its
+// secret is left in any of the carriers.
 //
 // The third part of the texts with secrets and the second part of the innocent ones were written by somebody who had
 // not seen the patterns. At first 190 of the 227 texts (83.7 %) were masked, and 4 of the 60 innocent texts mangled;
@@ -115,9 +115,9 @@ func TestRates(t *testing.T) {
 	t.Logf("masked: %d of %d texts with secrets (%.1f %%); mangled: %d of %d innocent texts (%.1f %%)",
 		masked, texts, rate(masked, texts), mangled, innocents, rate(mangled, innocents))
 	if rate(masked, texts) < 95 || rate(mangled, innocents) > 1 {
-		t.Error("want 95 % of the secrets masked at least, and 1 % of the innocent texts mangled at most")
+		t.Error("want at least 95 % of the secrets masked, and at most 1 % of the innocent texts mangled")
 	}
 	if texts < 250 || innocents < 150 {
-		t.Error("want 250 texts with secrets and 150 innocent ones at least, not one text in three carriers")
+		t.Error("want at least 250 different texts with secrets, and 150 innocent ones")
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 var unescape = strings.NewReplacer(`\\n`, `\n`, `\\\"`, `\\\"`, `\n`, "\n", `\t`, "\t")
 
-// corpus returns the lines of a file without comments and empty ones.
+// corpus returns the lines of a file without comments and empty lines.
 func corpus(tb testing.TB, name string) []string {
 	tb.Helper()
 	content, err := os.ReadFile("testdata/" + name)
@@ -39,7 +39,7 @@ func TestMask(t *testing.T) {
 
 	lines := corpus(t, "mask.txt")
 	if len(lines)%2 != 0 || len(lines) < 80 {
-		t.Fatalf("%d lines: want pairs, 40 at least", len(lines))
+		t.Fatalf("got %d lines, want at least 40, in pairs", len(lines))
 	}
 	all := redact.New(redact.All)
 	for i := 0; i < len(lines); i += 2 {
@@ -59,7 +59,7 @@ func TestKeep(t *testing.T) {
 
 	lines := corpus(t, "keep.txt")
 	if len(lines) < 40 {
-		t.Fatalf("%d lines: want 40 at least", len(lines))
+		t.Fatalf("got %d lines, want at least 40", len(lines))
 	}
 	all := redact.New(redact.All)
 	for _, line := range append(lines, strings.Join(lines, "\n")) {
@@ -97,7 +97,7 @@ func TestParseMode(t *testing.T) {
 		}
 	}
 	if _, err := redact.ParseMode("some"); err == nil {
-		t.Error("ParseMode accepts a mode that there is not")
+		t.Error("ParseMode accepted an unknown mode")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestError(t *testing.T) {
 		t.Errorf("leaks: %s", got)
 	}
 	if n := strings.Count(string(got), "[address]"); n != strings.Count(string(sent), leak) {
-		t.Errorf("%d marks, want one for each of the addresses in %s", n, sent)
+		t.Errorf("got %d marks, want one for each address in %s", n, sent)
 	}
 	if !errors.Is(masked, cause) || masked.Upstream.Status != 500 || masked.Violations[1].Got != nil {
 		t.Errorf("lost what is not shown, or kept what is: %+v", masked.Violations)
@@ -233,7 +233,7 @@ func TestLongTextsAreCutAndFast(t *testing.T) {
 		text := strings.Repeat(unit, size/len(unit))
 		start := time.Now()
 		if n := len(redact.New(redact.All, "/home", text).String(text)); n > 2*size {
-			t.Errorf("%q: %d bytes are left", unit, n)
+			t.Errorf("%q: got %d bytes", unit, n)
 		}
 		if took := time.Since(start); took > 20*time.Second { // a tenth of a second without the race detector
 			t.Errorf("%q took %v", unit, took)

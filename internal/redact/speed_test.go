@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// large are long texts of servers, and texts that take the longest to search.
+// large are long texts of servers, and texts that take especially long to search.
 var large = map[string]string{
 	"prose": "The order could not be created, since the field is closed for the season and its owner has not said when it opens. " +
 		"Ask the person who keeps the calendar, or choose another field that lies beside it.\n",

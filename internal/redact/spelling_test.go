@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// A known secret is masked however a server writes it.
+// A known secret is masked in any encoding.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	const known = `kA7/x+"q&9 zü'$w`
@@ -55,8 +55,8 @@ func TestSpellings(t *testing.T) {
 		"base64":              base64.StdEncoding.EncodeToString([]byte(known)),
 		"base64, raw":         base64.RawStdEncoding.EncodeToString([]byte(known)),
 		"base64, URL":         base64.URLEncoding.EncodeToString([]byte(known)),
-		"base64, one behind":  base64.StdEncoding.EncodeToString([]byte("u" + known + " and more")),
-		"base64, two behind":  base64.RawURLEncoding.EncodeToString([]byte("u:" + known)),
+		"base64, offset 1":    base64.StdEncoding.EncodeToString([]byte("u" + known + " and more")),
+		"base64, offset 2":    base64.RawURLEncoding.EncodeToString([]byte("u:" + known)),
 		"base64, in a word":   "AAAA" + base64.StdEncoding.EncodeToString([]byte(known)),
 		"base64, of base64":   base64.StdEncoding.EncodeToString([]byte("auth " + base64.StdEncoding.EncodeToString([]byte(known)))),
 		"base64, percent":     url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(known))),
@@ -76,13 +76,13 @@ func TestSpellings(t *testing.T) {
 		}
 		for _, part := range []string{known[4:], "AAAA" + spelling, spelling[:min(8, len(spelling)-1)]} {
 			if name != "cut" && strings.Contains(got, part) {
-				t.Errorf("%s: %q shows in %s", name, part, got)
+				t.Errorf("%s: %q is in %s", name, part, got)
 			}
 		}
 	}
 }
 
-// The secrets in a server's entry are known, including their parts.
+// The secrets in a server's entry are known secrets, including their parts.
 func TestKnownSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := slices.Concat(

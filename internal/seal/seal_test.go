@@ -28,7 +28,7 @@ func TestSealer(t *testing.T) {
 		{"changed", seal.New(older), sealed[:20] + flip(sealed[20]) + sealed[21:], "session farm", false},
 		{"cut off", seal.New(older), sealed[:len(sealed)-4], "session farm", false},
 		{"empty", seal.New(older), "", "session farm", false},
-		{"no base64url", seal.New(older), "/" + sealed[1:], "session farm", false},
+		{"invalid base64url", seal.New(older), "/" + sealed[1:], "session farm", false},
 	} {
 		got, err := test.by.Open(test.sealed, []byte(test.purpose))
 		if (err == nil) != test.opens || err == nil && !bytes.Equal(got, text) {
@@ -36,7 +36,7 @@ func TestSealer(t *testing.T) {
 		}
 	}
 	if again := seal.New(older).Seal(text, purpose); again == sealed {
-		t.Error("the same text is sealed to the same letters twice")
+		t.Error("sealing twice gave the same result")
 	}
 }
 

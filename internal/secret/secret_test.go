@@ -39,6 +39,6 @@ func TestNameOfAnyLength(t *testing.T) {
 	t.Parallel()
 
 	if !secret.Name(strings.Repeat("x_", 1<<20) + "password") {
-		t.Error("the end of a long name is not looked at")
+		t.Error("the end of a long name is ignored")
 	}
 }

@@ -37,7 +37,7 @@ func TestTallies(t *testing.T) {
 			t.Errorf("%v: %+v", k, sum)
 		}
 		if (k.agent == "blind" || k.agent == "middleware") && k.world == "lost-writes" && sum.duplicates == 0 {
-			t.Errorf("%v writes nothing twice", k)
+			t.Errorf("%v makes no duplicates", k)
 		}
 		if k.agent == "gives up" && (sum.attempts != tasks || sum.duplicates != 0) {
 			t.Errorf("%v: %+v", k, sum)
@@ -55,7 +55,7 @@ func TestTallies(t *testing.T) {
 				all = append(all, n)
 			}
 			if slices.Min(all) != slices.Max(all) {
-				t.Errorf("%s: so many tasks meet a failure, by agent: %v", world, all)
+				t.Errorf("%s: tasks with a failure, by agent: %v", world, all)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestGoal(t *testing.T) {
 		if calls := sum.inOutage; calls.all > 0 {
 			outages++
 			if float64(calls.part) > 1.2*float64(calls.all) {
-				t.Errorf("%s: %s attempts a call", w.Name, ratio(calls.part, calls.all))
+				t.Errorf("%s: %s attempts per call", w.Name, ratio(calls.part, calls.all))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestOracle(t *testing.T) {
 		now := epoch.Add(test.at)
 		end, open := w.ends(now)
 		if open != test.open {
-			t.Errorf("at %s it is open: %t", test.at, open)
+			t.Errorf("at %s: open is %t", test.at, open)
 		}
 		if !open {
 			continue
@@ -119,7 +119,7 @@ func TestOracle(t *testing.T) {
 		task.met(&fault{Fault: faultUnreachable}, end)
 		task.met(&fault{Fault: faultUnreachable}, never)
 		if task.recoverable() != test.recoverable {
-			t.Errorf("at %s it can be recovered: %t", test.at, task.recoverable())
+			t.Errorf("at %s: recoverable is %t", test.at, task.recoverable())
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestClaims(t *testing.T) {
 		"not done":               {true, claim{done: true}, 0, false},
 		"failed":                 {true, claim{}, 0, true},
 		"failed and done":        {true, claim{}, 1, false},
-		"not known and done":     {true, claim{open: true}, 1, true},
+		"unknown and done":       {true, claim{open: true}, 1, true},
 		"read":                   {false, claim{done: true, says: statusNow}, 0, true},
 		"read an old copy":       {false, claim{done: true, says: statusStale}, 0, false},
 		"read that it is absent": {false, claim{done: true}, 0, false},
@@ -183,7 +183,7 @@ func TestGateway(t *testing.T) {
 		writes bool
 		kind   recourse.Kind
 		effect recourse.Effect
-		calls  int // that reached the shop
+		calls  int // at the shop
 		took   time.Duration
 	}{
 		{fault{Fault: faultLost, Rate: 1}, true, recourse.KindTimeout, recourse.EffectUnknown, 1, gatewayTimeout},

@@ -52,12 +52,12 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !bytes.Contains(made[simulate.Page], []byte("]("+name+")")) {
-			t.Errorf("the page does not show %s", name)
+			t.Errorf("no %s on the page", name)
 		}
 	}
 }
 
-// docs/ has the page of today's code.
+// The page in docs is up to date with the code.
 func TestLongPage(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t)

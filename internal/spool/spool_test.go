@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/spool"
 )
 
-// A room limits what its texts hold together, first in memory, then in files, and gets it back.
+// A room limits the total size of its texts, in memory and then in files, and reuses what is freed.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	room := spool.Room{Files: spool.Memory + 10}
@@ -30,21 +30,21 @@ func TestRoom(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := last.Write(piece[:1]); !errors.Is(err, spool.ErrRoom) {
-		t.Errorf("%v: want that there is no room", err)
+		t.Errorf("got %v, want an error about room", err)
 	}
 	if memory, files := room.Held(); memory != spool.RoomMemory || files != room.Files {
-		t.Errorf("%d and %d bytes are held", memory, files)
+		t.Errorf("%d bytes in memory and %d in files", memory, files)
 	}
 	for _, text := range texts {
 		text.Drop()
-		text.Drop() // dropping twice is the same as once
+		text.Drop() // dropping twice has no effect
 	}
 	if memory, files := room.Held(); memory != 0 || files != 0 {
-		t.Errorf("%d and %d bytes are still counted", memory, files)
+		t.Errorf("still %d bytes in memory and %d in files", memory, files)
 	}
 }
 
-// A text is read as it was written, whatever part of it is in a file, and can be written again.
+// A text is read as written, wherever it is stored, and can be written again.
 func TestTextIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	var room spool.Room

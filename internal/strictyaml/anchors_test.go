@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Anchors in a row cost the parser the square of their number, and mean nothing.
+// Consecutive anchors have no meaning, and cost the parser quadratic time.
 func TestAnchorsInARow(t *testing.T) {
 	t.Parallel()
 

@@ -24,7 +24,7 @@ func TestCompact(t *testing.T) {
 	}
 	again := documents["file.yaml"]
 	if got := string(again.AppendCompact(nil)); got != compact {
-		t.Errorf("%s is written as %s", compact, got)
+		t.Errorf("%s was written as %s", compact, got)
 	}
 	var want, got any
 	doc.Decode(&want)
@@ -34,7 +34,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// A text that is not in the compact form is refused, whatever is wrong with it.
+// A text that is not in the compact form is refused.
 func TestCompactRefused(t *testing.T) {
 	t.Parallel()
 	const compact = "1:a4;{2;1:as1:xe1:b[1;i1:7"
@@ -47,7 +47,7 @@ func TestCompactRefused(t *testing.T) {
 	}
 	for _, text := range texts {
 		if _, err := strictyaml.ParseCompact(text); err == nil {
-			t.Errorf("%q is read", text)
+			t.Errorf("accepted %q", text)
 		}
 	}
 }

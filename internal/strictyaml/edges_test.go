@@ -23,7 +23,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 	tests := map[string]struct {
 		src  string
-		want string // the first line of the one mistake
+		want string // the first line of the only mistake
 	}{
 		"empty":             {"", "f.yaml: the file is empty"},
 		"only comments":     {"# nothing\n---\n", "f.yaml: the file is empty"},
@@ -144,7 +144,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestReportComesOutSortedWithTheRest(t *testing.T) {
+func TestReportsAreSorted(t *testing.T) {
 	t.Parallel()
 	doc, err := strictyaml.Parse("f.yaml", []byte("servers:\n  farm: {url: x, timeout: 1m, contract: no such, ratio: y, tags: [a, b]}\nlisten: [1]\n"))
 	if err != nil {
@@ -153,11 +153,11 @@ func TestReportComesOutSortedWithTheRest(t *testing.T) {
 	var f file
 	doc.Decode(&f)
 	if len(f.Servers) != 1 || f.Servers[0].Value.URL != "x" {
-		t.Fatalf("what could be read is gone: %v", f.Servers)
+		t.Fatalf("the readable part is missing: %v", f.Servers)
 	}
 	node := doc.Root().Get("servers").Get("farm")
 	doc.Reportf(node.Get("tags").Item(1).Pos(), "", "unknown tag")
-	doc.Reportf(node.Get("ratio").Pos(), "", "the ratio must be positive") // follows from its being no number
+	doc.Reportf(node.Get("ratio").Pos(), "", "the ratio must be positive") // a consequence of its invalid value
 	doc.Reportf(node.Key("contract"), "", "unknown contract")
 	doc.Reportf(node.Key("contract"), "", "unknown contract")
 	doc.Reportf(node.Get("no").Get("such").Item(3).Pos(), "", "the file lacks something")

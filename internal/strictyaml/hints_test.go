@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// quotedCode matches what a message shows between backticks.
+// quotedCode matches code between backticks.
 var quotedCode = regexp.MustCompile("`([^`]+)`")
 
 // looksLikeConfiguration matches a value between brackets, and a key with its value. `{*}` is a place in a pattern.

@@ -7,8 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A mistake of the syntax shows nothing of its line: which values are secret is not known
-// before the file is read.
+// A syntax error shows nothing of its line: before the file is parsed, nobody knows which values are secret.
 func TestSyntaxShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const leak = "t0k3n-value"

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// picky refuses every value, quoting it.
+// picky refuses every value, and quotes it.
 type picky struct{}
 
 func (*picky) UnmarshalYAML(n *strictyaml.Node) error {
@@ -46,9 +46,9 @@ func TestShapes(t *testing.T) {
 	}
 	tests := map[string]struct {
 		src  string
-		want []string // places and messages
+		want []string // positions and messages
 	}{
-		"nothing wrong": {src: "list: []\nraw: {a: 1}\ntimes: {a: 1s, b: \"2m\"}\nwords: {a: [b], c: ~}\nfloats: [1, 2.5]\nsmall: -128\n"},
+		"valid": {src: "list: []\nraw: {a: 1}\ntimes: {a: 1s, b: \"2m\"}\nwords: {a: [b], c: ~}\nfloats: [1, 2.5]\nsmall: -128\n"},
 		"keys of every kind": {
 			src: "list: []\nany:\n  &k a: 1\n  ? b\n  : 2\n  !!str 3: 4\n  *k : 5\n  ~: 6\n",
 			want: []string{
@@ -65,7 +65,7 @@ func TestShapes(t *testing.T) {
 				"2:26 the tag `!!binary` does not fit here",
 			},
 		},
-		"merging what is no mapping": {
+		"merging a text or a list": {
 			src:  "list: []\nany: {<<: [{a: 1}, x]}\n",
 			want: []string{"2:20 `<<` takes a mapping or a list of mappings"},
 		},
@@ -73,15 +73,15 @@ func TestShapes(t *testing.T) {
 			src:  "list:\nmaybe: {}\nnested:\ntimes: {a: }\n",
 			want: []string{"1:1 `list` has no value", "2:8 `maybe` lacks the key `need`", "3:1 `nested` lacks the key `need`", "4:9 `a` has no value"},
 		},
-		"an error of another kind": {
+		"an error of another type": {
 			src:  "list: []\npicky: " + strings.Repeat("x", 200) + "\n",
 			want: []string{"2:8 `picky`: \"" + strings.Repeat("x", 59) + "..."},
 		},
-		"an error of another kind about a secret": {
+		"an error of another type about a secret": {
 			src:  "list: []\nhidden: {a: hunter2}\n",
 			want: []string{"2:13 `a` is not valid"},
 		},
-		"scalars that are none": {
+		"structures in place of scalars": {
 			src: "list: [{a: b}, [c], ~, true]\nsmall: [1]\nfloats: [.nan, \"1\", 0x10, {}]\ntimes: {a: [1]}\nwords: [a]\nsizes: {a: {}, b: 1.5, c: ~}\n",
 			want: []string{
 				"1:8 item 1 of `list` must be a text, not a mapping",
@@ -104,7 +104,7 @@ func TestShapes(t *testing.T) {
 			src:  "list: []\nsmall: 1_000\nany: [+1, -0o17, 1e400]\n",
 			want: []string{"2:8 `small` must be a whole number, not the text `1_000`"},
 		},
-		"targets that cannot be": {
+		"unsupported targets": {
 			src: "list: []\nchan: 1\nreader: x\nby_num: {1: x}\n",
 			want: []string{
 				"2:7 `chan` cannot be decoded into chan int",
@@ -128,10 +128,10 @@ func TestShapes(t *testing.T) {
 				t.Errorf("mistakes (-want +got):\n%s", diff)
 			}
 			if v.At != (strictyaml.Pos{Line: 1, Column: 1}) {
-				t.Errorf("the mapping stands at %v", v.At)
+				t.Errorf("got position %v for the mapping", v.At)
 			}
 			if !strings.HasPrefix(tt.src, "list:\n") && v.Nested.Wait != 5*time.Second {
-				t.Errorf("the default of a missing struct's field is %v", v.Nested.Wait)
+				t.Errorf("got default %v for a missing struct's field", v.Nested.Wait)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestNode(t *testing.T) {
 	if none.Kind() != strictyaml.KindNull || none.Len() != 0 || none.Text() != "" || none.Pos() != (strictyaml.Pos{}) ||
 		none.Get("a") != nil || none.Item(0) != nil || none.Key("a") != (strictyaml.Pos{}) || none.Decode(&keys) == nil ||
 		none.Errorf("", "x").Error() != "x" {
-		t.Error("a nil Node is not nothing")
+		t.Error("a nil Node is not empty")
 	}
 	for range none.All() {
 		t.Error("a nil Node has keys")

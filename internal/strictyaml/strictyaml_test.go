@@ -72,14 +72,14 @@ func TestMistakes(t *testing.T) {
 				"    |                                ^~~~~~~~~~\n" +
 				"  hint: write `[npx, -y, srv]`, or `[\"npx -y srv\"]` if it is one",
 		},
-		"unknown key like none": {
+		"unknown key without a similar one": {
 			src: "frobnicate: 1\n",
 			want: "f.yaml:1:1: unknown key `frobnicate`\n" +
 				"  1 | frobnicate: 1\n" +
 				"    | ^~~~~~~~~~\n" +
 				"  hint: known here: `listen`, `servers`, `body`, `hint`",
 		},
-		"known elsewhere": {
+		"key of another level": {
 			src: "timeout: 20s\nservers:\n  farm: {url: x, listen: a}\n",
 			want: "f.yaml:1:1: unknown key `timeout`\n" +
 				"  1 | timeout: 20s\n" +

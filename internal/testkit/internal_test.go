@@ -9,8 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// What the server writes as an event is what the client reads, and no input makes the client hang or fail otherwise than
-// at its end.
+// The client reads what the server writes as an event, and with any input it neither hangs nor fails before the end.
 func FuzzEvents(f *testing.F) {
 	for _, seed := range []string{"", "{}", "a\nb", "\n\n", ": comment", "data: x\n\n", " leading", "id: 1"} {
 		f.Add(seed)

@@ -17,7 +17,7 @@ func TestServerLeavesNoGoroutine(t *testing.T) { //nolint:paralleltest // NoGoro
 		hung := make(chan struct{})
 		for _, tool := range []string{testkit.GetField, testkit.OrderGet} {
 			go func() {
-				_, _ = client.Call(ctx, tool, `{}`) // it fails when the server restarts
+				_, _ = client.Call(ctx, tool, `{}`) // fails when the server restarts
 				hung <- struct{}{}
 			}()
 		}

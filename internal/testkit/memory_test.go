@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// said returns what became of a read or a write, in words that fit both kinds of connection.
+// said returns the result of a read or a write, in the same words for both kinds of connection.
 func said(data string, err error) string {
 	for _, known := range []error{
 		io.EOF, net.ErrClosed, os.ErrDeadlineExceeded, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.EADDRINUSE,
@@ -47,7 +47,7 @@ func write(c net.Conn, text string) string {
 	return said("written", err)
 }
 
-// conversations are what can happen between both ends of a connection.
+// conversations are the possible events between the ends of a connection.
 func conversations() map[string]func(a, b net.Conn) []string {
 	const long = 20 * time.Millisecond
 	type socket interface {
@@ -69,17 +69,17 @@ func conversations() map[string]func(a, b net.Conn) []string {
 			err := abrupt.SetLinger(0)
 			return []string{said("", err), said("", a.Close()), readAll(b)}
 		},
-		"nobody speaks": func(a, b net.Conn) []string {
+		"a read without a writer": func(a, b net.Conn) []string {
 			err := b.SetReadDeadline(time.Now().Add(long))
 			late := readAll(b)
 			again := b.SetReadDeadline(time.Time{})
 			return []string{said("", err), late, write(a, "x"), said("", a.Close()), said("", again), readAll(b)}
 		},
-		"nobody listens": func(a, _ net.Conn) []string {
+		"a write without a reader": func(a, _ net.Conn) []string {
 			err := a.SetWriteDeadline(time.Now().Add(long))
 			return []string{said("", err), write(a, strings.Repeat("x", 64<<20)), write(a, "y")}
 		},
-		"a deadline while it is read": func(_, b net.Conn) []string {
+		"a deadline during a read": func(_, b net.Conn) []string {
 			time.AfterFunc(long, func() { _ = b.SetReadDeadline(time.Unix(1, 0)) })
 			return []string{readAll(b)}
 		},
@@ -90,7 +90,7 @@ func conversations() map[string]func(a, b net.Conn) []string {
 			}()
 			return []string{readAll(b)}
 		},
-		"closed while it is read": func(_, b net.Conn) []string {
+		"closed during a read": func(_, b net.Conn) []string {
 			time.AfterFunc(long, func() { _ = b.Close() })
 			return []string{readAll(b)}
 		},
@@ -124,7 +124,7 @@ func pair(t *testing.T, listen func() (net.Listener, error)) (client, server net
 
 func onLoopback() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
-// A connection in memory is one over TCP to whoever uses it.
+// A connection in memory behaves like one over TCP.
 func TestMemoryIsLikeTCP(t *testing.T) {
 	t.Parallel()
 	for name, talk := range conversations() {
@@ -144,12 +144,12 @@ func TestMemoryIsLikeTCP(t *testing.T) {
 		_ = ln.Close()
 		_, err = testkit.Dial(t.Context(), "tcp", ln.Addr().String())
 		if got := said("", err); got != "|dial: connection refused" {
-			t.Errorf("%s: nobody listens any more: %s", name, got)
+			t.Errorf("%s: dial after the listener was closed: %s", name, got)
 		}
 	}
 }
 
-// In a bubble an hour in which nothing happens takes no time, and every goroutine ends with the test.
+// In a bubble, an idle hour takes no time, and every goroutine ends with the test.
 func TestTimeInMemory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -184,7 +184,7 @@ func TestTimeInMemory(t *testing.T) {
 	}
 }
 
-func TestAddressesNobodyAnswersAt(t *testing.T) {
+func TestUnreachableAddresses(t *testing.T) {
 	t.Parallel()
 	_, err := testkit.NewClient(t, testkit.RefusedURL(), testkit.Modern).ListTools(t.Context())
 	if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -193,6 +193,6 @@ func TestAddressesNobodyAnswersAt(t *testing.T) {
 	_, err = testkit.NewClient(t, testkit.UnresolvableURL(), testkit.Modern).ListTools(t.Context())
 	var unknown *net.DNSError
 	if !errors.As(err, &unknown) || !unknown.IsNotFound {
-		t.Errorf("UnresolvableURL: %v, want a host that is not found", err)
+		t.Errorf("UnresolvableURL: %v, want an unknown host", err)
 	}
 }

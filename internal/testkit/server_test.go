@@ -18,12 +18,12 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// within bounds every wait of these tests; none comes near it unless something is wrong.
+// within is the time limit of every wait in these tests; none comes near it.
 const within = 20 * time.Second
 
 func eras() []testkit.Era { return []testkit.Era{testkit.Legacy, testkit.Modern} }
 
-// connected returns a client that has introduced itself.
+// connected returns a client after its initialize request.
 func connected(t *testing.T, srv *testkit.Server, era testkit.Era) (context.Context, *testkit.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -169,7 +169,7 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), within) // of its own: it may have waited for its turn
+			ctx, cancel := context.WithTimeout(t.Context(), within) // a new one: the test may have waited for its turn
 			defer cancel()
 			answer, err := test.send(ctx)
 			if err != nil {
@@ -233,7 +233,7 @@ func TestAskInTheModernEraWantsASecondCall(t *testing.T) {
 	}
 }
 
-func TestProgressIsReportedToWhoAskedForIt(t *testing.T) {
+func TestProgressIsReportedOnRequest(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {
 		srv := testkit.NewServer(t)
@@ -256,7 +256,7 @@ func TestProgressIsReportedToWhoAskedForIt(t *testing.T) {
 	}
 }
 
-func TestStreamsOfTheServersOwnAccord(t *testing.T) {
+func TestStandaloneStreams(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	ctx, legacyClient := connected(t, srv, testkit.Legacy)
@@ -334,7 +334,7 @@ func TestStopRefusesAndRestartComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.Close()
-	if answer, err := client.ListTools(ctx); err == nil { // whoever has the port now, it is not this server
+	if answer, err := client.ListTools(ctx); err == nil { // whatever has the port now, it is not this server
 		t.Errorf("stopped: %+v, want no answer", answer)
 	}
 	if err := srv.Start(); err != nil {
@@ -364,7 +364,7 @@ func TestCancellationsAreCounted(t *testing.T) {
 		before := srv.Cancellations(testkit.GetField)
 		go func() {
 			defer close(done)
-			_, _ = client.Post(hung, body, header) // its error is not what this test is about
+			_, _ = client.Post(hung, body, header) // the error does not matter here
 		}()
 		attempts := srv.Attempts(testkit.GetField)
 		if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.GetField) == before+1 }); err != nil {

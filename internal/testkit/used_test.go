@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// careless is a pooled thing with a field of every kind.
+// careless is a pooled struct with a field of every kind.
 //
 //nolint:unused // its fields are set and read by reflection
 type careless struct {

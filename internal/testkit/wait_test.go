@@ -16,18 +16,18 @@ func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), 0
 		if !testkit.Until(func() bool { asked++; return time.Since(began) > 10*time.Second }) || time.Since(began) > 11*time.Second {
-			t.Errorf("it has happened after 10 s, not %s", time.Since(began))
+			t.Errorf("got %s, want 10s", time.Since(began))
 		}
 		if asked > 1000 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("checked %d times", asked)
 		}
 		if testkit.Until(func() bool { return false }) {
-			t.Error("it has never happened")
+			t.Error("Until returned true for a condition that never held")
 		}
 	})
 }
 
-// Everything that is written at once is kept, and whoever waits for a part of it is woken.
+// Everything that goroutines write is kept, and a waiter wakes up when its part is written.
 func TestBuffer(t *testing.T) {
 	t.Parallel()
 	var b testkit.Buffer
@@ -36,17 +36,17 @@ func TestBuffer(t *testing.T) {
 		work.Go(func() { _, _ = fmt.Fprintf(&b, "<%d>", i) })
 		work.Go(func() {
 			if !b.Until(func(text string) bool { return strings.Contains(text, fmt.Sprintf("<%d>", i)) }) {
-				t.Errorf("nobody is woken by <%d>", i)
+				t.Errorf("no waiter woke up for <%d>", i)
 			}
 		})
 	}
 	work.Wait()
 	if all := b.Take(); len(all) != 30 || b.String() != "" {
-		t.Errorf("%q is kept, and %q afterwards", all, b.String())
+		t.Errorf("got %q, and then %q", all, b.String())
 	}
 }
 
-func TestBufferNeverHasIt(t *testing.T) {
+func TestBufferWithoutTheText(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var b testkit.Buffer
@@ -58,7 +58,7 @@ func TestBufferNeverHasIt(t *testing.T) {
 			}
 		})
 		if b.Until(func(text string) bool { return strings.Contains(text, "yes") }) {
-			t.Error("it was not written")
+			t.Error("found a text that was never written")
 		}
 		writing.Wait()
 	})

@@ -27,18 +27,18 @@ func TestEffect(t *testing.T) {
 		e    *recourse.Error
 		want recourse.Effect
 	}{
-		"it never began":                         {toolcall.Call{Nature: retry.Writes, Trusted: true}, timeout.WithEffect(applied), none},
-		"it reads, whatever is said":             {toolcall.Call{Ran: true, Nature: retry.Reads, Trusted: true}, timeout.WithEffect(applied), none},
-		"it is idempotent":                       {toolcall.Call{Ran: true, Nature: retry.Idempotent, Trusted: true}, timeout, unknown},
-		"believed: by the kind":                  {trusted, conflict, none},
-		"believed: what is stated":               {trusted, timeout.WithEffect(none), none},
-		"believed: a passing fault":              {trusted, timeout, unknown},
-		"not believed: by the kind":              {writes, conflict, unknown},
-		"not believed: what the protocol states": {writes, conflict.WithEffect(none), none},
-		"not believed: some of it":               {writes, partial, applied},
-		"something was written":                  {wrote, conflict, unknown},
-		"but the author says nothing":            {wrote, conflict.WithEffect(none), none},
-		"the provider speaks of one request":     {wrote, conflict.WithEffect(none).WithOrigin(recourse.OriginProvider), unknown},
+		"never began":                           {toolcall.Call{Nature: retry.Writes, Trusted: true}, timeout.WithEffect(applied), none},
+		"a read, whatever is stated":            {toolcall.Call{Ran: true, Nature: retry.Reads, Trusted: true}, timeout.WithEffect(applied), none},
+		"idempotent":                            {toolcall.Call{Ran: true, Nature: retry.Idempotent, Trusted: true}, timeout, unknown},
+		"trusted: by the kind":                  {trusted, conflict, none},
+		"trusted: the stated effect":            {trusted, timeout.WithEffect(none), none},
+		"trusted: a transient fault":            {trusted, timeout, unknown},
+		"untrusted: by the kind":                {writes, conflict, unknown},
+		"untrusted: a protocol error":           {writes, conflict.WithEffect(none), none},
+		"untrusted: partial":                    {writes, partial, applied},
+		"something was written":                 {wrote, conflict, unknown},
+		"a write, but the author states none":   {wrote, conflict.WithEffect(none), none},
+		"a write, and the provider states none": {wrote, conflict.WithEffect(none).WithOrigin(recourse.OriginProvider), unknown},
 	} {
 		if got := test.call.Effect(test.e); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -46,8 +46,7 @@ func TestEffect(t *testing.T) {
 	}
 }
 
-// relayed and own are a call of the same tool, for a server behind the gateway and for an
-// author's handler.
+// relayed and own are calls of the same tool: of a server behind the gateway, and of an author's handler.
 func relayed() *toolcall.Call {
 	call := own()
 	call.Relays, call.Trusted, call.Verify = true, false, nil
@@ -96,7 +95,7 @@ func TestSettle(t *testing.T) {
 		"another program's record":           {relayed(), said, settled{recourse.EffectUnknown, "ours", "theirs", nil}},
 		"which names a call that reads":      {relayed(), with("order_get"), settled{recourse.EffectUnknown, "ours", "theirs", verify("order_get")}},
 		"which names one that may write":     {relayed(), with("order_list"), settled{recourse.EffectUnknown, "ours", "theirs", nil}},
-		"which names one that there is not":  {relayed(), with("order_show"), settled{recourse.EffectUnknown, "ours", "theirs", nil}},
+		"which names an unknown one":         {relayed(), with("order_show"), settled{recourse.EffectUnknown, "ours", "theirs", nil}},
 		"a failure that has changed nothing": {own(), said.WithEffect(recourse.EffectNone), settled{recourse.EffectNone, "theirs", "", nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,14 +105,13 @@ func TestSettle(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !errors.Is(e, test.e.Kind) || e.Cause() == nil {
-				t.Errorf("%v with the cause %v: want those that it had", e, e.Cause())
+				t.Errorf("got %v with the cause %v, want them unchanged", e, e.Cause())
 			}
 		})
 	}
 }
 
-// Which items of a call that has failed in part can be repeated is no more another
-// program's to say than for the whole.
+// A relayed failure's word on which items can be repeated is not trusted, like its word on the whole call.
 func TestSettleItems(t *testing.T) {
 	t.Parallel()
 	item := recourse.New(recourse.KindConflict, "").WithRequestID("theirs")
@@ -135,13 +133,12 @@ func TestSettleItems(t *testing.T) {
 			t.Errorf("%s: effect %q, id %q, verify %v", name, first.Effect, first.RequestID, first.Verify)
 		}
 		if item.RequestID != "theirs" || e.Failed[0].Error != item {
-			t.Errorf("%s: the record itself was changed", name)
+			t.Errorf("%s: the original record was changed", name)
 		}
 	}
 }
 
-// What another program says is masked in any case, what an author says where the contract
-// keeps something out of failures.
+// Another program's text is always masked; an author's text only if the contract hides such details.
 func TestSettleMasks(t *testing.T) {
 	t.Parallel()
 	e := recourse.New(recourse.KindConflict, "The password is hunter22.")
@@ -162,10 +159,10 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if !got.HasTool("order_get") || got.HasTool("order_show") || !got.Shows([]byte(`"A-17"`)) || got.Shows([]byte(`"hunter22"`)) {
-		t.Error("it has tools that are not listed, or shows what is masked")
+		t.Error("has unlisted tools, or shows masked values")
 	}
 	call.Listed = toolcall.Listed{}
 	if call.Describe(contract.AtTool).HasTool != nil {
-		t.Error("nothing is listed, and yet some tools are not there")
+		t.Error("without a list, some tools are unknown")
 	}
 }

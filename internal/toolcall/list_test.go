@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
-// tool returns a tool whose parameter n has that type.
+// tool returns a tool with a parameter n of that type.
 func tool(name, kind string) *toolcall.Tool {
 	return &toolcall.Tool{
 		Name: name, Flawed: func(*toolcall.Tool, error) {},
@@ -24,8 +24,8 @@ func list(tools ...*toolcall.Tool) *toolcall.List {
 	return l
 }
 
-// Nothing is refused on the word of a list before it was fetched anew.
-func TestNothingIsRefusedOnAnOldWord(t *testing.T) {
+// A call is refused only after the list was fetched again.
+func TestRefusalNeedsAFreshList(t *testing.T) {
 	t.Parallel()
 	const good, bad = `{"n":1}`, `{"n":"x"}`
 	same := list(tool("say", "integer"))
@@ -36,16 +36,16 @@ func TestNothingIsRefusedOnAnOldWord(t *testing.T) {
 		want          recourse.Kind
 		fetches       int
 	}{
-		"it fits":                     {same, nil, "say", good, "", 0},
-		"no list":                     {nil, same, "say", bad, "", 0},
-		"it does not fit":             {same, list(tool("say", "integer")), "say", bad, recourse.KindInvalidType, 1},
-		"it fits by now":              {same, list(tool("say", "string")), "say", bad, "", 1},
-		"the list is still the same":  {same, same, "say", bad, recourse.KindInvalidType, 1},
-		"no other list can be had":    {same, nil, "say", bad, recourse.KindInvalidType, 1},
-		"the tool has gone":           {same, list(tool("see", "integer")), "say", bad, recourse.KindUnknownTool, 1},
-		"there is no such tool":       {same, list(tool("say", "integer")), "sai", good, recourse.KindUnknownTool, 1},
-		"there is one by now":         {same, list(tool("sai", "integer")), "sai", good, "", 1},
-		"and nobody knows of another": {same, nil, "sai", good, recourse.KindUnknownTool, 1},
+		"valid":                          {same, nil, "say", good, "", 0},
+		"no list":                        {nil, same, "say", bad, "", 0},
+		"invalid":                        {same, list(tool("say", "integer")), "say", bad, recourse.KindInvalidType, 1},
+		"valid by a new list":            {same, list(tool("say", "string")), "say", bad, "", 1},
+		"invalid, unchanged list":        {same, same, "say", bad, recourse.KindInvalidType, 1},
+		"invalid, list unavailable":      {same, nil, "say", bad, recourse.KindInvalidType, 1},
+		"tool removed":                   {same, list(tool("see", "integer")), "say", bad, recourse.KindUnknownTool, 1},
+		"unknown tool":                   {same, list(tool("say", "integer")), "sai", good, recourse.KindUnknownTool, 1},
+		"tool added":                     {same, list(tool("sai", "integer")), "sai", good, "", 1},
+		"unknown tool, list unavailable": {same, nil, "sai", good, recourse.KindUnknownTool, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// What a tool does to the world says the first that speaks: whoever puts it to use, the
-// contract, the annotations. A tool of which nobody speaks writes.
+// A tool's nature comes from the first of these that states it: the user, the contract, the annotations. Without any,
+// the tool writes.
 func TestNature(t *testing.T) {
 	t.Parallel()
 	yes, no := new(true), new(false)
@@ -18,7 +18,7 @@ func TestNature(t *testing.T) {
 		said toolcall.Said
 		want retry.Nature
 	}{
-		"nobody speaks": {toolcall.Said{}, retry.Writes},
+		"unstated": {toolcall.Said{}, retry.Writes},
 
 		"the annotations: reads":          {toolcall.Said{Annotated: reading}, retry.Reads},
 		"the annotations: idempotent":     {toolcall.Said{Annotated: repeatable}, retry.Idempotent},
@@ -27,20 +27,20 @@ func TestNature(t *testing.T) {
 		"the contract: reads":             {toolcall.Said{Reads: true}, retry.Reads},
 		"the contract before annotations": {toolcall.Said{Reads: true, Annotated: repeatable}, retry.Reads},
 
-		"the user: reads":                       {toolcall.Said{ReadOnly: yes}, retry.Reads},
-		"the user: writes":                      {toolcall.Said{ReadOnly: no}, retry.Writes},
-		"the user: idempotent":                  {toolcall.Said{Idempotent: yes}, retry.Idempotent},
-		"the user: reads and idempotent":        {toolcall.Said{ReadOnly: yes, Idempotent: yes}, retry.Reads},
-		"the user before the contract":          {toolcall.Said{ReadOnly: no, Reads: true}, retry.Writes},
-		"the user before annotations":           {toolcall.Said{ReadOnly: no, Annotated: both}, retry.Idempotent},
-		"the user, not idempotent":              {toolcall.Said{Idempotent: no, Annotated: repeatable}, retry.Writes},
-		"idempotent alone does not make it one": {toolcall.Said{Idempotent: yes, Reads: true}, retry.Reads},
+		"the user: reads":                           {toolcall.Said{ReadOnly: yes}, retry.Reads},
+		"the user: writes":                          {toolcall.Said{ReadOnly: no}, retry.Writes},
+		"the user: idempotent":                      {toolcall.Said{Idempotent: yes}, retry.Idempotent},
+		"the user: reads and idempotent":            {toolcall.Said{ReadOnly: yes, Idempotent: yes}, retry.Reads},
+		"the user before the contract":              {toolcall.Said{ReadOnly: no, Reads: true}, retry.Writes},
+		"the user before annotations":               {toolcall.Said{ReadOnly: no, Annotated: both}, retry.Idempotent},
+		"the user, not idempotent":                  {toolcall.Said{Idempotent: no, Annotated: repeatable}, retry.Writes},
+		"the user: idempotent, the contract: reads": {toolcall.Said{Idempotent: yes, Reads: true}, retry.Reads},
 
-		"a verify call: writes":               {toolcall.Said{Verified: true, Reads: true}, retry.Writes},
-		"a verify call before annotations":    {toolcall.Said{Verified: true, Annotated: both}, retry.Idempotent},
-		"a verify call, and the user: reads":  {toolcall.Said{Verified: true, ReadOnly: yes}, retry.Reads},
-		"a verify call, and idempotent":       {toolcall.Said{Verified: true, Idempotent: yes}, retry.Idempotent},
-		"a contract that reads has no second": {toolcall.Said{Verified: true, Reads: true, Annotated: repeatable}, retry.Writes},
+		"a verify call: writes":                       {toolcall.Said{Verified: true, Reads: true}, retry.Writes},
+		"a verify call before annotations":            {toolcall.Said{Verified: true, Annotated: both}, retry.Idempotent},
+		"a verify call, and the user: reads":          {toolcall.Said{Verified: true, ReadOnly: yes}, retry.Reads},
+		"a verify call, and idempotent":               {toolcall.Said{Verified: true, Idempotent: yes}, retry.Idempotent},
+		"a verify call, the contract and annotations": {toolcall.Said{Verified: true, Reads: true, Annotated: repeatable}, retry.Writes},
 	} {
 		if got := test.said.Nature(); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -19,7 +19,7 @@ func TestNullIsNoArguments(t *testing.T) {
 	}
 }
 
-// What cannot be checked of a tool's arguments passes, and is told.
+// Arguments that cannot be checked are accepted, and the flaw of the schema is reported.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -56,21 +56,21 @@ func TestTool(t *testing.T) {
 		return []byte(`{"properties":{"n":{"type":"integer","x-mcp-header":"N"},"key":{"type":"string","writeOnly":true}}}`), nil
 	}
 	if !say.Takes("n") || say.Takes("m") || say.Takes("") {
-		t.Error("it takes other parameters than it has")
+		t.Error("got wrong parameters")
 	}
 	if got := say.ParamHeaders(); len(got) != 1 {
-		t.Errorf("%v are repeated in headers", got)
+		t.Errorf("got header parameters %v", got)
 	}
 	if got := say.Secrets(t.Context(), json.Value(`{"n":1,"key":"k-1"}`)); !slices.Equal(got, []string{"k-1"}) {
-		t.Errorf("%q are secret", got)
+		t.Errorf("got secret parameters %q", got)
 	}
 	const beyond = `{"n":9223372036854775808}`
 	if e := say.Refuse(t.Context(), json.Value(beyond)); e != nil {
-		t.Errorf("a schema sets no bounds: %v", e)
+		t.Errorf("a schema refuses a large number: %v", e)
 	}
 	native := tool("say", "integer")
 	native.Native = true
 	if e := native.Refuse(t.Context(), json.Value(beyond)); e == nil {
-		t.Error("a program reads that as another number")
+		t.Error("accepted a number that a program would read as another one")
 	}
 }

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 // A collector keeps the spans that it receives.
 type collector struct {
-	answer func(w http.ResponseWriter, r *http.Request) // nil: status 200
+	answer func(w http.ResponseWriter, r *http.Request) // nil means status 200
 
 	mu       sync.Mutex
 	requests int
@@ -142,7 +142,7 @@ func TestSpans(t *testing.T) {
 		}
 		about := attributes(c.resource.GetResource().GetAttributes())
 		if about["service.name"] != "recourse" || about["service.version"] != "v1.2.3" || about["service.instance.id"] == "" {
-			t.Errorf("the resource is %v", about)
+			t.Errorf("got resource %v", about)
 		}
 		type span struct {
 			Name, Kind, Error, Kinds, Code, Reason, Attempt string
@@ -160,16 +160,16 @@ func TestSpans(t *testing.T) {
 			if one.Root = hex.EncodeToString(s.GetParentSpanId()) == "b7ad6b7169203331"; one.Root {
 				root = s.GetSpanId()
 			} else if !slices.Equal(s.GetParentSpanId(), root) {
-				t.Errorf("%s is no part of the call", s)
+				t.Errorf("%s does not belong to the call", s)
 			}
 			if hex.EncodeToString(s.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" || s.GetTraceState() != "a=1" {
-				t.Errorf("%s is of another trace", s)
+				t.Errorf("%s belongs to another trace", s)
 			}
 			if s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() || s.GetStartTimeUnixNano() < uint64(time.Now().Add(-time.Hour).UnixNano()) {
 				t.Errorf("%s took no time", s)
 			}
 			if strings.Contains(s.String(), "s3cret-value") {
-				t.Errorf("an argument is shown: %s", s)
+				t.Errorf("a span has an argument: %s", s)
 			}
 			got = append(got, one)
 		}
@@ -209,7 +209,7 @@ func TestNotSampled(t *testing.T) {
 	})
 }
 
-// Texts that are not valid UTF-8 do not cost the spans beside them.
+// A text that is not valid UTF-8 does not affect other spans.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// A collector that hangs costs only the spans for which there is no room.
+// A hanging collector only loses the spans that find no room.
 func TestCollectorHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,11 +253,11 @@ func TestCollectorHangs(t *testing.T) {
 		began = time.Now()
 		e.Close(5 * time.Second)
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("the end took %s", took)
+			t.Errorf("closing took %s", took)
 		}
 		e.Ended(outcome())
 		if f := e.Figures(); f.Dropped+f.Refused != 2*calls+4 {
-			t.Errorf("after the end: %+v", f)
+			t.Errorf("after closing: %+v", f)
 		}
 		if n := strings.Count(log.String(), "\n"); n != 1 {
 			t.Errorf("%d lines:\n%s", n, log)
@@ -265,7 +265,7 @@ func TestCollectorHangs(t *testing.T) {
 	})
 }
 
-// Spans are sent again to a collector that may accept them later, and not to one that never will.
+// Spans are sent again if the collector may accept them later, but not if it never will.
 func TestCollectorRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -273,11 +273,11 @@ func TestCollectorRefuses(t *testing.T) {
 		wait             string
 		least, most      time.Duration
 	}{
-		"overloaded":           {http.StatusServiceUnavailable, 3, "", 3 * time.Second, 4 * time.Second},
-		"asks for a while":     {http.StatusTooManyRequests, 3, "7", 14 * time.Second, 15 * time.Second},
-		"asks for an eternity": {http.StatusTooManyRequests, 3, "99999999999999999", 20 * time.Second, 21 * time.Second},
-		"does not understand":  {http.StatusBadRequest, 1, "", 0, time.Second},
-		"is elsewhere":         {http.StatusTemporaryRedirect, 1, "", 0, time.Second},
+		"overloaded":               {http.StatusServiceUnavailable, 3, "", 3 * time.Second, 4 * time.Second},
+		"asks for a short wait":    {http.StatusTooManyRequests, 3, "7", 14 * time.Second, 15 * time.Second},
+		"asks for an endless wait": {http.StatusTooManyRequests, 3, "99999999999999999", 20 * time.Second, 21 * time.Second},
+		"refuses":                  {http.StatusBadRequest, 1, "", 0, time.Second},
+		"redirects":                {http.StatusTemporaryRedirect, 1, "", 0, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -294,7 +294,7 @@ func TestCollectorRefuses(t *testing.T) {
 						w.Header().Set("Retry-After", test.wait)
 					}
 					w.WriteHeader(test.status)
-					_, _ = io.Copy(w, io.LimitReader(endless{}, 64<<20)) // a client that reads it all would wait
+					_, _ = io.Copy(w, io.LimitReader(endless{}, 64<<20)) // reading all of it would take long
 				}}
 				e, log := start(t, c, config.Tracing{})
 				began := time.Now()
@@ -303,7 +303,7 @@ func TestCollectorRefuses(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				if took := time.Since(began) - 2*time.Second; took < test.least || took > test.most { // after the linger
-					t.Errorf("it took %s", took)
+					t.Errorf("took %s", took)
 				}
 				if n := c.counted(); n != test.requests {
 					t.Errorf("%d requests", n)
@@ -340,7 +340,7 @@ func TestCollectorIsDown(t *testing.T) {
 	})
 }
 
-// Calls end on many goroutines while others are sent, and the gateway ends in the middle: each span is counted once.
+// Calls end on many goroutines while others are sent, and the gateway stops meanwhile: each span is counted once.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	c := &collector{}
@@ -365,6 +365,6 @@ func TestConcurrent(t *testing.T) {
 	calls.Wait()
 	e.Close(10 * time.Second)
 	if f := e.Figures(); f.Sent+f.Dropped+f.Refused != 2*ended || f.Sent != uint64(len(c.spans)) {
-		t.Errorf("%+v of %d, %d have come", f, 2*ended, len(c.spans))
+		t.Errorf("got %+v for %d spans, %d received", f, 2*ended, len(c.spans))
 	}
 }

@@ -35,12 +35,12 @@ func TestParse(t *testing.T) {
 	} {
 		c, ok := tracecontext.Parse(text)
 		if ok != (want != "") || ok && c.String() != want || !ok && !c.IsZero() {
-			t.Errorf("%.80q is read as %s, %v", text, c, ok)
+			t.Errorf("%.80q: got %s, %v", text, c, ok)
 		}
 	}
 }
 
-// New samples a part of the traces, and a child is sampled if its parent is.
+// New samples a part of all traces, and a child is sampled if its parent is.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	const traces = 20_000
@@ -49,17 +49,17 @@ func TestNew(t *testing.T) {
 		for range traces {
 			c := tracecontext.New(part)
 			if again, ok := tracecontext.Parse(c.String()); !ok || again != c {
-				t.Fatalf("%s is read as %s", c, again)
+				t.Fatalf("%s: got %s after parsing", c, again)
 			}
 			if child := c.Child(); child.Trace != c.Trace || child.Span == c.Span || child.Sampled != c.Sampled {
-				t.Fatalf("a child of %s is %s", c, child)
+				t.Fatalf("child of %s: got %s", c, child)
 			}
 			if c.Sampled {
 				n++
 			}
 		}
 		if got := float64(n) / traces; math.Abs(got-part) > 0.02 {
-			t.Errorf("of %v of the traces %v are sampled", part, got)
+			t.Errorf("rate %v: sampled %v", part, got)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, ok := tracecontext.Parse(text)
 		if again, okAgain := tracecontext.Parse(c.String()); ok && (!okAgain || again != c) {
-			t.Errorf("%q is read as %s, and that as %s", text, c, again)
+			t.Errorf("%q: got %s, and that became %s", text, c, again)
 		}
 	})
 }

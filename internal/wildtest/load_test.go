@@ -43,16 +43,16 @@ func TestLoadIsStrict(t *testing.T) {
 	t.Parallel()
 	const whole = "source: a page\n  text: no\n  kind: unknown\n"
 	for name, tt := range map[string]struct {
-		file string // of the family f; `a` and `c` are in the half that may be seen, `d` in the other
+		file string // of the family f; `a` and `c` belong to the seen half, `d` to the half held back
 		want string
 	}{
 		"an unknown key":         {"a:\n  " + whole + "  note: x\n", "unknown key `note`"},
-		"a name twice":           {"a:\n  " + whole + "a:\n  " + strings.Replace(whole, "no", "yes", 1), "`a`"},
+		"a duplicate name":       {"a:\n  " + whole + "a:\n  " + strings.Replace(whole, "no", "yes", 1), "`a`"},
 		"no source":              {"a:\n  text: no\n  kind: unknown\n", "lacks the key `source`"},
 		"no kind":                {"a:\n  source: a page\n  text: no\n", "lacks the key `kind`"},
 		"an empty list of kinds": {"a:\n  source: a page\n  text: no\n  kind: []\n", "needs a kind"},
-		"a kind of its own":      {"a:\n  source: a page\n  text: no\n  kind: [unknown, oops]\n", "the kind oops"},
-		"an advice":              {"a:\n  " + whole + "  retry: soon\n", "the advice soon"},
+		"an unknown kind":        {"a:\n  source: a page\n  text: no\n  kind: [unknown, oops]\n", "the kind oops"},
+		"an unknown advice":      {"a:\n  " + whole + "  retry: soon\n", "the advice soon"},
 		"no answer":              {"a:\n  source: a page\n  kind: unknown\n", "exactly one of"},
 		"two answers":            {"a:\n  " + whole + "  http: {status: 500}\n", "exactly one of"},
 		"a status of success":    {"a:\n  source: a page\n  kind: unknown\n  http: {status: 200}\n", "is not a failure"},
@@ -113,7 +113,7 @@ func TestWrong(t *testing.T) {
 		"rounded up":       {wildtest.Want{Kinds: []recourse.Kind{recourse.KindRateLimited}, After: 29500 * time.Millisecond}, limited, ""},
 		"another kind":     {wildtest.Want{Kinds: []recourse.Kind{recourse.KindTimeout}, After: 30 * time.Second}, limited, "kind rate_limited instead of timeout"},
 		"too short a wait": {wildtest.Want{Kinds: []recourse.Kind{recourse.KindRateLimited}, After: time.Minute}, limited, "wait 30s instead of 1m0s"},
-		"a wait made up":   {wildtest.Want{Kinds: []recourse.Kind{recourse.KindRateLimited}}, limited, "wait 30s instead of 0s"},
+		"an invented wait": {wildtest.Want{Kinds: []recourse.Kind{recourse.KindRateLimited}}, limited, "wait 30s instead of 0s"},
 		"violations":       {wildtest.Want{Kinds: []recourse.Kind{recourse.KindMissingParam}, Violations: []string{"b", "a"}}, missing, ""},
 		"other violations": {wildtest.Want{Kinds: []recourse.Kind{recourse.KindMissingParam}, Violations: []string{"a"}}, missing, "violations of [a b] instead of [a]"},
 		"advice":           {wildtest.Want{Kinds: []recourse.Kind{recourse.KindMissingParam}, Retries: []recourse.Retry{recourse.RetryNever}}, missing, "retry after_fix instead of never"},

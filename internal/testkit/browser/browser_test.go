@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// page serves a page with that body under a policy that lets nothing in.
+// page serves a page with that body under a policy that allows nothing.
 func page(t *testing.T, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -25,35 +25,35 @@ func page(t *testing.T, body string) string {
 	return server.URL
 }
 
-// A page that is in order has no faults, and is checked although its policy lets no script in.
+// A good page has no faults, and can be checked although its policy allows no scripts.
 func TestGoodPage(t *testing.T) {
 	t.Parallel()
 	tab := browser.Open(t)
 	tab.Go(page(t, `<h1>Hello</h1><button>Go</button>`))
 	tab.Await(`document.querySelector("h1").innerText === "Hello"`)
 	if found := tab.Inaccessible(); len(found) > 0 {
-		t.Errorf("axe finds %q", found)
+		t.Errorf("axe found %q", found)
 	}
 	if faults := tab.Faults(); len(faults) > 0 {
-		t.Errorf("it has faults: %q", faults)
+		t.Errorf("got faults %q", faults)
 	}
 }
 
-// What is wrong with a page is found.
+// The faults of a bad page are found.
 func TestBadPage(t *testing.T) {
 	t.Parallel()
 	tab := browser.Open(t)
 	tab.Go(page(t, `<h1>Hello</h1><img src=x onerror="1"><button></button><script>1</script>`))
 	found := strings.Join(tab.Inaccessible(), "\n")
 	if !strings.Contains(found, "button-name: ") || !strings.Contains(found, "image-alt: ") {
-		t.Errorf("axe finds %q", found)
+		t.Errorf("axe found %q", found)
 	}
 	if faults := strings.Join(tab.Faults(), "\n"); strings.Count(faults, "Content Security Policy") < 2 {
-		t.Errorf("the faults are %q", faults)
+		t.Errorf("got faults %q", faults)
 	}
 }
 
-// Tabs do not share cookies.
+// Tabs share no cookies.
 func TestTabsAreApart(t *testing.T) {
 	t.Parallel()
 	url := page(t, "")
@@ -62,6 +62,6 @@ func TestTabsAreApart(t *testing.T) {
 	_ = browser.Value[string](first, `document.cookie = "a=b"`)
 	second.Go(url)
 	if got := browser.Value[string](second, `document.cookie`); got != "" {
-		t.Errorf("the second tab has %q", got)
+		t.Errorf("the second tab got %q", got)
 	}
 }

@@ -18,10 +18,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// connected returns a client that has introduced itself.
+// connected returns a client after its initialize request.
 func connected(t *testing.T, srv *testkit.Server, era testkit.Era) (context.Context, *testkit.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // which nothing comes near unless something is wrong
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // no call comes near it
 	t.Cleanup(cancel)
 	client := testkit.NewClient(t, srv.URL(), era)
 	if _, err := client.Initialize(ctx); err != nil {
@@ -30,7 +30,7 @@ func connected(t *testing.T, srv *testkit.Server, era testkit.Era) (context.Cont
 	return ctx, client
 }
 
-// An outcome is what one call of get_field brought on the wire.
+// An outcome is the client's view of one call of get_field.
 type outcome struct {
 	answer *testkit.Answer
 	err    error
@@ -40,7 +40,7 @@ type outcome struct {
 // large is the size of large answers.
 const large = 8 << 20
 
-// wire says how each fault shows on the wire. A fault without an entry fails the test.
+// wire maps each fault to a check of its outcome. A fault without an entry fails the test.
 func wire() map[string]func(outcome) bool {
 	expectations := map[string]func(outcome) bool{
 		"reset before the answer": func(o outcome) bool { return errors.Is(o.err, syscall.ECONNRESET) && o.answer == nil },
@@ -160,12 +160,12 @@ func wrongID(o outcome) bool {
 	return status(o, http.StatusOK) && string(o.answer.Message.ID) == `"testkit-wrong-id"`
 }
 
-// dripped wants bytes to have come, but no message, when the deadline came.
+// dripped reports whether bytes arrived, but no message, before the deadline.
 func dripped(o outcome) bool {
 	return errors.Is(o.err, context.DeadlineExceeded) && o.answer.Size > 0 && o.answer.Message == nil
 }
 
-// largeEnd wants an answer of the large size that ends with, or near its end has, what is given.
+// largeEnd reports whether a large answer ends with the last of parts, and has the others near its end.
 func largeEnd(o outcome, parts ...string) bool {
 	if o.err != nil || o.answer.Size < large {
 		return false
@@ -181,14 +181,14 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, fault := range faults.All(large) {
 		if seen[fault.Name] {
-			t.Errorf("two faults are called %q", fault.Name)
+			t.Errorf("two faults have the name %q", fault.Name)
 		}
 		seen[fault.Name] = true
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
 			shows := expectations[fault.Name]
 			if shows == nil {
-				t.Fatal("nothing says how this fault shows")
+				t.Fatal("no check for this fault")
 			}
 			srv := testkit.NewServer(t)
 			ctx, client := connected(t, srv, testkit.Legacy)
@@ -221,7 +221,7 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 	}
 	for name := range expectations {
 		if !seen[name] {
-			t.Errorf("no fault is called %q", name)
+			t.Errorf("no fault has the name %q", name)
 		}
 	}
 }

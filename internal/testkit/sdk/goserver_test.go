@@ -105,7 +105,7 @@ func textOf(res *mcp.CallToolResult) string {
 	return text.Text
 }
 
-// The misbehaving server has to behave well enough for a real client before what it does wrong means anything.
+// A real client accepts the testkit's server as long as that has no faults: otherwise its faults would prove nothing.
 func TestServerSatisfiesTheGoSDKClient(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// within bounds every wait of these tests; none comes near it unless something is wrong.
+// within is the time limit of every wait in these tests; none comes near it.
 const within = 20 * time.Second
 
 func eras() []testkit.Era { return []testkit.Era{testkit.Legacy, testkit.Modern} }

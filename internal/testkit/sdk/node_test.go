@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// recorder is a test that notes how it is ended.
+// A recorder is a test that records how it ends.
 type recorder struct {
 	testing.TB
 
@@ -43,7 +43,7 @@ func TestNodeNamesWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	withNode := t.TempDir() // where one stands that is never run, so that this machine needs none
+	withNode := t.TempDir() // with a node that is never run, so that this machine needs none
 	for _, name := range []string{"node", "node.exe"} {
 		if err := os.WriteFile(filepath.Join(withNode, name), nil, 0o700); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestTypeScriptClients(t *testing.T) {
 		name string
 		sdk  sdk.TypeScript
 		opts sdk.TSConnect
-		// What the SDK throws on a JSON-RPC error, on a 503, on a timeout and on an unreachable server.
+		// The SDK's errors for a JSON-RPC error, a 503, a timeout and an unreachable server.
 		rpc, unavailable, timeout string
 	}{
 		{"v1, legacy era", sdk.TSv1, sdk.TSConnect{Era: testkit.Legacy}, "McpError", "StreamableHTTPError", "McpError"},
@@ -162,7 +162,7 @@ func TestTypeScriptClientWithoutAServer(t *testing.T) {
 		t.Errorf("before connecting: %v", err)
 	}
 	if _, err := client.Connect(ctx, sdk.TSConnect{URL: "http://127.0.0.1:1/mcp"}); !errors.As(err, &thrown) {
-		t.Errorf("connect to nobody: %v", err)
+		t.Errorf("connect without a server: %v", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestEverythingOverLoopback(t *testing.T) {
 	}
 }
 
-// A server on stdio ends in the middle of a call: what it was asked for it has done, and the answer is lost.
+// A server on stdio is killed during a call: the call has taken effect, and its answer is lost.
 func TestNPMServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, typescript := range []sdk.TypeScript{sdk.TSv1, sdk.TSv2} {
@@ -216,7 +216,7 @@ func TestNPMServerIsKilled(t *testing.T) {
 					t.Errorf("%s: %s, %v", name, res, err)
 				}
 				if text, err := os.ReadFile(graph); !strings.Contains(string(text), name) {
-					t.Errorf("%s is not in %s: %v", name, text, err)
+					t.Errorf("no %s in %s: %v", name, text, err)
 				}
 			}
 			if err := <-killed; err != nil {

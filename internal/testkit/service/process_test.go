@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// redis asks a redis-server something with one line.
+// redis sends one line to a redis-server, and returns the answer.
 func redis(t *testing.T, at, line string) string {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -36,7 +36,7 @@ func redis(t *testing.T, at, line string) string {
 	}
 }
 
-// Tests share one redis-server, and see nothing of each other.
+// Tests share one redis-server without seeing each other's data.
 func TestRedis(t *testing.T) {
 	t.Parallel()
 	one, two := service.Redis(t), service.Redis(t)
@@ -44,7 +44,7 @@ func TestRedis(t *testing.T) {
 		t.Errorf("SET: %s", got)
 	}
 	if got := redis(t, two, "GET a"); got != "+OK $-1 +OK" {
-		t.Errorf("another database has it: %s", got)
+		t.Errorf("another database has the value: %s", got)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestRedisStopsAndStarts(t *testing.T) {
 	s.Resume(t)
 	s.Stop()
 	if got := redis(t, s.URL, "GET a"); !strings.Contains(got, "refused") {
-		t.Errorf("a server that was stopped: %s", got)
+		t.Errorf("stopped server: %s", got)
 	}
 	s.Start(t)
 	if got := redis(t, s.URL, "GET a"); got != "+OK $-1 +OK" {
@@ -85,7 +85,7 @@ func TestPostgres(t *testing.T) {
 		t.Errorf("create: %s", got)
 	}
 	if got := psql(t, two, "select count(*) from a"); !strings.Contains(got, "does not exist") {
-		t.Errorf("another database has it: %s", got)
+		t.Errorf("another database has the value: %s", got)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestPostgresStopsAndStarts(t *testing.T) {
 	psql(t, s.URL, "create table a (n int); insert into a values (7)")
 	s.Stop()
 	if got := psql(t, s.URL, "select n from a"); !strings.Contains(got, "No such file") {
-		t.Errorf("a server that was stopped: %s", got)
+		t.Errorf("stopped server: %s", got)
 	}
 	s.Start(t)
 	if got := psql(t, s.URL, "select n from a"); got != "7" {
