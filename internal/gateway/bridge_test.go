@@ -291,7 +291,7 @@ func TestBridgedLostSession(t *testing.T) {
 	t.Parallel()
 	srv, f, client := bridged(t, "timeout: 10s")
 	if a := post(t, client, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !succeeded(a) {
-		t.Fatalf("%s", a.Body)
+		t.Fatalf("got %s", a.Body)
 	}
 	srv.ForgetSessions()
 	before := srv.Messages("initialize")

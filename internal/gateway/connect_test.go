@@ -128,7 +128,7 @@ func TestConnectFromTheLink(t *testing.T) {
 			f := startWithAccounts(t, srv, "api_key", "")
 			client := f.client(t, era)
 			if a, err := client.ListTools(t.Context()); err != nil || !strings.Contains(string(a.Body), testkit.Echo) {
-				t.Fatalf("%+v, %v", a, err)
+				t.Fatalf("got %+v, %v", a, err)
 			}
 			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 			if err != nil {

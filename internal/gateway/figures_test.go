@@ -26,7 +26,7 @@ func TestFigures(t *testing.T) {
 	}
 	f := g.Figures()
 	if len(f.Servers) != 2 || f.Servers[0].Server != "farm" || f.Servers[1].Server != "barn" || f.Servers[1].Processes != nil {
-		t.Fatalf("%+v", f)
+		t.Fatalf("got %+v", f)
 	}
 	farm := f.Servers[0]
 	if p := farm.Processes; p == nil || p.Running != 1 || p.Started != 2 || p.Died != 1 {

@@ -30,7 +30,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 		for range 10 {
 			a := call(t, c, testkit.Echo, `{"message":7}`)
 			if recordOf(t, a).Kind != recourse.KindInvalidType {
-				t.Fatalf("%s", a.Body)
+				t.Fatalf("got %s", a.Body)
 			}
 			remaining(a, "4")
 		}
@@ -39,7 +39,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 		for range 10 {
 			a := call(t, c, testkit.Echo, hi)
 			if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "own" {
-				t.Fatalf("%s", a.Body)
+				t.Fatalf("got %s", a.Body)
 			}
 		}
 		remaining(call(t, c, "shop_echo", hi), "1")

@@ -29,18 +29,18 @@ func TestLongNotificationIsDropped(t *testing.T) {
 		}
 		shown.Write(a.Body)
 		if got := strings.Contains(shown.String(), leak); got != want {
-			t.Errorf("redact %s: the secret is shown: %t, want %t", mode, got, want)
+			t.Errorf("redact %s: secret shown: got %t, want %t", mode, got, want)
 		}
 		if !strings.Contains(shown.String(), `"done"`) {
-			t.Errorf("redact %s: no answer: %s", mode, shown.String())
+			t.Errorf("redact %s: got %s, want an answer", mode, shown.String())
 		}
 		if got := strings.Contains(f.log.String(), "a notification was dropped"); got == want {
-			t.Errorf("the log says that it was dropped: %t", got)
+			t.Errorf("line about a dropped notification: got %t", got)
 		}
 	}
 }
 
-// What the schema of a tool says is a secret is masked where a server repeats it.
+// Arguments that the schema marks as secrets are masked where a server repeats them.
 func TestSecretArgumentsBySchema(t *testing.T) {
 	t.Parallel()
 	const definition = `{"name":"search","inputSchema":{"type":"object","properties":{"note":{"type":"string"},
@@ -54,11 +54,11 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 	}
 	shown := string(a.Body) + f.log.String()
 	if strings.Contains(shown, "opn-ses-me") || strings.Contains(shown, "melone") || !strings.Contains(shown, "in the north") {
-		t.Errorf("want the arguments door and word masked, and no more: %s", shown)
+		t.Errorf("got %s, want only the arguments door and word masked", shown)
 	}
 }
 
-// The same is true of messages that a server sends unasked, on a GET stream.
+// The same holds for notifications on a GET stream.
 func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 	t.Parallel()
 	const method = "notifications/message"
@@ -78,10 +78,10 @@ func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 			srv.Notify(long)
 			srv.Notify(short)
 			if event, err := stream.Next(); err != nil || event.Data != want {
-				t.Errorf("%v, %d bytes that begin with %.80q, want %d bytes", err, len(event.Data), event.Data, len(want))
+				t.Errorf("got %v, %d bytes that begin with %.80q, want %d bytes", err, len(event.Data), event.Data, len(want))
 			}
 			if got := strings.Contains(f.log.String(), "a notification was dropped"); got != (mode == "all") {
-				t.Errorf("the log says that it was dropped: %t", got)
+				t.Errorf("line about a dropped notification: got %t", got)
 			}
 		})
 	}

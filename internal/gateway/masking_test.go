@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A contract's mask applies to all its failures, even to what the caller wrote.
+// A contract's mask applies to all its failures, even to values that the caller wrote.
 func TestMaskOfAContract(t *testing.T) {
 	t.Parallel()
 	set := contract.Builtin()
@@ -45,17 +45,17 @@ func TestMaskOfAContract(t *testing.T) {
 		}
 	}
 	if !strings.Contains(string(a.Body), "[personal data] at [address] paid with [personal data]") {
-		t.Errorf("the sentence is lost: got %s", a.Body)
+		t.Errorf("got %s, want the rest of the sentence", a.Body)
 	}
 }
 
-// leak is a secret that the gateway knows, and form one that it knows by its form.
+// leak is recognised as a secret by its context, and form by its form.
 const (
 	leak = "n0rth-f1eld-9"
 	form = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 )
 
-// A surface is an answer of a server that shows secrets somewhere, with ID for the id.
+// A surface is an answer of a server with a secret somewhere, and with ID for the request's id.
 type surface struct{ name, answer string }
 
 func surfaces() []surface {
@@ -86,7 +86,7 @@ func surfaces() []surface {
 		{"text", text("password=" + leak)},
 		{"text, twice", text("a", "token "+form)},
 		{"split at the sign", text("password:", leak)},
-		{"split behind the sign", text("the password is", leak)},
+		{"split after the sign", text("the password is", leak)},
 		{"split in the middle", text("key "+form[:20], form[20:])},
 		{"split with a line", text("password:\n", "  "+leak)},
 		{"split, three", text("api_key", "=", form)},
@@ -156,7 +156,7 @@ func surfaces() []surface {
 	}
 }
 
-// Nothing of a server's reaches the client unmasked, whichever place it has put it in.
+// Secrets are masked wherever a server puts them.
 func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	all := surfaces()
@@ -170,7 +170,7 @@ func TestSurfaces(t *testing.T) {
 		client := f.client(t, testkit.Modern)
 		a, err := client.Call(t.Context(), "any", `{"password":"h1dden-argument"}`)
 		if err != nil {
-			t.Errorf("%s: %v", s.name, err)
+			t.Errorf("%s: got %v", s.name, err)
 			continue
 		}
 		var events []string

@@ -21,10 +21,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// mostMemory is the most that the whole program may use under attack.
+// mostMemory is how much memory the whole program may use under attack.
 const mostMemory = 512 << 20
 
-// A process is a gateway that runs as people run it.
+// A process is a gateway that runs as a program of its own.
 type process struct {
 	cmd *exec.Cmd
 	url string
@@ -73,7 +73,7 @@ func startProcess(tb testing.TB, serverURL string) *process {
 	return p
 }
 
-// peak returns the most memory that the process has had, in bytes.
+// peak returns the largest amount of memory that the process has used, in bytes.
 func (p *process) peak(tb testing.TB) int {
 	tb.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -82,7 +82,7 @@ func (p *process) peak(tb testing.TB) int {
 	}
 	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	if m == nil {
-		tb.Fatalf("%s", status)
+		tb.Fatalf("got %s", status)
 	}
 	kb, err := strconv.Atoi(string(m[1]))
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *process) peak(tb testing.TB) int {
 	return kb << 10
 }
 
-// attacks are what clients and servers may do to a gateway.
+// attacks are ways in which clients and servers may try to use up memory.
 func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 	return map[string]func(t *testing.T, srv *testkit.Server, p *process){
 		"tools with patterns": func(t *testing.T, _ *testkit.Server, p *process) {
@@ -108,7 +108,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 						t.Fatal(err)
 					}
 				}
-				time.Sleep(1100 * time.Millisecond) // the list's ttlMs is over
+				time.Sleep(1100 * time.Millisecond) // until the list's ttlMs is over
 			}
 		},
 		"arguments of many members": func(t *testing.T, srv *testkit.Server, p *process) {
@@ -128,7 +128,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 				var calls sync.WaitGroup
 				for range 60 {
-					calls.Go(func() { _, _ = request(ctx) }) // some are refused, others given up
+					calls.Go(func() { _, _ = request(ctx) }) // some are refused, others time out
 				}
 				calls.Wait()
 				cancel()
@@ -168,11 +168,11 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 	}
 }
 
-// The whole program stays small, whatever is done to it.
-func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // it measures, and takes the machine
+// The program stays within mostMemory during each attack, and works afterwards.
+func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // measures memory, and uses all processors
 	testkit.Long(t)
 	if runtime.GOOS != "linux" {
-		t.Skip("the peak of a process is read from /proc")
+		t.Skip("the test reads the peak from /proc")
 	}
 	for name, attack := range attacks() { //nolint:paralleltest // as above
 		t.Run(name, func(t *testing.T) {
@@ -181,9 +181,9 @@ func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // it measu
 			before := p.peak(t)
 			attack(t, srv, p)
 			peak := p.peak(t)
-			t.Logf("%d MiB, and %d before", peak>>20, before>>20)
+			t.Logf("peak %d MiB, before %d MiB", peak>>20, before>>20)
 			if peak > mostMemory {
-				t.Errorf("the peak is %d MiB", peak>>20)
+				t.Errorf("got a peak of %d MiB", peak>>20)
 			}
 			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {

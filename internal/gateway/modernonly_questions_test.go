@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A server of the modern era that asks: each call gets the next of its rounds, and the
-// last one is repeated. The params of the calls are kept.
+// An asker is a server of the modern era that asks questions: each call gets the next of its rounds, and the last one is
+// repeated. It keeps the params of the calls.
 type asker struct {
 	mu     sync.Mutex
 	rounds []string // results, without braces
@@ -65,7 +65,7 @@ func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.Form)
 	_, _ = fmt.Fprint(w, text)
 }
 
-// sent returns the content of the request with that index.
+// sent returns the params of request i.
 func (a *asker) sent(tb testing.TB, i int) (params struct {
 	Responses json.RawMessage `json:"inputResponses"`
 	State     json.RawMessage `json:"requestState"`
@@ -76,7 +76,7 @@ func (a *asker) sent(tb testing.TB, i int) (params struct {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if i >= len(a.params) {
-		tb.Fatalf("%d requests", len(a.params))
+		tb.Fatalf("got %d requests", len(a.params))
 	}
 	if err := json.Unmarshal(a.params[i], &params); err != nil {
 		tb.Fatal(err)
@@ -98,7 +98,7 @@ const (
 	fine = `"content":[{"type":"text","text":"fine"}],"resultType":"complete"`
 )
 
-// capable is a client that can be asked everything.
+// capable returns a client with all capabilities.
 func capable(tb testing.TB, url string, entry ...string) *testkit.Client {
 	tb.Helper()
 	return capableOf(tb, start(tb, url, entry...))
@@ -112,12 +112,12 @@ func capableOf(tb testing.TB, f *front) *testkit.Client {
 	return client
 }
 
-// next returns the next message of a stream, of which some time may be taken up by others.
+// next returns the next message of a stream.
 func next(tb testing.TB, stream *testkit.Stream) *testkit.Message {
 	tb.Helper()
 	m, err := stream.NextMessage()
 	if err != nil {
-		tb.Fatalf("the stream: HTTP %d: %v", stream.Status, err)
+		tb.Fatalf("stream: got HTTP %d, %v", stream.Status, err)
 	}
 	return m
 }
@@ -135,12 +135,12 @@ func openCall(tb testing.TB, client *testkit.Client) *testkit.Stream {
 func respond(tb testing.TB, client *testkit.Client, id json.RawMessage, result string) {
 	tb.Helper()
 	if a, err := client.Respond(context.Background(), id, result); err != nil || a.Status != http.StatusAccepted {
-		tb.Fatalf("responding: %v %+v", err, a)
+		tb.Fatalf("responding: got %+v, %v", a, err)
 	}
 }
 
-// What a modern server asks reaches the client as requests on the stream of its call,
-// round for round, and the client's answers reach the server.
+// The questions of a modern server reach the client as requests on the stream of its call, round by round, and the
+// client's answers reach the server.
 func TestQuestionsOfModernServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
@@ -154,7 +154,7 @@ func TestQuestionsOfModernServer(t *testing.T) {
 				t.Helper()
 				m := next(t, stream)
 				if m.Method != method || string(m.Params) != params || ids[string(m.ID)] {
-					t.Fatalf("asked %s", m.Raw)
+					t.Fatalf("got question %s", m.Raw)
 				}
 				ids[string(m.ID)] = true
 				return m.ID
@@ -167,7 +167,7 @@ func TestQuestionsOfModernServer(t *testing.T) {
 			respond(t, client, elicit, `{"action":"decline"}`)
 			respond(t, client, sample, `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`)
 			if m := next(t, stream); string(m.Result) != `{"content":[{"type":"text","text":"fine"}]}` {
-				t.Errorf("answer %s", m.Raw)
+				t.Errorf("got answer %s", m.Raw)
 			}
 			type round struct{ Responses, State, Arguments string }
 			want := []round{
@@ -185,7 +185,7 @@ func TestQuestionsOfModernServer(t *testing.T) {
 				got = append(got, round{string(p.Responses), string(p.State), string(p.Arguments)})
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("what the server got (-want +got):\n%s", diff)
+				t.Errorf("requests at the server (-want +got):\n%s", diff)
 			}
 			used := map[string]bool{}
 			for _, id := range server.ids {
@@ -198,15 +198,15 @@ func TestQuestionsOfModernServer(t *testing.T) {
 	}
 }
 
-// A client that cannot be asked is not: the call ends, and says why.
-func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
+// If the client lacks a capability that a question needs, the call fails and names the capability.
+func TestQuestionsNeedCapabilities(t *testing.T) {
 	t.Parallel()
 	url := func(q string) string {
 		_, url := startAsker(t, testkit.JSON, q, fine)
 		return url
 	}
 	for name, test := range map[string]struct{ question, capabilities, needs string }{
-		"none":     {askName, `{}`, "elicitation"},
+		"form":     {askName, `{}`, "elicitation"},
 		"URL":      {strings.Replace(askName, `"form"`, `"url"`, 1), `{"elicitation":{"form":{}}}`, "elicitation.url"},
 		"sampling": {askBoth, `{"elicitation":{}}`, "sampling"},
 		"tools": {
@@ -234,7 +234,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 		t.Parallel()
 		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.Legacy)
 		a, err := client.Call(t.Context(), "t", `{}`)
-		for err == nil && a.Status == http.StatusBadRequest { // the first one finds out the server's era
+		for err == nil && a.Status == http.StatusBadRequest { // the first call detects the server's era
 			a, err = client.Call(t.Context(), "t", `{}`)
 		}
 		if err != nil {
@@ -246,8 +246,8 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 	})
 }
 
-// An error instead of an answer cancels an elicitation, and ends a call that needs anything else.
-func TestErrorsInPlaceOfAnswers(t *testing.T) {
+// If a client answers with an error, an elicitation is cancelled; any other question ends the call.
+func TestQuestionsAnsweredWithErrors(t *testing.T) {
 	t.Parallel()
 	refuse := func(t *testing.T, client *testkit.Client, id json.RawMessage) {
 		t.Helper()
@@ -263,7 +263,7 @@ func TestErrorsInPlaceOfAnswers(t *testing.T) {
 		stream := openCall(t, client)
 		refuse(t, client, next(t, stream).ID)
 		if m := next(t, stream); m.Result == nil || string(server.sent(t, 1).Responses) != `{"who":{"action":"cancel"}}` {
-			t.Errorf("%s, after %s", m.Raw, server.sent(t, 1).Responses)
+			t.Errorf("got %s after %s", m.Raw, server.sent(t, 1).Responses)
 		}
 	})
 	t.Run("roots", func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestErrorsInPlaceOfAnswers(t *testing.T) {
 	})
 }
 
-// A question waits for a person, longer than the call's own time, but not for ever.
-func TestQuestionsThatNobodyAnswers(t *testing.T) {
+// A question waits for a person, longer than the call's own timeout, but not for ever.
+func TestUnansweredQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, url := startAsker(t, testkit.JSON, askName, askName, fine)
@@ -289,24 +289,24 @@ func TestQuestionsThatNobodyAnswers(t *testing.T) {
 		id := next(t, stream).ID
 		m := next(t, stream)
 		if took := time.Since(begun); took != 4*time.Second {
-			t.Errorf("given up after %v", took)
+			t.Errorf("got the end after %v", took)
 		}
 		if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
 			t.Errorf("got %s", m.Raw)
 		}
 		respond(t, client, id, `{"action":"accept"}`) // too late
 		if server.requests() != 1 {
-			t.Error("the server was answered all the same")
+			t.Error("the late answer reached the server")
 		}
 		again := openCall(t, client)
 		respond(t, client, next(t, again).ID, `{"action":"accept"}`)
 		if m := next(t, again); m.Result == nil {
-			t.Errorf("the next call: %s", m.Raw)
+			t.Errorf("the next call: got %s", m.Raw)
 		}
 	})
 }
 
-// A call that the client cancels or whose stream it closes ends with its question.
+// If the client cancels a call or closes its stream, the call ends, and so does its question.
 func TestQuestionsOfCallsThatEnd(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"cancel", "disconnect", "delete"} {
@@ -340,14 +340,14 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 				t.Errorf("a late answer: got %+v, %v", a, err)
 			}
 			if server.requests() != 1 {
-				t.Errorf("%d requests", server.requests())
+				t.Errorf("got %d requests", server.requests())
 			}
 		})
 	}
 }
 
-// A server that asks endlessly, for something unknown, or for nothing, is distinguished from one that answers.
-func TestQuestionsThatAreNone(t *testing.T) {
+// Endless, unknown, too large and empty questions end the call with bad_response.
+func TestInvalidQuestions(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 0, 40)
 	for i := range 40 {
@@ -355,7 +355,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	}
 	for name, question := range map[string]string{
 		"nothing":             `"resultType":"input_required"`,
-		"no object":           `"resultType":"input_required","inputRequests":[1]`,
+		"a list":              `"resultType":"input_required","inputRequests":[1]`,
 		"an unknown method":   `"resultType":"input_required","inputRequests":{"a":{"method":"tools/call"}}`,
 		"too much at once":    `"resultType":"input_required","inputRequests":{` + strings.Join(many, ",") + `}`,
 		"too large":           `"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}`,
@@ -368,7 +368,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 				a, err := capable(t, url).Call(t.Context(), "t", `{}`)
 				if name == "too large, and last" {
 					if err == nil {
-						t.Errorf("the answer was not broken off: %.300s", a.Body)
+						t.Errorf("got %.300s, want it broken off", a.Body)
 					}
 					return
 				}
@@ -390,7 +390,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 			m := next(t, stream)
 			if m.Method == "" {
 				if !strings.Contains(string(m.Raw), `"kind":"bad_response"`) || server.requests() != 17 {
-					t.Errorf("after %d requests: %s", server.requests(), m.Raw)
+					t.Errorf("after %d requests: got %s", server.requests(), m.Raw)
 				}
 				return
 			}
@@ -407,7 +407,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	})
 }
 
-// A failure after a question is reported on the stream of the call.
+// A failure after a question is sent on the stream of the call.
 func TestFailuresAfterQuestions(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A host of the legacy era on stdio gets what a client over HTTP gets: calls, questions, announcements.
+// A legacy host on stdio gets the same as a client over HTTP: answers, questions and notifications.
 func TestHostOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
@@ -26,7 +26,7 @@ func TestHostOfModernServer(t *testing.T) {
 	h.send(ask)
 	question := h.next()
 	if question.Method != "elicitation/create" || !strings.Contains(string(question.Params), "What is your name?") {
-		t.Fatalf("%+v", question)
+		t.Fatalf("got %+v", question)
 	}
 	h.send(echo("2", "meanwhile"))
 	if m := h.next(); m.outcome() != "2 meanwhile" {
@@ -54,7 +54,7 @@ func TestHostOfModernServer(t *testing.T) {
 	testkit.Eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })
 }
 
-// A program that speaks the modern era only is found out as a server over HTTP is.
+// A program that speaks only the modern era is detected, and bridged for legacy clients.
 func TestModernProgram(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {

@@ -17,14 +17,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// An announcer is a server of the modern era that offers logging and subscriptions. It
-// agrees to all resources but those whose URI contains "secret".
+// An announcer is a server of the modern era with logging and subscriptions. It refuses subscriptions to resources whose
+// URI contains "secret".
 type announcer struct {
 	mu      sync.Mutex
 	streams map[*announcerStream]bool
 	filters []string // of the subscriptions so far
-	levels  []string // that the calls wanted
-	refuse  bool     // subscriptions/listen
+	levels  []string // log levels of the calls
+	refuse  bool     // it refuses subscriptions/listen
 }
 
 type announcerStream struct {
@@ -155,19 +155,19 @@ func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testk
 	tb.Helper()
 	a, err := client.Request(context.Background(), method, `{"uri":"`+uri+`"}`)
 	if err != nil || a.Message == nil {
-		tb.Fatalf("%s: %v %+v", method, err, a)
+		tb.Fatalf("%s: got %+v, %v", method, a, err)
 	}
 	return a
 }
 
-// Announcements of a modern server reach the client on its GET stream, and the client's subscriptions reach the server.
+// Notifications of a modern server reach the client on its GET stream, and the client's subscriptions reach the server.
 func TestAnnouncementsOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	f := start(t, url, "timeout: 5s")
 	client := f.client(t, testkit.Legacy)
 	if a := subscribe(t, client, "resources/subscribe", "file:///a"); a.Message.Error != nil {
-		t.Fatalf("subscribing before there is a stream: %s", a.Body)
+		t.Fatalf("subscribing without a stream: got %s", a.Body)
 	}
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
@@ -183,7 +183,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///b"); a.Message.Error != nil {
-		t.Fatalf("%s", a.Body)
+		t.Fatalf("got %s", a.Body)
 	}
 	if diff := cmp.Diff(fmt.Sprintf(all, `,"file:///b"`), server.lastFilter()); diff != "" {
 		t.Errorf("the second filter (-want +got):\n%s", diff)
@@ -194,20 +194,20 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///secret"); a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("a resource that the server does not announce: got %s", a.Body)
+		t.Errorf("a refused resource: got %s", a.Body)
 	}
-	for range 2 { // twice is once
+	for range 2 { // the second time has no effect
 		if a := subscribe(t, client, "resources/unsubscribe", "file:///a"); a.Message.Error != nil {
 			t.Errorf("unsubscribing: got %s", a.Body)
 		}
 	}
 	if got := server.lastFilter(); strings.Contains(got, "file:///a") || strings.Contains(got, "secret") {
-		t.Errorf("after unsubscribing %s", got)
+		t.Errorf("after unsubscribing: got %s", got)
 	}
 	testkit.Eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
 	server.hangUp()
 	if _, err := stream.NextMessage(); err == nil {
-		t.Error("the stream goes on without the server")
+		t.Error("the stream is open after the server's has ended")
 	}
 	again, err := client.Listen(t.Context(), "7")
 	if err != nil || again.Status != http.StatusOK {
@@ -222,7 +222,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	}
 	defer third.Close()
 	if _, err := again.NextMessage(); err == nil {
-		t.Error("the stream before goes on")
+		t.Error("the previous stream is still open")
 	}
 	again.Close()
 	testkit.Eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
@@ -230,39 +230,39 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := third.NextMessage(); err == nil {
-		t.Error("the stream goes on without its session")
+		t.Error("the stream is open after its session has ended")
 	}
 	testkit.Eventually(t, "no subscription is left", func() bool { return server.open() == 0 })
 }
 
-// Without a stream there are no subscriptions, nor are there any beyond the limit.
-func TestStreamsThatModernServersLack(t *testing.T) {
+// A server without subscriptions/listen gives no stream, and invalid or too many subscriptions are refused.
+func TestRefusedStreamsAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	server.refuse = true
 	client := start(t, url).client(t, testkit.Legacy)
 	if a, err := client.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
-		t.Errorf("a server that has no subscriptions/listen: got %+v, %v", a, err)
+		t.Errorf("a server without subscriptions/listen: got %+v, %v", a, err)
 	}
 	for _, uri := range []string{"", strings.Repeat("u", 5000)} {
 		if a := subscribe(t, client, "resources/subscribe", uri); a.Message.Error == nil || a.Message.Error.Code != -32602 {
-			t.Errorf("%.10s: %s", uri, a.Body)
+			t.Errorf("%.10s: got %s", uri, a.Body)
 		}
 	}
 	for i := range 257 {
 		a := subscribe(t, client, "resources/subscribe", fmt.Sprintf("file:///%d", i))
 		if (a.Message.Error != nil) != (i == 256) {
-			t.Fatalf("subscription %d: %s", i, a.Body)
+			t.Fatalf("subscription %d: got %s", i, a.Body)
 		}
 	}
-	_, asking := startAsker(t, testkit.JSON, fine) // announces nothing
+	_, asking := startAsker(t, testkit.JSON, fine) // without notifications
 	silent := start(t, asking).client(t, testkit.Legacy)
 	if a, err := silent.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
-		t.Errorf("a server that announces nothing: got %+v, %v", a, err)
+		t.Errorf("a server without notifications: got %+v, %v", a, err)
 	}
 }
 
-// A client's log level goes with each of its requests.
+// The client's log level is sent with each of its requests.
 func TestLogLevelOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
@@ -286,7 +286,7 @@ func TestLogLevelOfModernServer(t *testing.T) {
 	}
 }
 
-// The client is offered what the server offers, except what cannot be bridged.
+// The client sees the server's capabilities, except those that cannot be bridged.
 func TestCapabilitiesOfModernServer(t *testing.T) {
 	t.Parallel()
 	_, url := startAnnouncer(t)
@@ -302,8 +302,8 @@ func TestCapabilitiesOfModernServer(t *testing.T) {
 	}
 }
 
-// Progress comes with the client's own token, and cancelling a call reaches the
-// server; closing its stream does not, since in the legacy era that cancels nothing.
+// Progress has the client's own token. A notification cancels a call at the server; closing the stream does not, since in
+// the legacy era that cancels nothing.
 func TestCallsOfModernServerThatEnd(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T, count, gap int) (*testkit.Server, *testkit.Client, *testkit.Stream) {
@@ -317,7 +317,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 		}
 		t.Cleanup(stream.Close)
 		if m := next(t, stream); m.Method != "notifications/progress" || !strings.Contains(string(m.Params), `"progressToken":"tok\u00e9n"`) {
-			t.Fatalf("%s", m.Raw)
+			t.Fatalf("got %s", m.Raw)
 		}
 		return srv, client, stream
 	}
@@ -334,11 +334,11 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 		}
 		for {
 			if m, err := stream.NextMessage(); err != nil || m.Method == "" {
-				break // whatever it says, nobody waits for it
+				break // any end of the stream
 			}
 		}
 	})
-	t.Run("left alone", func(t *testing.T) {
+	t.Run("stream closed", func(t *testing.T) {
 		t.Parallel()
 		srv, client, stream := open(t, 10, 30)
 		stream.Close()
@@ -348,7 +348,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 			t.Error(err)
 		}
 		if got := srv.Cancellations(testkit.Progress); got != 0 {
-			t.Errorf("%d calls were cancelled", got)
+			t.Errorf("got %d cancelled calls", got)
 		}
 		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
 			t.Errorf("the next call: got %+v, %v", a, err)
@@ -368,14 +368,13 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 	})
 }
 
-// An answer that is larger than the window streams, in either form, and so does one
-// that comes after a question.
+// An answer larger than the window is streamed, in both forms and also after a question.
 func TestLargeAnswersOfModernServer(t *testing.T) {
 	t.Parallel()
 	testLargeAnswersOfModernServer(t, 100<<10, 300<<10)
 }
 
-// So does one that is larger than a line held in memory.
+// The same for answers larger than a line that is kept in memory.
 func TestLongLargeAnswersOfModernServer(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -394,7 +393,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 				srv.Next(testkit.Echo, faults.Large(form, size, faults.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				if err != nil || a.Message == nil || int64(len(a.Message.Result)) < size || strings.Contains(string(a.Body), "resultType") {
-					t.Fatalf("%v, HTTP %d, %d bytes, %.100s ... %s", err, a.Status, a.Size, a.Body, a.Body[max(0, len(a.Body)-100):])
+					t.Fatalf("got %v, HTTP %d, %d bytes, %.100s ... %s", err, a.Status, a.Size, a.Body, a.Body[max(0, len(a.Body)-100):])
 				}
 				stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 				if err != nil {
@@ -406,17 +405,17 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 				respond(t, client, id, `{"action":"accept","content":{}}`)
 				m := next(t, stream)
 				if int64(len(m.Result)) < size || string(m.ID) != "3" || !json.Valid(m.Raw) || strings.Contains(string(m.Raw), "resultType") {
-					t.Errorf("after a question: %d bytes, %.100s ... %s", len(m.Raw), m.Raw, m.Raw[max(0, len(m.Raw)-100):])
+					t.Errorf("after a question: got %d bytes, %.100s ... %s", len(m.Raw), m.Raw, m.Raw[max(0, len(m.Raw)-100):])
 				}
 				if _, err := stream.Next(); err == nil {
-					t.Error("something comes after the answer")
+					t.Error("got a message after the answer")
 				}
 			})
 		}
 	}
 }
 
-// However many subscriptions are made at the same time, the server is asked for all of them.
+// Many subscriptions at the same time all reach the server.
 func TestManySubscriptionsAtModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
@@ -439,7 +438,7 @@ func TestManySubscriptionsAtModernServer(t *testing.T) {
 	for i := range 8 {
 		uri := fmt.Sprintf("file:///%d", i)
 		if got := server.lastFilter(); !strings.Contains(got, uri) {
-			t.Errorf("%s is not in %s", uri, got)
+			t.Errorf("got %s, want %s in it", got, uri)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// modernOnly is a server that speaks the modern era only, and a gateway in front of it.
+// modernOnly starts a server that speaks only the modern era, and a gateway in front of it.
 func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *front) {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.WithEra(testkit.Modern), testkit.WithForm(form))
@@ -24,8 +24,7 @@ func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Ser
 
 var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
 
-// A client of the legacy era finds a server of its own era, in the version that it asks for, whose answers are those of
-// the modern server behind it.
+// A legacy client can use a modern server, in the version that it asks for, and gets the same answers.
 func TestLegacyClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
@@ -37,7 +36,7 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 				client.Version = version
 				a, err := client.Initialize(t.Context())
 				if err != nil || a.Message == nil || client.Session == "" {
-					t.Fatalf("initialize: %v %+v", err, a)
+					t.Fatalf("initialize: got %+v, %v", a, err)
 				}
 				want := `{"protocolVersion":"` + version + `","capabilities":{"tools":{"listChanged":true}},` +
 					`"serverInfo":{"name":"testkit","version":"1.0.0"},"instructions":"A server that fails on request."}`
@@ -46,7 +45,7 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 				}
 				list, err := client.Request(t.Context(), "tools/list", `{}`)
 				if err != nil || list.Message == nil || strings.Contains(string(list.Body), "ttlMs") || strings.Contains(string(list.Body), "resultType") {
-					t.Errorf("tools/list: %v %s", err, list.Body)
+					t.Errorf("tools/list: got %s, %v", list.Body, err)
 				}
 				direct := testkit.NewClient(t, srv.URL(), testkit.Modern)
 				for tool, arguments := range map[string]string{
@@ -55,7 +54,7 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 				} {
 					got, err := client.Call(t.Context(), tool, arguments)
 					if err != nil || got.Message == nil {
-						t.Fatalf("%s: %v", tool, err)
+						t.Fatalf("%s: got %v", tool, err)
 					}
 					want, err := direct.Call(t.Context(), tool, arguments)
 					if err != nil {
@@ -67,15 +66,15 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 					}
 				}
 				if got := srv.Messages("initialize"); got != 1 {
-					t.Errorf("initialize was sent %d times", got)
+					t.Errorf("got %d initialize requests", got)
 				}
 			})
 		}
 	}
 }
 
-// Requests that reach the modern server are modern: with its headers, its _meta and no session. What else the client
-// sends is passed on.
+// Requests at the modern server have the headers and _meta of the modern era and no session. Everything else that the
+// client sends is passed on.
 func TestRequestToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
@@ -97,7 +96,7 @@ func TestRequestToModernServer(t *testing.T) {
 	} {
 		a, err := client.Request(t.Context(), "x/invented", test.params)
 		if err != nil || a.Message == nil || a.Message.Result == nil {
-			t.Fatalf("%s: %v %+v", test.params, err, a)
+			t.Fatalf("%s: got %+v, %v", test.params, a, err)
 		}
 		requests := srv.RequestsFor("x/invented")
 		last := requests[len(requests)-1]
@@ -112,13 +111,13 @@ func TestRequestToModernServer(t *testing.T) {
 		}
 		h := last.Header
 		if h.Get("Mcp-Protocol-Version") != "2026-07-28" || h.Get("Mcp-Method") != "x/invented" || h.Get("Mcp-Session-Id") != "" {
-			t.Errorf("headers %v", h)
+			t.Errorf("got headers %v", h)
 		}
 	}
 }
 
-// The bridge itself answers what the modern era does not have.
-func TestWhatModernServersLack(t *testing.T) {
+// The bridge itself answers methods that the modern era does not have.
+func TestMethodsAnsweredByTheBridge(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.client(t, testkit.Legacy)
@@ -136,22 +135,21 @@ func TestWhatModernServersLack(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", method, a, err)
 		}
 		if got := srv.Messages(method); got != 0 {
-			t.Errorf("%s was sent %d times", method, got)
+			t.Errorf("%s: got %d requests at the server", method, got)
 		}
 	}
 	if a, err := client.Notify(t.Context(), "notifications/x", `{}`); err != nil || a.Status != http.StatusAccepted || srv.Messages("notifications/x") != 1 {
-		t.Errorf("a notification of nobody's: got %+v, %v", a, err)
+		t.Errorf("an unknown notification: got %+v, %v", a, err)
 	}
 	if a, err := client.Request(t.Context(), "prompts/list", `{}`); err != nil || a.Status != http.StatusOK || a.Message.Error == nil || a.Message.Error.Code != -32601 {
-		t.Errorf("a method that the server does not have: got %+v, %v", a, err)
+		t.Errorf("an unknown method: got %+v, %v", a, err)
 	}
 	if got := srv.Messages("server/discover"); got != 2 {
-		t.Errorf("server/discover was sent %d times", got) // once to find out, once for the session
+		t.Errorf("got %d server/discover requests, want 2", got) // one to detect the era, one for the session
 	}
 }
 
-// A session ends when its client says so, belongs to its opener, and is opened again by
-// itself where the bridge does not know it any more.
+// A session belongs to the caller that opened it, and ends when the client deletes it.
 func TestSessionsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
@@ -162,11 +160,11 @@ func TestSessionsOfModernServer(t *testing.T) {
 	thief := testkit.NewClient(t, f.url, testkit.Legacy)
 	thief.Session = client.Session
 	if a, err := thief.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
-		t.Errorf("somebody else's session: got %+v, %v", a, err)
+		t.Errorf("another caller's session: got %+v, %v", a, err)
 	}
 	for _, r := range srv.Requests() {
 		if r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Authorization") != "Bearer a" && r.RPC != "" {
-			t.Errorf("%s with %v", r.RPC, r.Header)
+			t.Errorf("got %s with %v", r.RPC, r.Header)
 		}
 	}
 	if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
@@ -177,7 +175,7 @@ func TestSessionsOfModernServer(t *testing.T) {
 	}
 }
 
-// The server is replaced by one of the other era, and back, and the client's session continues.
+// When the server is replaced by one of the other era and back, the client's session continues.
 func TestServerChangesItsEra(t *testing.T) {
 	t.Parallel()
 	neu, alt := testkit.NewServer(t, testkit.WithEra(testkit.Modern)), testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
@@ -207,12 +205,12 @@ func TestServerChangesItsEra(t *testing.T) {
 		<-now
 		now <- srv
 		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
-			t.Fatalf("server %d: %v HTTP %d %s", i, err, a.Status, a.Body)
+			t.Fatalf("server %d: got HTTP %d %s, %v", i, a.Status, a.Body, err)
 		}
 	}
 }
 
-// Messages that break the protocol are answered as ever.
+// Invalid messages are refused as with a legacy server.
 func TestBadInputToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
@@ -224,7 +222,7 @@ func TestBadInputToModernServer(t *testing.T) {
 	for _, params := range []string{``, `{}`, `{"protocolVersion":7}`, `{"protocolVersion":"2025-11-25","capabilities":[]}`} {
 		other := testkit.NewClient(t, f.url, testkit.Legacy)
 		if a, err := other.Request(t.Context(), "initialize", params); err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-			t.Errorf("initialize with %s: %v %+v", params, err, a)
+			t.Errorf("initialize with %s: got %+v, %v", params, a, err)
 		}
 	}
 	long := testkit.NewClient(t, f.url, testkit.Legacy)
@@ -237,12 +235,11 @@ func TestBadInputToModernServer(t *testing.T) {
 		t.Errorf("without a session: got %+v, %v", a, err)
 	}
 	if got := srv.Sessions(); got != 0 {
-		t.Errorf("%d sessions at the server", got)
+		t.Errorf("got %d sessions at the server", got)
 	}
 }
 
-// Arguments that a schema mirrors into headers are mirrored, also when the schema
-// begins to do so.
+// Arguments that a schema mirrors into headers are mirrored, even if a later version of the schema begins to do so.
 func TestMirroredArgumentsToModernServer(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"region":{"type":"string"%s},"count":{"type":"integer"%s},"in":{"type":"object",` +
@@ -289,11 +286,11 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 	}
 	calls := later.Calls("mirror")
 	if got := calls[len(calls)-1].Header.Get("Mcp-Param-Region"); got != "b" || len(calls) != 3 {
-		t.Errorf("%d calls, the last with %q", len(calls), got)
+		t.Errorf("got %d calls, the last with %q", len(calls), got)
 	}
 }
 
-// A failure of the protocol keeps its code and data, in an answer of the legacy era.
+// A protocol error keeps its code and data in the legacy answer.
 func TestRefusalsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
@@ -303,11 +300,11 @@ func TestRefusalsOfModernServer(t *testing.T) {
 	a, err := client.Call(t.Context(), testkit.GetField, readField)
 	if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32021 ||
 		!strings.Contains(string(a.Message.Error.Data), `"requiredCapabilities":{"sampling":{}}`) {
-		t.Errorf("%v HTTP %d %s", err, a.Status, a.Body)
+		t.Errorf("got HTTP %d %s, %v", a.Status, a.Body, err)
 	}
 }
 
-// A session outlives a reload that reaches the server in another way.
+// A session outlives a reload that changes how the server is reached.
 func TestReloadInFrontOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
@@ -329,14 +326,14 @@ func TestReloadInFrontOfModernServer(t *testing.T) {
 	}
 }
 
-// A server of both eras is never bridged, whatever it refuses: it takes initialize.
-func TestServerOfBothErasIsNotBridged(t *testing.T) {
+// A server of both eras is never bridged, even if it refuses one initialize.
+func TestServerOfBothErasIsUsedDirectly(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]testkit.Fault{
-		"bad params":    faults.RPCStatus("refused", http.StatusBadRequest, -32602, "Invalid params", ""),
-		"not found":     faults.RPCStatus("refused", http.StatusOK, -32601, "Method not found", ""),
-		"plain":         faults.Status(http.StatusBadRequest, faults.Plain),
-		"its old words": faults.RPCStatus("refused", http.StatusBadRequest, -32022, "Unsupported", `{"supported":["2026-07-28","2025-06-18"]}`),
+		"bad params":          faults.RPCStatus("refused", http.StatusBadRequest, -32602, "Invalid params", ""),
+		"not found":           faults.RPCStatus("refused", http.StatusOK, -32601, "Method not found", ""),
+		"plain":               faults.Status(http.StatusBadRequest, faults.Plain),
+		"unsupported version": faults.RPCStatus("refused", http.StatusBadRequest, -32022, "Unsupported", `{"supported":["2026-07-28","2025-06-18"]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -344,10 +341,10 @@ func TestServerOfBothErasIsNotBridged(t *testing.T) {
 			f := start(t, srv.URL())
 			srv.Next("initialize", refusal)
 			if a, err := testkit.NewClient(t, f.url, testkit.Legacy).Initialize(t.Context()); err == nil {
-				t.Fatalf("initialize is not refused: %s", a.Body)
+				t.Fatalf("got %s, want a refusal of initialize", a.Body)
 			}
 			if got := srv.Sessions(); got != 0 {
-				t.Errorf("%d sessions are left of the bridge's own", got)
+				t.Errorf("got %d sessions of the bridge, want none", got)
 			}
 			client := f.client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) || srv.Sessions() != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A session continues at the server that replaces its own, however that is reached, and whatever the client does first.
-// No write runs twice.
+// When a reload replaces a server by another URL or a program, its sessions continue at the new server, whatever the
+// client does first. No write runs twice.
 func TestSessionsMove(t *testing.T) {
 	t.Parallel()
 	first, second, program := testkit.NewServer(t), testkit.NewServer(t), child.NewProgram(t)
@@ -31,7 +31,7 @@ func TestSessionsMove(t *testing.T) {
 			calls.Go(func() {
 				a, err := c.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"R-%d-%d","amount":12}`, round, i))
 				if err != nil || !succeeded(a) {
-					t.Errorf("round %d: %v %+v", round, err, a)
+					t.Errorf("round %d: got %+v, %v", round, a, err)
 				}
 			})
 		}
@@ -39,17 +39,17 @@ func TestSessionsMove(t *testing.T) {
 		for i := range 4 {
 			reference := fmt.Sprintf("R-%d-%d", round, i)
 			if n := first.Orders(reference) + second.Orders(reference) + program.Orders(reference); n != 1 {
-				t.Errorf("%s: %d orders", reference, n)
+				t.Errorf("%s: got %d orders", reference, n)
 			}
 		}
 		if a, err := c.Notify(t.Context(), "notifications/roots/list_changed", `{}`); err != nil || a.Status != http.StatusAccepted {
-			t.Errorf("round %d: a notification: %v %+v", round, err, a)
+			t.Errorf("round %d: a notification: got %+v, %v", round, a, err)
 		}
 		if a, err := leaving.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
-			t.Errorf("round %d: the end of a session: %v %+v", round, err, a)
+			t.Errorf("round %d: the end of a session: got %+v, %v", round, a, err)
 		}
 		if a, err := leaving.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
-			t.Errorf("round %d: after the end: %v %+v", round, err, a)
+			t.Errorf("round %d: after the end: got %+v, %v", round, a, err)
 		}
 	}
 	if a, err := resting.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
@@ -57,11 +57,11 @@ func TestSessionsMove(t *testing.T) {
 	}
 	reload(t, g, "servers: {other: {url: '"+first.URL()+"'}}\n")
 	if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
-		t.Errorf("where the path is gone: got %+v, %v", a, err)
+		t.Errorf("after the path is gone: got %+v, %v", a, err)
 	}
 }
 
-// The stream of a session is opened at the server that replaces its own.
+// A session's stream is opened at the new server.
 func TestStreamMoves(t *testing.T) {
 	t.Parallel()
 	first, second := testkit.NewServer(t), testkit.NewServer(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// answered are the faults with a complete HTTP answer; for others the gateway must say something itself. The large ones
-// are just large enough.
+// answered returns the faults with a complete HTTP answer. For all others the gateway writes an answer itself. Large
+// answers are just large enough.
 func answered() []testkit.Fault {
 	const size = 1 << 20
 	all := []testkit.Fault{faults.Large(testkit.SSE, size, faults.Whole)}
@@ -29,14 +29,14 @@ func answered() []testkit.Fault {
 	})...)
 }
 
-// If failures are only observed, everything reaches the client unchanged, and the log says what would have been done.
-// This is a sample: each fault in one era.
+// With mode observe, answers reach the client unchanged, and the log says what enforcing would do. This is a sample: each
+// fault in one era.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	testObserve(t)
 }
 
-// The others.
+// Each fault in the other era.
 func TestLongObserve(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -66,7 +66,7 @@ func testObserve(t *testing.T) {
 				want, wantErr := exchange(t, direct, params)
 				got, gotErr := exchange(t, through, params)
 				if (wantErr == nil) != (gotErr == nil) {
-					t.Fatalf("through the gateway %v, directly %v", gotErr, wantErr)
+					t.Fatalf("got %v through the gateway, %v directly", gotErr, wantErr)
 				}
 				if got.Status != want.Status || got.Size != want.Size || !bytes.Equal(got.Tail, want.Tail) {
 					t.Errorf("got HTTP %d with %d bytes, want %d with %d", got.Status, got.Size, want.Status, want.Size)
@@ -76,14 +76,14 @@ func testObserve(t *testing.T) {
 				}
 				for _, name := range []string{"Content-Type", "Retry-After", "WWW-Authenticate", "Location", "Allow"} {
 					if name == "Retry-After" && strings.HasSuffix(fault.Name, "as a date") {
-						continue // the server counts from the moment of each answer
+						continue // the date depends on the time of the answer
 					}
 					if want.Header.Get(name) != got.Header.Get(name) {
-						t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want.Header.Get(name))
+						t.Errorf("%s: got %q, want %q", name, got.Header.Get(name), want.Header.Get(name))
 					}
 				}
 				if got := srv.Attempts(testkit.GetField); got != 2 {
-					t.Errorf("%d attempts, want one directly and one through the gateway", got)
+					t.Errorf("got %d attempts, want one directly and one through the gateway", got)
 				}
 				checkObserved(t, f, fault, table[fault.Name])
 			})
@@ -107,20 +107,20 @@ func checkObserved(t *testing.T, f *front, fault testkit.Fault, want outcome) {
 	lines := f.log.failures(t)
 	if want.kind == "" && !want.broken && fault.Name != healed[0] && !strings.Contains(fault.Name, "isError") {
 		if len(lines) != 0 {
-			t.Errorf("a success is logged: %s", f.log)
+			t.Errorf("got a line about a success: %s", f.log)
 		}
 		return
 	}
-	f.await(t, func(lines []logLine) bool { return len(lines) > 0 }) // a long answer is whole before the call has ended
+	f.await(t, func(lines []logLine) bool { return len(lines) > 0 }) // the client may have the whole answer before the call has ended
 	if lines = f.log.failures(t); len(lines) != 1 {
-		t.Fatalf("%d lines: %s", len(lines), f.log)
+		t.Fatalf("got %d lines: %s", len(lines), f.log)
 	}
 	if l := lines[0]; want.kind != "" && (l.Kind != string(want.kind) || l.Origin != string(want.origin) || l.Note == "") || l.Attempts != 1 || l.Tool != testkit.GetField {
-		t.Errorf("%+v, want %s of %s", l, want.kind, want.origin)
+		t.Errorf("got %+v, want %s of %s", l, want.kind, want.origin)
 	}
 }
 
-// Bad arguments and unknown tools are the server's to refuse as well.
+// With mode observe, bad arguments and unknown tools reach the server.
 func TestObservedArguments(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -145,7 +145,7 @@ func TestObservedArguments(t *testing.T) {
 	}
 }
 
-// If there is no answer to pass on, the gateway says so itself.
+// If there is no answer to pass on, the gateway writes the failure.
 func TestObserveWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []testkit.Fault{faults.Hang(), faults.ResetBeforeAnswer()} {
@@ -158,7 +158,7 @@ func TestObserveWithoutAnswer(t *testing.T) {
 				t.Fatalf("got %+v, %v", a, err)
 			}
 			if e := recordOf(t, a); e.Origin != recourse.OriginGateway {
-				t.Errorf("%s of %s", e.Kind, e.Origin)
+				t.Errorf("got %s of %s", e.Kind, e.Origin)
 			}
 		})
 	}

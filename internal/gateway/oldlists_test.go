@@ -11,9 +11,9 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Nothing is refused on the word of an old list: a tool may have appeared, or a schema
-// been relaxed, without a notice.
-func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+// An out-of-date list refuses nothing: a tool may have appeared, or a schema may have been relaxed, without a
+// notification.
+func TestOldLists(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
 	s := &lister{tools: one(toolA)}
 	upstream := httptest.NewServer(s)
 	defer upstream.Close()
@@ -26,11 +26,11 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 		want := func(lists, calls int) {
 			t.Helper()
 			if l, c := s.count(); l != lists || c != calls {
-				t.Errorf("%d lists and %d calls, want %d and %d\n%s", l, c, lists, calls, log)
+				t.Errorf("got %d lists and %d calls, want %d and %d\n%s", l, c, lists, calls, log)
 			}
 		}
 		if call("a", `{}`) || call("b", `{}`) {
-			t.Error("the gateway lets through what does not fit")
+			t.Error("a bad call is accepted")
 		}
 		want(1, 0)
 		s.set(one(toolA + "," + toolB))
@@ -40,18 +40,18 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 		}
 		want(1, 1)
 		if !call("b", `{}`) {
-			t.Error("a tool that has appeared is refused")
+			t.Error("a new tool is refused")
 		}
 		want(2, 2)
 		s.set(one(`{"name":"a","inputSchema":{"type":"object"}}`))
 		time.Sleep(6 * time.Second)
 		if !call("a", `{}`) {
-			t.Error("a call is refused by a schema that is no more")
+			t.Error("an old schema refuses a call")
 		}
 		want(3, 3)
 		time.Sleep(6 * time.Second)
 		if call("b", `{}`) {
-			t.Error("a tool that is no more is not refused")
+			t.Error("a removed tool is accepted")
 		}
 		want(4, 3)
 		time.Sleep(5*time.Minute + time.Second)
@@ -62,7 +62,7 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 	})
 }
 
-// callVirtually calls a tool in virtual time, and reports whether the server was let answer.
+// callVirtually calls a tool in virtual time, and reports whether the call reached the server.
 func callVirtually(t *testing.T, g http.Handler, tool, arguments string) bool {
 	t.Helper()
 	c := testkit.DialClient("", testkit.Modern)
@@ -76,8 +76,8 @@ func callVirtually(t *testing.T, g http.Handler, tool, arguments string) bool {
 	return w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "recourse")
 }
 
-// A list that is declared stale immediately is still used for a second, and no longer.
-func TestOldListsAreNotFetchedAtEachCall(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+// A list is used for a second, even if its ttlMs is shorter.
+func TestOldListsAreUsedForASecond(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
 	for _, ttl := range []string{"0", "1", "-5"} {
 		s := &lister{tools: one(toolB), ttl: ttl}
 		upstream := httptest.NewServer(s)
@@ -91,9 +91,9 @@ func TestOldListsAreNotFetchedAtEachCall(t *testing.T) { //nolint:paralleltest /
 				if !callVirtually(t, g, "b", `{}`) {
 					t.Error("a good call is refused")
 				}
-				synctest.Wait() // a list may be fetched at the same time
+				synctest.Wait() // a list may be fetched in the background
 				if lists, _ := s.count(); lists != step.lists {
-					t.Errorf("ttlMs %s: %d lists, want %d", ttl, lists, step.lists)
+					t.Errorf("ttlMs %s: got %d lists, want %d", ttl, lists, step.lists)
 				}
 			}
 		})

@@ -14,12 +14,12 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// outcomeList is an observer that keeps the outcomes.
+// outcomeList is an observer that keeps all outcomes.
 type outcomeList chan *observe.Outcome
 
 func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
 
-// watched returns a client of a gateway in front of srv that tells of its outcomes.
+// watched returns a client of a gateway in front of srv, and the outcomes of its calls.
 func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL()}, entry...)
@@ -29,7 +29,7 @@ func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Clien
 	return testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Modern), told
 }
 
-// An observer is told of each attempt, why there was another one, and how long it waited.
+// An outcome has every attempt, why it was repeated, and the wait before it.
 func TestOutcomeTellsOfAttempts(t *testing.T) {
 	t.Parallel()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -45,31 +45,31 @@ func TestOutcomeTellsOfAttempts(t *testing.T) {
 		o := <-told
 		if o.ID != a.Header.Get("X-Request-Id") || o.End != "success" || o.Status != http.StatusOK || o.Bytes != int64(len(a.Body)) ||
 			o.Server != "farm" || o.Tool != testkit.GetField || o.Contract != "recourse" || o.Nature != retry.Reads || o.TraceID() != trace {
-			t.Errorf("the outcome is %+v, trace %q", o, o.TraceID())
+			t.Errorf("the outcome: got %+v, trace %q", o, o.TraceID())
 		}
 		if o.Sent != 3 || len(o.Attempts) != 3 {
-			t.Fatalf("%d attempts of %d", len(o.Attempts), o.Sent)
+			t.Fatalf("got %d attempts of %d", len(o.Attempts), o.Sent)
 		}
 		first, second, last := o.Attempts[0], o.Attempts[1], o.Attempts[2]
 		if first.Wait != 0 || first.Status != http.StatusServiceUnavailable || first.Failure != recourse.KindUnavailable ||
 			first.Reason != "the tool only reads" {
-			t.Errorf("the first attempt is %+v", first)
+			t.Errorf("the first attempt: got %+v", first)
 		}
 		if second.Status != 0 || second.Failure != recourse.KindUnreachable || second.Reason != "the tool only reads" {
-			t.Errorf("the second attempt is %+v", second)
+			t.Errorf("the second attempt: got %+v", second)
 		}
 		if last.Status != http.StatusOK || last.Failure != "" || last.Reason != "" {
-			t.Errorf("the last attempt is %+v", last)
+			t.Errorf("the last attempt: got %+v", last)
 		}
 		for i, attempt := range o.Attempts[1:] {
 			if before := o.Attempts[i]; attempt.Wait < 50*time.Millisecond || attempt.Began.Sub(before.Began.Add(before.Took)) < attempt.Wait {
-				t.Errorf("attempt %d waited %s; it began %s after the one before", i+2, attempt.Wait, attempt.Began.Sub(before.Began))
+				t.Errorf("attempt %d: got a wait of %s, and it began %s after the previous one", i+2, attempt.Wait, attempt.Began.Sub(before.Began))
 			}
 		}
 	})
 }
 
-// A failure comes with its cause, and with why it was final.
+// The outcome of a failure has its cause, and why it was not repeated.
 func TestOutcomeTellsOfTheCause(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
@@ -81,15 +81,14 @@ func TestOutcomeTellsOfTheCause(t *testing.T) {
 	o := <-told
 	const reason = "the call may have taken effect: a repetition might do it twice"
 	if o.Record == nil || o.Record.Effect != recourse.EffectUnknown || o.Reason != reason || o.Attempts[0].Reason != reason {
-		t.Errorf("the outcome is %+v", o)
+		t.Errorf("the outcome: got %+v", o)
 	}
 	if cause := o.Cause(); !strings.Contains(cause, "no route") || strings.Contains(cause, "s3cr3t") {
-		t.Errorf("the cause is %q", cause)
+		t.Errorf("the cause: got %q", cause)
 	}
 }
 
-// Secrets in arguments are masked, whenever they are read. If the contract never shows what was given, only the names
-// are kept.
+// Secrets in the arguments of an outcome are masked. If the contract never shows values, only types are kept.
 func TestOutcomeMasksArguments(t *testing.T) {
 	t.Parallel()
 	const given = `{"query":"wheat","password":"hunter2-s3cr3t","pin":"p1n","code":"c0de-s3cr3t","url":"https://u:p4ss-s3cr3t@h/","x_1":"of-a-pattern-s3cr3t"}`
@@ -110,17 +109,17 @@ func TestOutcomeMasksArguments(t *testing.T) {
 			for _, values := range []bool{true, false} {
 				kept := string(o.Arguments(values))
 				if strings.Contains(kept, "s3cr3t") || strings.Contains(kept, "p1n") {
-					t.Errorf("a secret is kept: %s", kept)
+					t.Errorf("got a secret: %s", kept)
 				}
 				if values && !strings.Contains(kept, want) || !values && !strings.Contains(kept, `"query":"[string]"`) {
-					t.Errorf("kept: %s", kept)
+					t.Errorf("got %s", kept)
 				}
 			}
 		})
 	}
 }
 
-// The header names the trace, or else _meta; an invalid id counts as none.
+// The trace id comes from the header, or else from _meta. An invalid id is ignored.
 func TestOutcomeNamesTheTrace(t *testing.T) {
 	t.Parallel()
 	const id = "0af7651916cd43dd8448eb211c80319c"
@@ -139,13 +138,13 @@ func TestOutcomeNamesTheTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := <-told; o.TraceID() != want {
-			t.Errorf("%q is %q, want %q", parent, o.TraceID(), want)
+			t.Errorf("%q: got %q, want %q", parent, o.TraceID(), want)
 		}
 	}
 }
 
-// Whatever the contract, the request id that an observer gets is the one that the client can name: it is in the text
-// that the model sees, if the contract has a place for it, and always in the record and the header.
+// In every contract, the outcome's request id is the one in the record, in the header and, if the contract has a place for
+// it, in the text.
 func TestRequestIDIsTold(t *testing.T) {
 	t.Parallel()
 	inText := map[string]bool{"fieldmcp": true, "commerce": true, "recourse": true, "studies": false, "patterns": false, "terra": false}
@@ -158,7 +157,7 @@ func TestRequestIDIsTold(t *testing.T) {
 			}
 			srv := testkit.NewServer(t, testkit.InMemory())
 			client, told := watched(t, srv, "contract: "+name, "trusted: true", "trust_annotations: true")
-			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra asks for them
+			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
 			internal := `{"v":1,"kind":"internal","code":"internal","contract":"recourse","message":"No."}`
 			srv.Next(testkit.GetField, faults.Result("", `{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+internal+`}}`))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
@@ -171,7 +170,7 @@ func TestRequestIDIsTold(t *testing.T) {
 			}
 			o := <-told
 			if strings.Contains(result.Text(), o.ID) != place || recordOf(t, a).RequestID != o.ID || a.Header.Get("X-Request-Id") != o.ID || o.ID == "" {
-				t.Errorf("%s, in the text: %v: %s", o.ID, place, a.Body)
+				t.Errorf("id %s in the text: got %v: %s", o.ID, place, a.Body)
 			}
 		})
 	}

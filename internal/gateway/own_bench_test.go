@@ -26,8 +26,8 @@ import (
 	"github.com/recoursehq/recourse/internal/trace"
 )
 
-// ownVariants are what BenchmarkOwn measures: the names of features, and their lines in the configuration and in the
-// server's entry. %d is a directory.
+// ownVariants are the features that BenchmarkOwn measures, with their lines in the configuration and keys in the server's
+// entry. %d is a directory.
 var ownVariants = []struct{ name, lines, keys string }{
 	{name: "nothing"},
 	{name: "metrics", lines: "admin: 127.0.0.1:0\n"},
@@ -56,10 +56,10 @@ const ownLimits, ownGuards = ", limits: {minute: {calls: 100000000/1m}, month: {
 
 var ownAccess = fmt.Sprintf("access: {team: {keys: [{name: bench, hash: 'sha256:%x'}]}}\n", sha256.Sum256([]byte("bench")))
 
-// BenchmarkOwn measures what the gateway itself takes for a call of 1 KB in the legacy era. The connections to its
-// client and to its server are in memory, and answer immediately on the gateway's own goroutine. The one system call
-// that remains asks whether an idle connection is quiet. Observers are those of `recourse serve`: the time of their own
-// goroutines, such as the journal's, is part of the processor time, and not of the time of a call.
+// BenchmarkOwn measures the gateway's own time for a call of 1 KB in the legacy era. The connections to its client and its
+// server are in memory, and answer at once on the gateway's goroutine. The only system call asks whether an idle connection
+// is quiet. The observers are those of `recourse serve`: the time of their own goroutines, such as the journal's, is part
+// of the processor time but not of the time of a call.
 func BenchmarkOwn(b *testing.B) {
 	for _, v := range ownVariants {
 		b.Run(v.name, func(b *testing.B) {
@@ -97,7 +97,7 @@ func newOwn(b *testing.B, reach gateway.Reach, yaml string) *gateway.Gateway {
 	if err != nil {
 		b.Fatal(err)
 	}
-	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what it writes is measured, too
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // writing the log is measured too
 	g, err := gateway.NewReaching(reach, cfg, set, log)
 	if err != nil {
 		b.Fatal(err)
@@ -123,7 +123,7 @@ func newOwn(b *testing.B, reach gateway.Reach, yaml string) *gateway.Gateway {
 	return g
 }
 
-// An ownCollector takes all traces.
+// An ownCollector accepts all traces.
 type ownCollector struct{}
 
 func (ownCollector) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -162,7 +162,7 @@ func (l *ownListener) Addr() net.Addr { return ownConn{}.LocalAddr() }
 
 const ownMessage = `{"jsonrpc":"2.0","id":1000000000,"method":"tools/call","params":{"name":"echo","arguments":{"message":"%s"}}}`
 
-// An ownClient opens a session, and then calls echo as often as the benchmark says.
+// An ownClient opens a session, and then calls echo as often as the benchmark asks.
 type ownClient struct {
 	ownConn
 
@@ -170,10 +170,10 @@ type ownClient struct {
 	step    int
 	session string
 	request []byte
-	rest    []byte // of the request that the gateway is reading
+	rest    []byte // unread part of the request
 	failed  string
 	ended   chan struct{}
-	asked   atomic.Bool   // an answer is due: only the gateway's watch on its client reads then
+	asked   atomic.Bool   // an answer is due: now only the gateway's watch on its client reads
 	stopped chan struct{} // holds a token while the deadline for reading has passed: the watch ends
 }
 
@@ -251,7 +251,7 @@ func ownPost(session, message string) []byte {
 		"Accept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", session, len(message), message)
 }
 
-// An ownServer answers initialize, tools/list and echo. Between two calls it is quiet, as the end of a pipe that nobody writes to.
+// An ownServer answers initialize, tools/list and echo. Between calls it is quiet, like a pipe to which nobody writes.
 type ownServer struct {
 	ownConn
 	*os.File

@@ -9,8 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A caller with tokens gets a link if there is a login for them: the page sends them to the issuer of the tokens.
-// Otherwise they get no link, since they could not use it.
+// A caller with tokens gets a link only if a login is configured: then the page leads to the issuer of the tokens.
 func TestLinkOfACallerWithTokens(t *testing.T) {
 	t.Parallel()
 	for _, login := range []string{"", "login: {client_id: recourse}"} {
@@ -28,7 +27,7 @@ func TestLinkOfACallerWithTokens(t *testing.T) {
 		}
 		if login == "" {
 			if strings.Contains(text, "/connect/") {
-				t.Errorf("there is a link that nobody can use: %s", text)
+				t.Errorf("got an unusable link: %s", text)
 			}
 			continue
 		}
@@ -39,7 +38,7 @@ func TestLinkOfACallerWithTokens(t *testing.T) {
 		page, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if host := strings.TrimPrefix(issuer.URL, "http://"); err != nil || !strings.Contains(string(page), "sign in at <strong>"+host) {
-			t.Errorf("the page does not lead to %s: %s %v", host, page, err)
+			t.Errorf("no link to %s on the page: got %s, %v", host, page, err)
 		}
 	}
 }

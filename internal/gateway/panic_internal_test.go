@@ -23,10 +23,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// panicLog keeps what is logged at the default level.
+// panicLog keeps the log at the default level.
 type panicLog struct{ testkit.Buffer }
 
-// A panicLine is what tests compare of a line about a panic.
+// A panicLine is the part of a line about a panic that tests compare.
 type panicLine struct {
 	Level     string `json:"level"`
 	Cause     string `json:"cause"`
@@ -53,7 +53,7 @@ func (l *panicLog) panics(tb testing.TB) (lines []panicLine) {
 	return lines
 }
 
-// panicking returns a stage that panics with fault: before the rest of the stages, or after it.
+// panicking returns a stage that panics with fault before or after the following stages.
 func panicking(fault any, after bool) stage {
 	return func(c *call, next next) error {
 		if after {
@@ -63,8 +63,8 @@ func panicking(fault any, after bool) stage {
 	}
 }
 
-// A panic in a stage is a failure of its call only: it is logged, observers are told, and the client is answered as far
-// as possible.
+// A panic in a stage fails only its own call: the log and the observers get it, and the client gets an answer if it is not
+// too late.
 func TestPanicInAStage(t *testing.T) {
 	t.Parallel()
 
@@ -74,29 +74,29 @@ func TestPanicInAStage(t *testing.T) {
 	unavailable := []testkit.Fault{faults.Status(http.StatusServiceUnavailable, faults.Plain)}
 	tests := []struct {
 		name    string
-		before  int // the stage, counted from the end; it is put before it
+		before  int // how many stages follow the panicking one
 		after   bool
 		fault   any
 		path    string
 		tool    string
 		answers []testkit.Fault
 		want    seen
-		form    string // the answer contains it; "": it is broken off, or too late for that
+		form    string // part of the answer; "": the answer is broken off, or already sent
 	}{
 		{
 			name: "before the message is read", before: len(stages) - 4, fault: "a bug",
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 500, Told: 1}, form: `"kind":"internal"`,
 		},
 		{
-			name: "before it is sent", before: 1, fault: "a bug",
+			name: "before the call is sent", before: 1, fault: "a bug",
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
 		},
 		{
-			name: "after it was sent", before: 1, after: true, fault: "a bug", answers: unavailable,
+			name: "after the call was sent", before: 1, after: true, fault: "a bug", answers: unavailable,
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"unknown"`,
 		},
 		{
-			name: "after a tool was called that only reads", before: 1, after: true, fault: "a bug", tool: testkit.GetField, answers: unavailable,
+			name: "after a read was sent", before: 1, after: true, fault: "a bug", tool: testkit.GetField, answers: unavailable,
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"none"`,
 		},
 		{
@@ -151,7 +151,7 @@ func TestPanicInAStage(t *testing.T) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if diff := gocmp.Diff([]seen{tt.want}, w.calls); diff != "" {
-				t.Errorf("observers were told (-want +got)\n%s", diff)
+				t.Errorf("outcomes (-want +got)\n%s", diff)
 			}
 			lines := log.panics(t)
 			if tt.fault == http.ErrAbortHandler { //nolint:errorlint // the very value
@@ -162,13 +162,13 @@ func TestPanicInAStage(t *testing.T) {
 			}
 			if len(lines) != 1 || lines[0].Level != "ERROR" || lines[0].Cause != "panic: a bug" || lines[0].RequestID == "" ||
 				!strings.Contains(lines[0].Stack, "panic_internal_test.go") {
-				t.Errorf("logged %+v, want one line about the panic", lines)
+				t.Errorf("got log %+v, want one line about the panic", lines)
 			}
 		})
 	}
 }
 
-// Over stdio it is the same, and the next call is served.
+// The same over stdio, and the next call is answered.
 func TestPanicOverStdio(t *testing.T) {
 	t.Parallel()
 
@@ -207,9 +207,9 @@ func TestPanicOverStdio(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"kind":"internal"`) || !strings.Contains(got, `"hectares":16.2`) {
-		t.Errorf("the host was told %s; want one failure and one success", got)
+		t.Errorf("got %s, want one failure and one success", got)
 	}
 	if lines := log.panics(t); len(lines) != 1 || lines[0].Level != "ERROR" {
-		t.Errorf("logged %+v, want one line", lines)
+		t.Errorf("got log %+v, want one line", lines)
 	}
 }

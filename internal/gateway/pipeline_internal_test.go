@@ -158,6 +158,6 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		w.mu.Unlock()
 	}
 	if len(w.more) != 0 {
-		t.Errorf("%d calls have ended besides", len(w.more))
+		t.Errorf("got %d more outcomes", len(w.more))
 	}
 }

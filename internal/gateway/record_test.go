@@ -209,7 +209,7 @@ func TestLoggedWords(t *testing.T) {
 			}
 			testkit.Eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
 			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store is closed") {
-				t.Fatalf("%+v", l)
+				t.Fatalf("got %+v", l)
 			}
 			if strings.Contains(f.log.String(), password) || strings.Contains(f.log.String(), secret[:12]) {
 				t.Errorf("a secret is in the log: %s", f.log)

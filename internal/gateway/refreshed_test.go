@@ -75,7 +75,7 @@ func TestRefreshedToken(t *testing.T) {
 			}
 			calls := srv.Calls(testkit.Echo)
 			if len(calls) != 2 || srv.Messages("initialize") != 2 || calls[1].Header.Get("Authorization") != "Bearer "+tokens[1] {
-				t.Errorf("%d calls in %d sessions", len(calls), srv.Messages("initialize"))
+				t.Errorf("got %d calls in %d sessions", len(calls), srv.Messages("initialize"))
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func TestReloadOfAChild(t *testing.T) {
 					t.Errorf("the call under way, read %d times: %s", program.Calls("sleep"), a.Body)
 				}
 				if n := len(program.Processes()); n != tt.processes {
-					t.Errorf("%d processes were started", n)
+					t.Errorf("got %d processes", n)
 				}
 				first := program.Processes()[0]
 				if tt.ends {

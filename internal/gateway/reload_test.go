@@ -161,7 +161,7 @@ func TestReloadKeepsSessions(t *testing.T) {
 				t.Errorf("%v, HTTP %d instead of %d: %s", err, a.Status, tt.status, a.Body)
 			}
 			if n := srv.Messages("initialize"); n != 1 {
-				t.Errorf("%d sessions were opened", n)
+				t.Errorf("got %d sessions", n)
 			}
 			if tt.stream && srv.Streams() != 1 {
 				t.Error("the stream has ended")

@@ -37,7 +37,7 @@ func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
 func wantEcho(t *testing.T, client *testkit.Client) {
 	t.Helper()
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 			}
 			wantEcho(t, first)
 			if srv.Executions(testkit.Echo) != 4 || test.era == testkit.Legacy && !test.forgets && srv.Messages("initialize") != test.opened {
-				t.Errorf("%d calls, %d sessions", srv.Executions(testkit.Echo), srv.Messages("initialize"))
+				t.Errorf("got %d calls, %d sessions", srv.Executions(testkit.Echo), srv.Messages("initialize"))
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestEndedTicket(t *testing.T) {
 	}
 	session := client.Session
 	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	client.Session = session
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -168,7 +168,7 @@ func TestTicketThatIsTooLong(t *testing.T) {
 	}
 	client.Session = a.Header.Get("Mcp-Session-Id")
 	if client.Session == "" || len(client.Session) > 100 {
-		t.Fatalf("a session id of %d characters", len(client.Session))
+		t.Fatalf("got a session id of %d characters", len(client.Session))
 	}
 	wantEcho(t, client)
 }

@@ -34,10 +34,10 @@ func longClient(t *testing.T, url string, header http.Header) (client *testkit.C
 	a, err := client.Request(t.Context(), "initialize",
 		`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}`)
 	if err != nil || !succeeded(a) {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	if client.Session = a.Header.Get("Mcp-Session-Id"); client.Session == "" || len(client.Session) > 600 {
-		t.Fatalf("a session id of %d characters", len(client.Session))
+		t.Fatalf("got a session id of %d characters", len(client.Session))
 	}
 	return client, name
 }
@@ -87,7 +87,7 @@ func TestLongSessionAtAnotherReplica(t *testing.T) {
 	}
 	wantEcho(t, first)
 	if srv.Executions(testkit.Echo) != 4 {
-		t.Errorf("%d calls", srv.Executions(testkit.Echo))
+		t.Errorf("got %d calls", srv.Executions(testkit.Echo))
 	}
 	r := redisClient(t, url)
 	if value := r.Get(t.Context(), onlyKey(t, r)).Val(); len(value) < len(name) || strings.Contains(value, name) {
@@ -173,7 +173,7 @@ func TestLongSessionThatHasEnded(t *testing.T) {
 	wantLost(t, other)
 	other.Header = client.Header
 	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
-		t.Fatalf("%+v, %v", a, err)
+		t.Fatalf("got %+v, %v", a, err)
 	}
 	wantLost(t, other)
 	if keys := redisClient(t, url).Keys(t.Context(), "*").Val(); len(keys) != 0 {
@@ -193,12 +193,12 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 	wantLost(t, at(t, other, shared))
 	local, _ := longClient(t, own, nil)
 	if len(local.Session) > 100 {
-		t.Errorf("a session id of %d characters", len(local.Session))
+		t.Errorf("got a session id of %d characters", len(local.Session))
 	}
 	wantEcho(t, local)
 	wantLost(t, at(t, other, local))
 	if a, err := shared.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
@@ -225,6 +225,6 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 		t.Errorf("Redis was asked %d times, want %d at most", asked, most)
 	}
 	if n := strings.Count(log.String(), `"level":"WARN"`); n != 1 {
-		t.Errorf("%d warnings:\n%s", n, log)
+		t.Errorf("got %d warnings:\n%s", n, log)
 	}
 }

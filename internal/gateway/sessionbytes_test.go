@@ -38,7 +38,7 @@ func TestSessionsAreBoundedInBytes(t *testing.T) {
 		t.Errorf("what goes on is not kept: %d bytes, and %d without it", n, plain)
 	}
 	if n := kept(http.Header{"X-Tenant": long}); n > plain {
-		t.Errorf("%d bytes are kept of a long header", n)
+		t.Errorf("got %d bytes kept of a long header", n)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	}
 	opened := srv.RequestsFor("initialize")
 	if len(opened) != 2 {
-		t.Fatalf("%d times initialized", len(opened))
+		t.Fatalf("got %d initializations", len(opened))
 	}
 	first, again := opened[0].Header, opened[1].Header
 	if first.Get("Baggage") == "" || again.Get("Baggage") != "" || again.Get("Traceparent") != "" {

@@ -43,11 +43,11 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 			if test.era == testkit.Legacy {
 				thrown, ok := errors.AsType[*sdk.TSError](err)
 				if !ok || thrown.Code != "-32042" {
-					t.Fatalf("%s, %v", result, err)
+					t.Fatalf("got %s, %v", result, err)
 				}
 				var data shownLinks
 				if err := json.Unmarshal(thrown.Data, &data); err != nil || len(data.Elicitations) != 1 || data.Elicitations[0].URL != link {
-					t.Fatalf("%s, %v", thrown.Data, err)
+					t.Fatalf("got %s, %v", thrown.Data, err)
 				}
 				enterKey(t, link)
 				isNotice := func(text json.RawMessage) bool {
@@ -61,7 +61,7 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 				result, err = client.CallTool(t.Context(), testkit.Echo, `{"message":"m"}`, 0)
 			}
 			if err != nil || !strings.Contains(string(result), `"m"`) {
-				t.Errorf("%s, %v", result, err)
+				t.Errorf("got %s, %v", result, err)
 			}
 		})
 	}
@@ -81,12 +81,12 @@ func TestHostShowsTheLink(t *testing.T) {
 	m := h.next()
 	var data shownLinks
 	if m.Error == nil || m.Error.Code != -32042 || json.Unmarshal(m.Error.Data, &data) != nil || len(data.Elicitations) != 1 {
-		t.Fatalf("%+v", m)
+		t.Fatalf("got %+v", m)
 	}
 	_, path, _ := strings.Cut(data.Elicitations[0].URL, "/connect/")
 	enterKey(t, f.url+"/connect/"+path) // nothing of a host says where the gateway listens
 	if m = h.next(); m.Method != "notifications/elicitation/complete" || !strings.Contains(string(m.Params), data.Elicitations[0].ElicitationID) {
-		t.Fatalf("%+v", m)
+		t.Fatalf("got %+v", m)
 	}
 	h.send(`{"jsonrpc":"2.0","id":3,` + call)
 	if m = h.next(); m.outcome() != "3 m" {

@@ -251,7 +251,7 @@ func TestLinkForMoreScopes(t *testing.T) {
 	}
 	scopes := answer.Result.Meta[recourse.MetaKey].MissingScopes
 	if len(scopes) == 0 || !strings.HasSuffix(answer.Result.State, strings.Join(scopes, " ")) {
-		t.Fatalf("%s", a.Body)
+		t.Fatalf("got %s", a.Body)
 	}
 	go func() {
 		token := connection.Token{Access: "wider", Refresh: "r", Expires: time.Now().Add(time.Hour), Scopes: scopes}
@@ -261,7 +261,7 @@ func TestLinkForMoreScopes(t *testing.T) {
 	}()
 	a, err = client.Request(t.Context(), "tools/call", answerOf("accept", answer.Result.State))
 	if err != nil || !strings.Contains(string(a.Body), `"m"`) {
-		t.Fatalf("%s, %v", a.Body, err)
+		t.Fatalf("got %s, %v", a.Body, err)
 	}
 	if calls := srv.Calls(testkit.Echo); calls[len(calls)-1].Header.Get("Authorization") != "Bearer wider" {
 		t.Errorf("the server has seen %+v", calls)
@@ -301,7 +301,7 @@ func TestGoSDKShowsTheLink(t *testing.T) {
 						Elicitations []*mcp.ElicitParams `json:"elicitations"`
 					}
 					if err := json.Unmarshal(refused.Data, &data); err != nil || len(data.Elicitations) != 1 {
-						t.Fatalf("%s, %v", refused.Data, err)
+						t.Fatalf("got %s, %v", refused.Data, err)
 					}
 					enterKey(t, data.Elicitations[0].URL)
 					if id := <-complete; id != data.Elicitations[0].ElicitationID {
@@ -312,7 +312,7 @@ func TestGoSDKShowsTheLink(t *testing.T) {
 					t.Errorf("the first call: %v", err)
 				}
 				if err != nil || result.IsError {
-					t.Fatalf("%+v, %v", result, err)
+					t.Fatalf("got %+v, %v", result, err)
 				}
 			})
 		}

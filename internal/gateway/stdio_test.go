@@ -275,7 +275,7 @@ func TestStdioOpensItsSessionAgain(t *testing.T) {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
 	if n := srv.Messages("initialize"); n != 2 {
-		t.Errorf("%d sessions were opened, want 2", n)
+		t.Errorf("got %d sessions, want 2", n)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestStudiesWrites(t *testing.T) {
 				t.Errorf("effect %s, %s", e.Effect, e.RetryAdvice())
 			}
 			if n := srv.Attempts(tt.tool); n != 1 {
-				t.Errorf("%d attempts reached the server", n)
+				t.Errorf("got %d attempts at the server", n)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestStudiesArguments(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := srv.Attempts("run_dispatch"); n != 0 {
-		t.Errorf("%d attempts reached the server", n)
+		t.Errorf("got %d attempts at the server", n)
 	}
 }
 

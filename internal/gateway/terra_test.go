@@ -232,7 +232,7 @@ func TestTerraSessionErrors(t *testing.T) {
 					t.Errorf("body (-want +got):\n%s", diff)
 				}
 				if attempts := len(srv.received()); attempts != tt.attempts {
-					t.Errorf("%d attempts reached the server, want %d", attempts, tt.attempts)
+					t.Errorf("got %d attempts at the server, want %d", attempts, tt.attempts)
 				}
 			})
 		}

@@ -79,7 +79,7 @@ func TestProgressAndTimeouts(t *testing.T) {
 			a := progressing(t, client, 100, 700)
 			wantTimeout(t, a, 5*time.Second)
 			if len(a.Events) < 3 {
-				t.Errorf("%d events, want a few of progress and the timeout", len(a.Events))
+				t.Errorf("got %d events, want a few of progress and the timeout", len(a.Events))
 			}
 			wantTimeout(t, progressing(t, client, 2, 9000), 2*time.Second)
 		})
@@ -226,7 +226,7 @@ func TestOutage(t *testing.T) {
 			}
 			wg.Wait()
 			if got, most := srv.Attempts(testkit.GetField), calls*12/10+10; got > most || got < calls+10 {
-				t.Errorf("%d calls took %d attempts, want at most %d", calls, got, most)
+				t.Errorf("%d calls: got %d attempts, want at most %d", calls, got, most)
 			}
 			srv.Behave()
 			if a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
@@ -300,7 +300,7 @@ func TestWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if repeated := c.attempts > 1; succeeded(a) != repeated || srv.Attempts(c.tool) != c.attempts || (srv.Executions(c.tool) == 1) != repeated {
-				t.Errorf("%d attempts: %s", srv.Attempts(c.tool), a.Body)
+				t.Errorf("got %d attempts: %s", srv.Attempts(c.tool), a.Body)
 			}
 			if a.Took < c.least || a.Took > c.most {
 				t.Errorf("answered after %v", a.Took)

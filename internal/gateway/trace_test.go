@@ -157,7 +157,7 @@ func TestTraceOfAttempts(t *testing.T) {
 		}
 		o, calls := <-told, srv.Calls(testkit.GetField)
 		if len(calls) != 2 || len(o.Attempts) != 2 {
-			t.Fatalf("%d calls, %d attempts", len(calls), len(o.Attempts))
+			t.Fatalf("got %d calls, %d attempts", len(calls), len(o.Attempts))
 		}
 		seen := map[string]bool{clientSpan: true, o.Span.Own.Span.String(): true}
 		for i, call := range calls {
@@ -249,7 +249,7 @@ func TestTraceOfHedge(t *testing.T) {
 		<-told
 		o, calls := <-told, srv.Calls(testkit.GetField)[1:]
 		if len(calls) != 2 || len(o.Attempts) != 2 {
-			t.Fatalf("%d calls, %d attempts", len(calls), len(o.Attempts))
+			t.Fatalf("got %d calls, %d attempts", len(calls), len(o.Attempts))
 		}
 		for i, call := range calls {
 			span, _ := tracecontext.Parse(inHeader(call).Parent)

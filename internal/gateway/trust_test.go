@@ -123,7 +123,7 @@ func TestNatureOfTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e := recordOf(t, a); srv.Attempts(c.tool) != c.attempts || e.Effect != c.effect {
-				t.Errorf("%d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
+				t.Errorf("got %d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
 			}
 		})
 	}
@@ -204,13 +204,13 @@ func TestMaxResult(t *testing.T) {
 				switch {
 				case c.broken:
 					if err == nil {
-						t.Errorf("%d bytes came as a whole", a.Size)
+						t.Errorf("got %d bytes without an error", a.Size)
 					}
 				case err != nil:
 					t.Fatal(err)
 				case c.fits:
 					if !succeeded(a) {
-						t.Errorf("%.300s", a.Body)
+						t.Errorf("got %.300s", a.Body)
 					}
 				default:
 					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "larger than the 100KiB allowed") {

@@ -76,7 +76,7 @@ func TestViolations(t *testing.T) {
 					t.Errorf("no tool result: got %s", a.Body)
 				}
 				if got := srv.Attempts(c.tool); got != 0 {
-					t.Errorf("%d calls reached the server", got)
+					t.Errorf("got %d calls at the server", got)
 				}
 			})
 		}
@@ -117,7 +117,7 @@ func TestViolationsInFieldmcp(t *testing.T) {
 		t.Errorf("a secret is shown: %s\n%s", a.Body, f.log)
 	}
 	if e := recordOf(t, a); len(e.Violations) != 4 {
-		t.Errorf("%d violations, want 4", len(e.Violations))
+		t.Errorf("got %d violations, want 4", len(e.Violations))
 	}
 }
 
@@ -310,7 +310,7 @@ func TestListsByCredentials(t *testing.T) {
 		}
 	}
 	if lists, _ := s.count(); lists != 3 {
-		t.Errorf("%d pages were fetched, want 3", lists)
+		t.Errorf("got %d pages, want 3", lists)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestListChanged(t *testing.T) {
 		s := &lister{tools: one(toolA), after: listChanged}
 		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) || len(a.Events) != 2 {
-			t.Fatalf("%s", a.Body)
+			t.Fatalf("got %s", a.Body)
 		}
 		s.set(one(toolB))
 		if a, err := client.Call(t.Context(), "b", `{}`); refused(t, a, err) {
@@ -334,7 +334,7 @@ func TestListChanged(t *testing.T) {
 		s := &lister{tools: one(toolA), tell: make(chan string)}
 		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) {
-			t.Fatalf("%s", a.Body)
+			t.Fatalf("got %s", a.Body)
 		}
 		stream, err := client.Open(t.Context(), "subscriptions/listen", `{}`)
 		if err != nil {
@@ -360,7 +360,7 @@ func TestListChanged(t *testing.T) {
 		}
 		defer stream.Close()
 		if a, err := client.Call(t.Context(), "new", `{}`); !refused(t, a, err) {
-			t.Fatalf("%s", a.Body)
+			t.Fatalf("got %s", a.Body)
 		}
 		srv.SetTools(testkit.Tool{Name: "new"})
 		if _, err := stream.Next(); err != nil {

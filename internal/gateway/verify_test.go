@@ -68,7 +68,7 @@ func TestVerifyToolsRead(t *testing.T) {
 		}
 	}
 	if found < 11 {
-		t.Errorf("%d tools were found: the contracts name more", found)
+		t.Errorf("got only %d tools, fewer than the contracts name", found)
 	}
 }
 

@@ -31,13 +31,13 @@ func TestSessionsHaveRoom(t *testing.T) {
 	_, oldest := all.byID.Peek("0")
 	_, newest := all.byID.Peek("99")
 	if all.byID.Bytes() > maxSessionBytes || all.byID.Len() != maxSessionBytes>>20 || oldest || !newest {
-		t.Errorf("%d sessions with %d bytes", all.byID.Len(), all.byID.Bytes())
+		t.Errorf("got %d sessions with %d bytes", all.byID.Len(), all.byID.Bytes())
 	}
 	for _, s := range all.byID.All() {
 		all.remove(s)
 	}
 	if all.byID.Bytes() != 0 {
-		t.Errorf("%d bytes are left", all.byID.Bytes())
+		t.Errorf("got %d bytes left", all.byID.Bytes())
 	}
 }
 
