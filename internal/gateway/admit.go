@@ -34,14 +34,15 @@ func admit(c *call, next next) error {
 			return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
 				"This Origin is not allowed. Add it to `origins` in the gateway's configuration."))
 		}
-		c.expose(origin)
+		expose(c.reply.header(), origin)
 	}
 	switch c.req.http.Method {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:
 		return next(c)
 	case http.MethodOptions:
 		if origin != "" && c.req.http.Header.Get("Access-Control-Request-Method") != "" {
-			c.preflight()
+			preflight(c.reply.header(), c.req.http.Header.Get("Access-Control-Request-Headers"))
+			c.reply.empty()
 			return nil
 		}
 	}
@@ -60,23 +61,20 @@ func (t *table) answersTo(host string) bool {
 }
 
 // expose lets a page of another origin read the answer (Fetch standard, CORS).
-func (c *call) expose(origin string) {
-	h := c.reply.header()
+func expose(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Request-Id, Retry-After, WWW-Authenticate, "+
 		"RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset")
 }
 
-// preflight answers the request that browsers send before a call.
-func (c *call) preflight() {
-	h := c.reply.header()
+// preflight writes the answer to the request that browsers send before a call with those headers.
+func preflight(h http.Header, headers string) {
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	if headers := c.req.http.Header.Get("Access-Control-Request-Headers"); headers != "" {
+	if headers != "" {
 		h.Set("Access-Control-Allow-Headers", headers)
 	}
 	h.Set("Access-Control-Max-Age", "600")
-	c.reply.empty()
 }
 
 // describe answers a request for an endpoint's metadata as a protected resource (RFC 9728). Without a path, this is the only endpoint

@@ -17,25 +17,13 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// asking is a call that asks for its caller's list.
-type asking struct{ *call }
-
-// relist fetches the list again before a call is refused because of it, unless it was fetched for this caller
-// just now.
-func (c *call) relist() *toolcall.List {
-	newerThan := time.Now()
-	if c.rule.list.By == (asking{c}).Asker() {
-		newerThan = newerThan.Add(-toollist.Fresh)
-	}
-	if newer := c.to.Lists.Get(c.ctx, asking{c}, newerThan); newer != nil {
-		c.rule.list = newer
-	}
-	return &c.rule.list.List
-}
+// asking is a call as package toollist sees it: it asks for the list of its caller's tools.
+type asking struct{ of *call }
 
 // Key implements [toollist.Call]: callers are told apart by their credentials, and, if each has its own
 // program, by the session or its substitute.
-func (c asking) Key() upstream.Caller {
+func (a asking) Key() upstream.Caller {
+	c := a.of
 	switch {
 	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
 		return c.who.id
@@ -48,24 +36,27 @@ func (c asking) Key() upstream.Caller {
 
 // Asker implements [toollist.Call]: a server may list other tools in another session, or for a client with
 // more capabilities.
-func (c asking) Asker() upstream.Caller {
+func (a asking) Asker() upstream.Caller {
+	c := a.of
 	if c.session != nil {
 		return upstream.CallerOf("session", c.session.ID)
 	}
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (c asking) HeldBack() bool { return c.to.holdsBack(c.rule.lane(&c.req)) != nil }
+func (a asking) HeldBack() bool { return a.of.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
 
-func (c asking) Timeout() time.Duration { return c.to.Timeout }
+func (a asking) Timeout() time.Duration { return a.of.to.Timeout }
 
-func (c asking) Failed(cause error) (gone bool) {
+func (a asking) Failed(cause error) (gone bool) {
+	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.left()
 }
 
-func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
+func (a asking) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
+	c := a.of
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := json.Members{{Name: "cursor", Value: cursor}}
 	header := c.upstreamHeader()
@@ -96,4 +87,24 @@ func (c asking) Page(ctx context.Context, page int, cursor json.Value, limit int
 		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
 	}
 	return answer.Result, nil
+}
+
+// again fetches the list again before the call is refused because of it, unless it was fetched for this caller
+// just now.
+func (a asking) again() *toolcall.List {
+	c, newerThan := a.of, time.Now()
+	if c.rule.list.By == a.Asker() {
+		newerThan = newerThan.Add(-toollist.Fresh)
+	}
+	if newer := c.to.Lists.Get(c.ctx, a, newerThan); newer != nil {
+		c.rule.list = newer
+	}
+	return &c.rule.list.List
+}
+
+// mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
+// contains the tool, or is complete.
+func (a asking) mayRefuse() bool {
+	r := &a.of.rule
+	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial)
 }

@@ -39,17 +39,17 @@ func authorize(c *call, next next) error {
 	if use.Tool != "" {
 		what = "call " + use.Tool
 	}
-	e := c.forbidden(what)
-	if use.Tool != "" && c.mayCall(use.Tool, use.ReadOnly) {
+	e := c.who.forbidden(what)
+	if use.Tool != "" && c.on.lets(&c.who, use.Tool, use.ReadOnly) {
 		e = e.WithMessage("%s may not %s with these arguments.", c.who.verified.Name, what)
 	}
 	return settled(e.CausedBy(d.Cause))
 }
 
 // forbidden returns the failure for a caller who lacks permission.
-func (c *call) forbidden(what string) *recourse.Error {
+func (who *caller) forbidden(what string) *recourse.Error {
 	return recourse.PermissionDenied().WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
-		WithMessage("%s may not %s.", c.who.verified.Name, what)
+		WithMessage("%s may not %s.", who.verified.Name, what)
 }
 
 // use returns what the request needs permission for. Opening a session, listing tools and keeping a
@@ -75,25 +75,25 @@ func (c *call) use() (use grant.Use, needed bool) {
 	}
 }
 
-// mayCall reports whether the caller may call a tool with at least some arguments.
-func (c *call) mayCall(tool string, readOnly bool) bool {
-	return c.on.grants.Decide(&c.who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
+// lets reports whether a caller may call a tool with at least some arguments.
+func (on *endpoint) lets(who *caller, tool string, readOnly bool) bool {
+	return on.grants.Decide(&who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
 }
 
 // unknownTool returns why a tool that the server does not list cannot be called. It names no tool that the
 // caller may not see.
 func (c *call) unknownTool() *recourse.Error {
 	name, list := c.req.msg.Name, &c.rule.list.List
-	if c.on.grants != nil && !c.mayCall(name, false) {
-		return c.forbidden("call " + name)
+	if c.on.grants != nil && !c.on.lets(&c.who, name, false) {
+		return c.who.forbidden("call " + name)
 	}
 	var names []string
 	for _, local := range list.Names {
-		if other, ok := c.offeredName(local); ok && c.sees(list.Tools[local]) {
+		if other, ok := c.member.offeredName(local); ok && c.sees(list.Tools[local]) {
 			names = append(names, other)
 		}
 	}
-	name, _ = c.offeredName(name)
+	name, _ = c.member.offeredName(name)
 	return toolcall.Unknown(name, names)
 }
 
@@ -103,17 +103,19 @@ func (c *call) sees(t *toolcall.Tool) bool {
 		return true
 	}
 	if c.on.many != nil {
-		return c.mayCall(t.Name, c.memberReads(t.Name))
+		return c.on.lets(&c.who, t.Name, c.memberReads(t.Name))
 	}
-	return c.mayCall(t.Name, c.on.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
+	return c.on.lets(&c.who, t.Name, c.on.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
 }
 
-// filters reports whether the answer is a list that the caller may only see in part.
-func (c *call) filters() bool { return c.on.grants != nil && c.req.msg.Method == wire.MethodToolsList }
+// filters reports whether the answer to a request is a list that its caller may only see in part.
+func (on *endpoint) filters(r *request) bool {
+	return on.grants != nil && r.msg.Method == wire.MethodToolsList
+}
 
-// granted returns a message with only the tools that the caller may call, if it answers tools/list. Caches
-// must not share it.
-func (c *call) granted(text []byte) []byte {
+// granted returns a message with only the tools that its caller sees, if it answers tools/list. Caches must not
+// share it.
+func granted(text []byte, sees func(*toolcall.Tool) bool) []byte {
 	list := json.Lookup(text, "/result/tools")
 	if list.Kind() != '[' {
 		return text
@@ -121,7 +123,7 @@ func (c *call) granted(text []byte) []byte {
 	all, _ := json.Items(list, math.MaxInt)
 	kept := []byte{'['}
 	for _, raw := range all {
-		if tool := toollist.ReadTool(raw); tool != nil && c.sees(tool) {
+		if tool := toollist.ReadTool(raw); tool != nil && sees(tool) {
 			if len(kept) > 1 {
 				kept = append(kept, ',')
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -87,15 +88,15 @@ func (c *call) refusesAccount(status int, header http.Header) (refuses bool, nar
 	return false, nil
 }
 
-// showsLinks reports whether the client can show a link to its user.
-func (c *call) showsLinks() bool {
+// showsLinks reports whether the client of a call can show a link to its user. of is its session, or nil.
+func (r *request) showsLinks(of *session.Session) bool {
 	var declared json.Value
 	switch {
-	case !c.req.isCall():
-	case c.req.era == wire.Modern:
-		declared = json.Lookup(c.req.msg.ClientCapabilities, "/elicitation/url")
-	case c.session != nil:
-		declared = json.Lookup(c.session.Opening().Body, "/params/capabilities/elicitation/url")
+	case !r.isCall():
+	case r.era == wire.Modern:
+		declared = json.Lookup(r.msg.ClientCapabilities, "/elicitation/url")
+	case of != nil:
+		declared = json.Lookup(of.Opening().Body, "/params/capabilities/elicitation/url")
 	}
 	return declared.Kind() == '{'
 }

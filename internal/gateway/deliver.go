@@ -86,7 +86,7 @@ func deliver(c *call, next next) error {
 }
 
 func (c *call) removeSession() {
-	scope := c.sessions()
+	scope := c.table.sessions(c.on, c.who.owner)
 	scope.Remove(c.ctx, c.session)
 }
 
@@ -167,7 +167,7 @@ func (enforcing) passStream(c *call) {
 			raw = p.AppendEvent(nil, &part.Event)
 		}
 		if c.on.grants != nil && part.First && part.Complete && json.Lookup(part.Data, "/result/tools") != nil {
-			raw = part.With(c.granted(part.Data)) // the rest of an answer
+			raw = part.With(granted(part.Data, c.sees)) // the rest of an answer
 		}
 		return c.spoken(&part.Event, raw)
 	})

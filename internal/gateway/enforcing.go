@@ -173,8 +173,8 @@ func (c *call) passed(text []byte) []byte {
 		p.WithoutRecord()
 		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
 	}
-	if c.filters() {
-		text = c.granted(text)
+	if c.on.filters(&c.req) {
+		text = granted(text, c.sees)
 	}
 	if failures.Asks(text, c.in.signs) { // of a question, which may well be about addresses and paths, only credentials are masked
 		text = c.masker().As(redact.Secrets).Message(c.bindState(text))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -17,8 +18,8 @@ func findSession(c *call, next next) error {
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
 		return next(c)
 	}
-	scope := c.sessions()
-	if c.session = scope.Find(c.req.http.Context(), id, c.adoptedHeader); c.session == nil {
+	scope, header := c.table.sessions(c.on, c.who.owner), func() http.Header { return adopted(c.on.kept(c.upstreamHeader())) }
+	if c.session = scope.Find(c.req.http.Context(), id, header); c.session == nil {
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
 	}
 	if g, s, redis := c.g, c.session, scope.Redis; redis != nil && s.IsDue() { // the call may be over by then
@@ -27,10 +28,11 @@ func findSession(c *call, next next) error {
 	return next(c)
 }
 
-// sessions returns the sessions that the caller can name.
-func (c *call) sessions() session.Scope {
+// sessions returns the sessions that a caller can name at an endpoint.
+func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
+	to := on.target
 	return session.Scope{
-		Caller: c.who.owner, Endpoint: c.on.Name, Store: c.to.Sessions, Place: c.to.Place, URL: c.to.URL,
-		Sealer: c.table.sealer, Redis: c.table.redis, Log: c.g.log,
+		Caller: owner, Endpoint: on.Name, Store: to.Sessions, Place: to.Place, URL: to.URL,
+		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,
 	}
 }

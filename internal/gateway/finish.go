@@ -64,7 +64,7 @@ func finish(c *call, next next) error {
 // tell tells every observer how the call has ended.
 func tell(c *call) error {
 	defer c.in.close()
-	if c.relayed() || len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
+	if c.outer.isRelayed() && c.out.Record == nil || len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
 		return nil
 	}
 	o := c.outcome()

@@ -44,7 +44,7 @@ type Gateway struct {
 	observers []observe.Observer // the log, and others
 	calls     calls
 	inFlight  inFlight
-	states    *seal.Sealer // seals what servers hand to clients, if there are no keys for sessions
+	states    *seal.Sealer // seals states that servers hand to clients, if there are no keys for sessions
 	counting  *limits.Counting
 
 	http    front.HTTP

@@ -24,7 +24,6 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
@@ -177,7 +176,7 @@ type relaying struct{ enforcing }
 func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }
 
 func (relaying) answer(c *call) error {
-	if c.outer == nil || !c.outer.relayed.Load() || !c.req.asks() {
+	if !c.outer.isRelayed() || !c.req.asks() {
 		return enforcing{}.answer(c)
 	}
 	if c.outer.free.Load() {
@@ -260,7 +259,11 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 		cancel()
 		return nil, err
 	}
-	go h.Serve(c.serveNested)
+	go h.Serve(func() (broken bool) {
+		defer c.release()
+		_ = c.table.nested(c) // the client has its answer
+		return c.reply.broken
+	})
 	resp, ok := h.Response()
 	if !ok {
 		cancel()
@@ -272,19 +275,13 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	return resp, nil
 }
 
-func (c *call) serveNested() (broken bool) {
-	defer c.release()
-	_ = c.table.nested(c) // the client has its answer
-	return c.reply.broken
-}
-
 // call returns the call for a request that another endpoint has let in.
 func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
 	c := m.on.g.newCall(h, request, of.id, of.stdio)
 	c.member, c.req.nested, c.req.era, c.req.user, c.req.body = m, true, wire.Modern, of.who.user, r.Body
-	if !c.enterMember() {
+	if !m.enter(c) {
 		c.release()
 		return nil, m.on.target.removed()
 	}
@@ -299,9 +296,9 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	return c, nil
 }
 
-// enterMember holds the server's target open, as enter does for a request at an endpoint of its own.
-func (c *call) enterMember() bool {
-	on := c.member.on
+// enter holds the server's target open for a call, as [call.enter] does for a request at an endpoint of its own.
+func (m *member) enter(c *call) bool {
+	on := m.on
 	for {
 		if c.hold(on) {
 			return true
@@ -324,15 +321,15 @@ func (o *outer) traced(relays bool) spanContext {
 	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
 }
 
-// relayed reports whether a server's own call has ended this one, and has been reported.
-func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.Record == nil }
+// isRelayed reports whether a server's own call answers the request, and is reported in its place.
+func (o *outer) isRelayed() bool { return o != nil && o.relayed.Load() }
 
-// offered tells the contract the names by which the client of a nested call knows the server's tools.
-func (c *call) offered(call *contract.Call) {
-	if c.member == nil {
+// offer tells the contract the names by which clients know the server's tools. A nil member's are the server's own.
+func (m *member) offer(call *contract.Call) {
+	if m == nil {
 		return
 	}
-	names, has := c.member.names, call.HasTool
+	names, has := m.names, call.HasTool
 	call.Offered = func(tool string) (name string, known bool) {
 		if has != nil && !has(tool) {
 			return "", false
@@ -352,13 +349,12 @@ func (c *call) offered(call *contract.Call) {
 	}
 }
 
-// offeredName returns the client's name for a tool of the server, and whether the client is offered that
-// tool.
-func (c *call) offeredName(tool string) (name string, ok bool) {
-	if c.member == nil {
+// offeredName returns the clients' name for a tool of the server, and whether they are offered that tool.
+func (m *member) offeredName(tool string) (name string, ok bool) {
+	if m == nil {
 		return tool, true
 	}
-	return c.member.names.Offered(tool)
+	return m.names.Offered(tool)
 }
 
 // bindState ties the state in a server's question to the request that it belongs to.
@@ -367,7 +363,7 @@ func (c *call) bindState(text []byte) []byte {
 		return text
 	}
 	at := c.in.signs.Result
-	return wire.Splice(nil, text, wire.Edit{At: at, With: many.BindState(at.Of(text), c.sealer(), c.statePurpose())})
+	return wire.Splice(nil, text, wire.Edit{At: at, With: many.BindState(at.Of(text), c.table.states, statePurpose(&c.req, &c.who, c.on))})
 }
 
 // ownState restores the server's own state in a request that returns one.
@@ -375,7 +371,7 @@ func (c *call) ownState() *recourse.Error {
 	if c.member == nil || json.Lookup(c.req.msg.Params, "/"+wire.RequestState) == nil {
 		return nil
 	}
-	params, ok := many.OwnState(c.req.msg.Params, c.sealer(), c.statePurpose())
+	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
 	if !ok {
 		return recourse.New(recourse.KindInvalidValue, "").
 			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
@@ -386,23 +382,15 @@ func (c *call) ownState() *recourse.Error {
 
 // refuseState returns the failure for a request whose state is not from the server. It is meant for the
 // client's program, not for its model, so it is a JSON-RPC error whatever the contract says.
-func (c *call) refuseState(e *recourse.Error) error {
-	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeInvalidParams, e.Sentence(), nil)
-	if c.in.rescan(text) != nil {
+func (in *inbound) refuseState(id wire.ID, e *recourse.Error) error {
+	text := wire.AppendError(nil, id, wire.CodeInvalidParams, e.Sentence(), nil)
+	if in.rescan(text) != nil {
 		return settled(e)
 	}
-	return c.in.rpcFailure(http.StatusOK, text, e)
+	return in.rpcFailure(http.StatusOK, text, e)
 }
 
-// sealer seals states: with the keys for sessions, so that any replica can open them, or else with a key of
-// this process.
-func (c *call) sealer() *seal.Sealer {
-	if c.table.sealer != nil {
-		return c.table.sealer
-	}
-	return c.g.states
-}
-
-func (c *call) statePurpose() []byte {
-	return []byte(strings.Join([]string{"state", c.on.Name, c.req.msg.Method, c.req.msg.Name, string(c.who.id[:])}, "\x00"))
+// statePurpose returns what a state is bound to.
+func statePurpose(of *request, who *caller, on *endpoint) []byte {
+	return []byte(strings.Join([]string{"state", on.Name, of.msg.Method, of.msg.Name, string(who.id[:])}, "\x00"))
 }

@@ -21,7 +21,7 @@ func route(c *call, next next) error {
 		return next(c)
 	}
 	if e := c.ownState(); e != nil {
-		return c.refuseState(e)
+		return c.in.refuseState(c.req.msg.ID, e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
@@ -41,9 +41,9 @@ func route(c *call, next next) error {
 		return next(c)
 	}
 	c.rule.listed = c.rule.list.In(name)
-	e := c.rule.listed.Find(name, c.relist)
+	e := c.rule.listed.Find(name, asking{c}.again)
 	c.rule.nature = c.on.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
-	if e != nil && c.mayRefuse() {
+	if e != nil && (asking{c}).mayRefuse() {
 		if err := c.reply.manner.object(c, c.unknownTool()); err != nil {
 			return err
 		}

@@ -26,18 +26,17 @@ const (
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession() {
 	if id := c.in.resp.Header.Get(wire.HeaderSession); id != "" {
-		scope := c.sessions()
-		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.keptHeader()})
+		scope := c.table.sessions(c.on, c.who.owner)
+		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.on.kept(c.upstreamHeader())})
 		c.reply.header()[wire.HeaderSession] = []string{c.session.ID}
 	}
 }
 
-// keptHeader returns the headers with which a session can be opened again, without those that concern a
-// single request, such as tracing.
-func (c *call) keptHeader() http.Header {
-	header := c.upstreamHeader()
+// kept removes the headers that concern a single request, such as tracing: with the others its session can be opened
+// again.
+func (on *endpoint) kept(header http.Header) http.Header {
 	maps.DeleteFunc(header, func(name string, _ []string) bool {
-		return strings.HasPrefix(name, wire.HeaderParamPrefix) || slices.Contains(ofOneRequest, name) && !c.on.forwards(name)
+		return strings.HasPrefix(name, wire.HeaderParamPrefix) || slices.Contains(ofOneRequest, name) && !on.forwards(name)
 	})
 	return header
 }
@@ -48,9 +47,9 @@ var ofOneRequest = []string{
 	wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
 }
 
-// adoptedHeader returns the headers with which a session from another process can be opened again.
-func (c *call) adoptedHeader() http.Header {
-	header := c.keptHeader()
+// adopted turns the kept headers of a later request into those of the initialize that opened its session in another
+// process.
+func adopted(header http.Header) http.Header {
 	header.Del(wire.HeaderSession)
 	header.Del(wire.HeaderVersion) // initialize has none
 	header["Content-Type"] = []string{wire.TypeJSON}
@@ -156,23 +155,24 @@ func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 		return false
 	case status == http.StatusNotFound:
 		return true
-	default:
-		return status == http.StatusBadRequest && e.Kind == recourse.KindUnknownSession && c.isGone(sent)
+	case status != http.StatusBadRequest || e.Kind != recourse.KindUnknownSession:
+		return false
 	}
+	header := c.upstreamHeader()
+	header["Content-Type"] = []string{wire.TypeJSON}
+	header[wire.HeaderSession] = []string{sent}
+	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
+	return c.to.lost(c.ctx, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.
 const pingTimeout = 5 * time.Second
 
-// isGone asks the server, with a request that does nothing, whether it has lost a session.
-func (c *call) isGone(sessionID string) bool {
+// lost asks the server, with a ping, whether it has lost the session that the ping names.
+func (to *target) lost(ctx context.Context, ping *upstream.Request, id wire.ID) bool {
 	const maxPong = 64 << 10
-	header := c.upstreamHeader()
-	header["Content-Type"] = []string{wire.TypeJSON}
-	header[wire.HeaderSession] = []string{sessionID}
-	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
-	ctx, cancel := context.WithTimeout(c.ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id, maxPong)
+	answer, err := upstream.Ask(ctx, to.up, ping, id, maxPong)
 	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
 }

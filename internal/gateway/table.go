@@ -32,6 +32,7 @@ type table struct {
 	nested    next                   // the chain for a call that another endpoint has let in
 	counter   limit.Counter          // of calls, for limits
 	sealer    *seal.Sealer           // of session ids; nil: they are known in this process only
+	states    *seal.Sealer           // of states that servers hand to clients
 	redis     *limit.Shared          // seals what is too long for a session id; nil: nothing does
 	all       []*endpoint            // in the file's order: the servers', then those with several servers
 	named     map[string]*endpoint   // all of them
@@ -60,13 +61,14 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		old = new(table)
 	}
 	t := &table{
-		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested),
+		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested), states: g.states,
 		named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
 		hosts: map[string]bool{}, origins: map[string]bool{},
 	}
 	t.proxies, t.lockout = cfg.Proxies(), lockoutOf(cfg.LockoutRule(), old)
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
+		t.states = t.sealer // any replica can open them
 	}
 	t.providers, t.logins = account.NewProviders(cfg), access.NewLogins(cfg, g.issuers)
 	var err error

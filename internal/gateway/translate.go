@@ -113,7 +113,7 @@ func translate(c *call, next next) error {
 // writeFailure ends a call in the contract's form.
 func (c *call) writeFailure(f *failure) {
 	e := c.settle(f.e)
-	if c.account.HasLink() && c.showsLinks() {
+	if c.account.HasLink() && c.req.showsLinks(c.session) {
 		c.showLink(e)
 		return
 	}
@@ -305,7 +305,7 @@ func (c *call) settle(e *recourse.Error) *recourse.Error {
 // contractCall describes the call that failed with e to the contract.
 func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := c.failed().Describe(c.at(e))
-	c.offered(call)
+	c.member.offer(call)
 	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.http), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
 }

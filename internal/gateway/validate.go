@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/recoursehq/recourse"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/toolcall"
@@ -11,7 +13,8 @@ import (
 // that every violation is reported at once and the server never sees the call. If the schema is not known,
 // the call passes.
 func validate(c *call, next next) error {
-	if e := c.rule.listed.Check(c.refuseArguments, c.relist); e != nil && c.mayRefuse() {
+	refuse := func(t *toolcall.Tool) *recourse.Error { return c.req.refuseArguments(c.ctx, t) }
+	if e := c.rule.listed.Check(refuse, asking{c}.again); e != nil && (asking{c}).mayRefuse() {
 		if err := c.reply.manner.object(c, e); err != nil {
 			return err
 		}
@@ -19,17 +22,11 @@ func validate(c *call, next next) error {
 	return next(c)
 }
 
-func (c *call) refuseArguments(t *toolcall.Tool) *recourse.Error {
-	if c.req.era == wire.Modern && !c.req.stdio {
-		if err := wire.CheckParamHeaders(c.req.http.Header, c.req.msg.Arguments, t.ParamHeaders()); err != nil {
+func (r *request) refuseArguments(ctx context.Context, t *toolcall.Tool) *recourse.Error {
+	if r.era == wire.Modern && !r.stdio {
+		if err := wire.CheckParamHeaders(r.http.Header, r.msg.Arguments, t.ParamHeaders()); err != nil {
 			return door.Refused(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}
 	}
-	return t.Refuse(c.ctx, c.req.msg.Arguments)
-}
-
-// mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
-// contains the tool, or is complete.
-func (c *call) mayRefuse() bool {
-	return c.rule.list.By == (asking{c}).Asker() && (c.rule.listed.Tool != nil || !c.rule.list.Partial)
+	return t.Refuse(ctx, r.msg.Arguments)
 }
