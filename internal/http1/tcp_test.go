@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/http1"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // A tcpServer calls answer for each request. answer writes to the connection, and reports whether to keep it.
@@ -25,6 +26,7 @@ type tcpServer struct {
 	answer func(conn *net.TCPConn, number, request int) bool
 
 	conns atomic.Int64
+	first atomic.Pointer[net.TCPConn]
 	mu    sync.Mutex
 	got   []string // the bodies
 }
@@ -44,6 +46,7 @@ func startTCP(t *testing.T, answer func(conn *net.TCPConn, number, request int) 
 				return
 			}
 			tcp, _ := conn.(*net.TCPConn)
+			s.first.CompareAndSwap(nil, tcp)
 			number := int(s.conns.Add(1)) - 1
 			serving.Go(func() { s.serve(tcp, number) })
 		}
@@ -127,67 +130,72 @@ func TestOverTCP(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		answer func(conn *net.TCPConn, number, request int) bool
-		second string // the second answer, or "error: " and a part of the error
+		answer func(conn *net.TCPConn, number, request int) bool // nil: always fine
+		rests  func(conn *net.TCPConn) error                     // what the server does once the client has the first answer
+		second string                                            // the second answer, or "error: " and a part of the error
 		conns  int64
 	}{
-		{"kept", func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) }, "fine", 1},
+		{"kept", nil, nil, "fine", 1},
 		{"in pieces", func(conn *net.TCPConn, _, _ int) bool {
-			for _, b := range []byte(fine) {
-				if !say(conn, string(b)) {
+			for _, piece := range []string{fine[:3], fine[3:16], fine[16:37], fine[37:38], fine[38:40], fine[40:]} {
+				if !say(conn, piece) {
 					return false
 				}
-				time.Sleep(time.Millisecond / 2)
+				time.Sleep(time.Millisecond / 2) // so that the client usually reads each piece on its own
 			}
 			return true
-		}, "fine", 1},
+		}, nil, "fine", 1},
 		{"103 Early Hints first", func(conn *net.TCPConn, _, _ int) bool {
 			return say(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") && say(conn, fine)
-		}, "fine", 1},
-		{"closed after the first answer", func(conn *net.TCPConn, number, _ int) bool { return say(conn, fine) && number > 0 }, "fine", 2},
-		{"half closed after the first answer", func(conn *net.TCPConn, number, _ int) bool {
-			return say(conn, fine) && (number > 0 || conn.CloseWrite() == nil)
-		}, "fine", 2},
-		{"writes after the answer", func(conn *net.TCPConn, number, _ int) bool {
-			if number > 0 {
-				return say(conn, fine)
-			}
-			ok := say(conn, fine)
-			time.Sleep(5 * time.Millisecond) // in a segment of its own
-			return ok && say(conn, fine)
+		}, nil, "fine", 1},
+		{"closed after the first answer", nil, (*net.TCPConn).Close, "fine", 2},
+		{"half closed after the first answer", nil, (*net.TCPConn).CloseWrite, "fine", 2},
+		{"writes after the answer", nil, func(conn *net.TCPConn) error {
+			_, err := io.WriteString(conn, fine)
+			return err
 		}, "fine", 2},
 		{"closed instead of the second answer", func(conn *net.TCPConn, _, request int) bool {
 			return request == 0 && say(conn, fine)
-		}, "error: EOF", 1},
+		}, nil, "error: EOF", 1},
 		{"reset instead of the second answer", func(conn *net.TCPConn, _, request int) bool {
 			if request > 0 {
 				_ = conn.SetLinger(0)
 				return false
 			}
 			return say(conn, fine)
-		}, "error: connection reset by peer", 1},
+		}, nil, "error: connection reset by peer", 1},
 		{"never answers the second", func(conn *net.TCPConn, _, request int) bool {
 			if request > 0 {
 				_, _ = conn.Read(make([]byte, 1)) // until the client closes it
 				return false
 			}
 			return say(conn, fine)
-		}, "error: enough", 1},
+		}, nil, "error: enough", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if tt.answer == nil {
+				tt.answer = func(conn *net.TCPConn, _, _ int) bool { return say(conn, fine) }
+			}
 			s := startTCP(t, tt.answer)
 			tr := s.transport(t)
 			if got, err := s.call(t.Context(), tr, "first"); got != "fine" || err != nil {
 				t.Fatalf("first call: got %q, %v", got, err)
 			}
-			time.Sleep(20 * time.Millisecond) // until what the server does between the calls has arrived
+			if tt.rests != nil { // loopback: what it does has arrived when rests returns
+				if err := tt.rests(s.first.Load()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			want, fails := strings.CutPrefix(tt.second, "error: ")
-			ctx := t.Context()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
 			if want == errEnough.Error() {
-				var cancel func()
-				ctx, cancel = context.WithTimeoutCause(ctx, 100*time.Millisecond, errEnough)
-				defer cancel()
+				go func() {
+					if testkit.Until(func() bool { times, _ := s.received("second"); return times > 0 }) {
+						cancel(errEnough)
+					}
+				}()
 			}
 			got, err := s.call(ctx, tr, "second")
 			if fails {
