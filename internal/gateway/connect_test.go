@@ -46,11 +46,15 @@ func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, ent
 	return startBefore(t, "url: '"+srv.URL()+"'", flow, more, entry...)
 }
 
-// startBefore is startWithAccounts for a server that is reached as the keys in server say.
+// startBefore is startWithAccounts for a server that is reached as the keys in server say. The gateway is in memory if the
+// server is.
 func startBefore(t *testing.T, server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
-	f := &accountFront{}
-	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f, serve := &accountFront{}, testkit.Serve
+	if _, url, _ := strings.Cut(server, "url: "); testkit.IsInMemory(strings.Trim(url, "'")) {
+		serve = testkit.ServeInMemory
+	}
+	tokens := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/device" {
 			_, _ = io.WriteString(w, `{"device_code":"device-secret","user_code":"WDJB-MJHT-Q7Z9","verification_uri":"https://provider.test/activate","expires_in":600,"interval":1}`)
@@ -63,7 +67,6 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 		}
 		_, _ = fmt.Fprintf(w, `{"access_token":"fresh-%d","refresh_token":"next-%d","token_type":"Bearer","expires_in":3600}`, f.issued.Add(1), f.issued.Load())
 	}))
-	t.Cleanup(tokens.Close)
 	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +75,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	f.store = s
 	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
-	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
+	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db
 connection_keys: [%[1]q]
@@ -81,9 +84,9 @@ providers:
 servers:
   farm: {%[4]s, connection: deere, %[5]s}
 %[6]s
-`, sessionKey, flow, tokens.URL, server, strings.Join(entry, ", "), more))
+`, sessionKey, flow, tokens, server, strings.Join(entry, ", "), more))
 	f.log, f.gateway = log, g
-	f.url = testkit.Serve(t, g)
+	f.url = serve(t, g)
 	return f
 }
 

@@ -3,10 +3,9 @@ package gateway_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -15,43 +14,47 @@ import (
 // A notification of the gateway on a client's stream does not split an event of the server that is still arriving.
 func TestNoticeBetweenEvents(t *testing.T) {
 	t.Parallel()
-	large := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 600<<10) + `"}}`
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodGet:
-			w.Header().Set("Content-Type", wire.TypeEventStream)
-			_, _ = io.WriteString(w, "data: "+large[:500<<10])
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-time.After(500 * time.Millisecond): // meanwhile the account is connected
-			case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		large := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 600<<10) + `"}}`
+		connected := make(chan struct{})
+		server := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.Method {
+			case http.MethodGet:
+				w.Header().Set("Content-Type", wire.TypeEventStream)
+				_, _ = io.WriteString(w, "data: "+large[:500<<10])
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-connected:
+				case <-r.Context().Done():
+				}
+				_, _ = io.WriteString(w, large[500<<10:]+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			case http.MethodPost:
+				w.Header().Set("Mcp-Session-Id", "s")
+				w.Header().Set("Content-Type", wire.TypeJSON)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
 			}
-			_, _ = io.WriteString(w, large[500<<10:]+"\n\n")
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		case http.MethodPost:
-			w.Header().Set("Mcp-Session-Id", "s")
-			w.Header().Set("Content-Type", wire.TypeJSON)
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
+		}))
+		f := startBefore(t, "url: '"+server+"'", "api_key", "", "redact: off")
+		client := f.linkClient(t, testkit.Legacy)
+		stream, err := client.Listen(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}))
-	t.Cleanup(srv.Close)
-	f := startBefore(t, "url: '"+srv.URL+"'", "api_key", "", "redact: off")
-	client := f.linkClient(t, testkit.Legacy)
-	stream, err := client.Listen(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	enterKey(t, f.shownIn(t, a).URL)
-	if event, err := stream.Next(); err != nil || event.Data != large {
-		t.Fatalf("got %d bytes of %d, %v", len(event.Data), len(large), err)
-	}
-	if event, err := stream.Next(); err != nil || !strings.Contains(event.Data, "elicitation/complete") {
-		t.Errorf("got %.200s, %v", event.Data, err)
-	}
+		defer stream.Close()
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enterKey(t, f.shownIn(t, a).URL)
+		synctest.Wait() // until the gateway has done what it does when an account is connected
+		close(connected)
+		if event, err := stream.Next(); err != nil || event.Data != large {
+			t.Fatalf("got %d bytes of %d, %v", len(event.Data), len(large), err)
+		}
+		if event, err := stream.Next(); err != nil || !strings.Contains(event.Data, "elicitation/complete") {
+			t.Errorf("got %.200s, %v", event.Data, err)
+		}
+	})
 }

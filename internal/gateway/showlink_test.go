@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,7 +39,10 @@ func (f *accountFront) linkClient(t *testing.T, era testkit.Era) *testkit.Client
 // enterKey connects the account under a link. It does not look at the last page: the call may have ended, and the test with it.
 func enterKey(t *testing.T, link string) {
 	t.Helper()
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{
+		Transport:     &http.Transport{DialContext: testkit.Dial, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	resp, err := browser.PostForm(link, url.Values{"api_key": {"deere-key-1"}})
 	if err != nil {
 		t.Error(err)
@@ -111,28 +115,30 @@ func TestClientShowsTheLink(t *testing.T) {
 		for _, server := range eras {
 			t.Run(era.String()+" to "+server.String(), func(t *testing.T) {
 				t.Parallel()
-				srv := testkit.NewServer(t, testkit.WithEra(server))
-				f := startWithAccounts(t, srv, "api_key", "")
-				client := f.linkClient(t, era)
-				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
-				if err != nil {
-					t.Fatal(err)
-				}
-				shown := f.shownIn(t, a)
-				if shown.Message != "No John Deere account is connected." {
-					t.Errorf("the client shows %q", shown.Message)
-				}
-				if era == testkit.Legacy {
-					f.connectsWithNotice(t, client, shown)
-				} else {
-					f.connectsWhileWaiting(t, client, shown)
-				}
-				if calls := srv.Calls(testkit.Echo); len(calls) != 1 || calls[0].Header.Get("Authorization") != "Bearer deere-key-1" {
-					t.Errorf("the server has seen %+v", calls)
-				}
-				if log := f.log.String(); strings.Contains(log, shown.URL) || !strings.Contains(log, "not_connected") {
-					t.Errorf("the log: %s", log)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(server))
+					f := startWithAccounts(t, srv, "api_key", "")
+					client := f.linkClient(t, era)
+					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					shown := f.shownIn(t, a)
+					if shown.Message != "No John Deere account is connected." {
+						t.Errorf("the client shows %q", shown.Message)
+					}
+					if era == testkit.Legacy {
+						f.connectsWithNotice(t, client, shown)
+					} else {
+						f.connectsWhileWaiting(t, client, shown)
+					}
+					if calls := srv.Calls(testkit.Echo); len(calls) != 1 || calls[0].Header.Get("Authorization") != "Bearer deere-key-1" {
+						t.Errorf("the server has seen %+v", calls)
+					}
+					if log := f.log.String(); strings.Contains(log, shown.URL) || !strings.Contains(log, "not_connected") {
+						t.Errorf("the log: %s", log)
+					}
+				})
 			})
 		}
 	}
@@ -179,10 +185,11 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 		a, err := client.Request(t.Context(), "tools/call", answerOf("accept", "io.github.recoursehq/connect 0"))
 		ended <- end{a, err}
 	}()
+	time.Sleep(20 * time.Second)
 	select {
 	case e := <-ended:
 		t.Fatalf("the call does not wait: %+v", e)
-	case <-time.After(50 * time.Millisecond): // it may wait
+	default:
 	}
 	enterKey(t, shown.URL)
 	if e := <-ended; e.err != nil || !strings.Contains(string(e.a.Body), `"m"`) {
