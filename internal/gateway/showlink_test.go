@@ -209,29 +209,31 @@ func answerOf(action, state string) string {
 // A person who does not hurry is shown the same link again. What is wrong with the client's answer does no harm.
 func TestLinkIsShownAgain(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	f := startWithAccounts(t, srv, "api_key", "", "timeout: 100ms", "max_timeout: 200ms")
-	client := f.linkClient(t, testkit.Modern)
-	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := f.shownIn(t, a)
-	for _, state := range []string{
-		"", "io.github.recoursehq/connect", "io.github.recoursehq/connect 0", "io.github.recoursehq/connect 9223372036854775808",
-		"io.github.recoursehq/connect -1 " + strings.Repeat("scope ", 1000), "of another server",
-	} {
-		a, err := client.Request(t.Context(), "tools/call", answerOf("accept", state))
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Modern))
+		f := startWithAccounts(t, srv, "api_key", "")
+		client := f.linkClient(t, testkit.Modern)
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := f.shownIn(t, a); again.URL != shown.URL {
-			t.Errorf("with the state %.50q another link is shown", state)
+		shown := f.shownIn(t, a)
+		for _, state := range []string{
+			"", "io.github.recoursehq/connect", "io.github.recoursehq/connect 0", "io.github.recoursehq/connect 9223372036854775808",
+			"io.github.recoursehq/connect -1 " + strings.Repeat("scope ", 1000), "of another server",
+		} {
+			a, err := client.Request(t.Context(), "tools/call", answerOf("accept", state))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := f.shownIn(t, a); again.URL != shown.URL {
+				t.Errorf("with the state %.50q another link is shown", state)
+			}
 		}
-	}
-	if srv.Attempts(testkit.Echo) != 0 {
-		t.Error("the server was called without an account")
-	}
+		if srv.Attempts(testkit.Echo) != 0 {
+			t.Error("the server was called without an account")
+		}
+	})
 }
 
 // A link for more scopes is shown as well, and the call waits for an account that has them.
