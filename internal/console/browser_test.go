@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/console"
@@ -145,13 +144,25 @@ func TestLiveAfterABadStart(t *testing.T) {
 	w := newWorld(t)
 	pages := console.New(w.sources, slog.New(slog.DiscardHandler)).Handler()
 	var asked atomic.Int32
+	started, looked := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		switch {
-		case strings.HasSuffix(r.URL.Path, ".js") && !strings.HasSuffix(r.URL.Path, "/htmx.js"):
-			time.Sleep(300 * time.Millisecond)
-		case r.URL.Path == "/failures/live" && asked.Add(1) == 1:
+		switch path := r.URL.Path; {
+		case path == "/started":
+			close(started)
+			return
+		case strings.HasSuffix(path, "/htmx.js"):
+			rw.Header().Set("Content-Type", "text/javascript")
+			_, _ = io.WriteString(rw, hurry)
+			pages.ServeHTTP(rw, r)
+			_, _ = io.WriteString(rw, `;setTimeout(() => fetch("/started"));`) // after what htmx does in the same way
+			return
+		case strings.HasSuffix(path, ".js"):
+			wait(r, started)
+		case path == "/failures/live" && asked.Add(1) == 1:
 			http.Error(rw, "Too many pages are open.", http.StatusServiceUnavailable)
 			return
+		case path == "/failures/live":
+			wait(r, looked)
 		}
 		pages.ServeHTTP(rw, r)
 	}))
@@ -159,7 +170,19 @@ func TestLiveAfterABadStart(t *testing.T) {
 	tab := browser.Open(t)
 	tab.Go(server.URL + "/failures")
 	tab.Await(`document.querySelector("#live").innerText === "Not live"`)
+	close(looked)
 	tab.Await(`document.querySelector(".live.on") !== null`)
+}
+
+// hurry makes the timers of a page a hundred times as fast.
+const hurry = `{ const wait = setTimeout; window.setTimeout = (f, ms = 0, ...rest) => wait(f, ms / 100, ...rest) };`
+
+// wait waits for an event as long as the browser waits for the answer.
+func wait(r *http.Request, event <-chan struct{}) {
+	select {
+	case <-event:
+	case <-r.Context().Done():
+	}
 }
 
 // Texts of servers and clients have no effect in a browser, and the policy has nothing to refuse.
