@@ -42,7 +42,7 @@ const (
 // not allowed to do this.
 const KindPermissionDenied Kind = "permission_denied"
 
-// The kinds of class resource: what was asked for is not there.
+// The kinds of class resource: the call asks for something that does not exist.
 const (
 	KindNotFound Kind = "not_found" // an identifier matches nothing
 	KindNoMatch  Kind = "no_match"  // a search or filter matched nothing

@@ -42,7 +42,7 @@ func (x *visit) identify() {
 		return
 	}
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(time.Second)) // not every writer has one
-	body, _ := io.ReadAll(io.LimitReader(x.r.Body, part))                            // what there is, is enough
+	body, _ := io.ReadAll(io.LimitReader(x.r.Body, part))                            // an incomplete body is enough
 	if wire.Parse(body, &x.msg) == nil {
 		return
 	}

@@ -225,7 +225,7 @@ func (x *roundTrip) read(resp *http.Response) *recourse.Error {
 	if !isWhole || !x.t.isFailure(text) {
 		return nil
 	}
-	return x.settle(x.t.lie(resp, text))
+	return x.settle(x.t.failureInSuccess(resp, text))
 }
 
 // peek reads the body of an answer so that it can be read again, and reports whether
@@ -255,16 +255,16 @@ func (t *transport) failure(resp *http.Response, text []byte) *recourse.Error {
 	return t.coded(recourse.FromHTTP(t.provider, &again), text)
 }
 
-// lie returns the failure in an answer whose status says success.
-func (t *transport) lie(resp *http.Response, text []byte) *recourse.Error {
+// failureInSuccess returns the failure in an answer with a successful status.
+func (t *transport) failureInSuccess(resp *http.Response, text []byte) *recourse.Error {
 	again := *resp
 	again.StatusCode = http.StatusInternalServerError
 	e := t.failure(&again, text)
-	if e.Kind == recourse.KindServerError { // which is but the status that was put there
+	if e.Kind == recourse.KindServerError { // that only comes from the status set above
 		e = recourse.New(recourse.KindUnknown, t.provider+" answered that it failed.").WithProvider(t.provider).
 			WithOrigin(recourse.OriginProvider).WithUpstream(e.Upstream).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
 	}
-	e = e.With(func(c *recourse.Error) { c.Upstream.Status = 0 }) // that of a success says nothing of a failure
+	e = e.With(func(c *recourse.Error) { c.Upstream.Status = 0 }) // the status of a success does not describe a failure
 	return e.CausedBy(fmt.Errorf("HTTP %d with a failure in its body: %s", resp.StatusCode, excerpt(string(text))))
 }
 

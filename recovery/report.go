@@ -30,7 +30,7 @@ type Step struct {
 	Tool    string
 	Attempt int // of the call, from 1
 	Began   time.Time
-	Took    time.Duration // of a wait, which is told before it begins: how long it is
+	Took    time.Duration // of a wait, which is reported before it begins: its length
 	// Failure is the failure that the step ended with, or that a decision is about.
 	Failure *recourse.Error
 	// Repeat is set if a decision is to make the call again.

@@ -119,7 +119,7 @@ func (e *pipeEnd) expect(d time.Duration) error {
 	return nil
 }
 
-// close does nothing: whoever has started the process stops it.
+// close does nothing: the owner of the process stops it.
 func (e *pipeEnd) close() {}
 
 // callers prepares calls with text, one caller for each end.

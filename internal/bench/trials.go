@@ -85,7 +85,7 @@ func (all callers) setReadDeadline(end time.Time) {
 	}
 }
 
-// reached waits until the server has had so many calls in all.
+// reached waits until the server has received that many calls in total.
 func (t *trialRun) reached(ctx context.Context, calls int64) error {
 	for end := time.Now().Add(patience); ; {
 		u, err := t.server.usage(askUsage)

@@ -1,6 +1,5 @@
-// Package contracttest holds what the tests of contracts share: contracts that use what
-// the built-in ones do not, records to write, and the golden kit. The folder contracts
-// has the files.
+// Package contracttest holds what the tests of contracts share: contracts that use what the built-in ones do not (in
+// the folder contracts), records to write, and the golden kit.
 package contracttest
 
 import (
@@ -43,7 +42,7 @@ func Unmarshal(tb testing.TB, raw []byte, v any) {
 //go:embed contracts/*.yaml
 var files embed.FS
 
-// Load returns a contract of the folder contracts.
+// Load returns a contract in the folder contracts.
 func Load(tb testing.TB, name string) *contract.Contract {
 	tb.Helper()
 	file := "contracts/" + name + ".yaml"
@@ -58,7 +57,7 @@ func Load(tb testing.TB, name string) *contract.Contract {
 	return c
 }
 
-// Every returns the built-in contracts and those of the folder contracts.
+// Every returns the built-in contracts and those in the folder contracts.
 func Every(tb testing.TB) []*contract.Contract {
 	tb.Helper()
 	list := contract.Builtin().All()
@@ -72,7 +71,7 @@ func Every(tb testing.TB) []*contract.Contract {
 	return list
 }
 
-// Sources returns the files of the patterns, each under a name that no built-in contract has.
+// Sources returns the files that match the patterns, each under a name that no built-in contract has.
 func Sources(tb testing.TB, patterns ...string) []string {
 	tb.Helper()
 	var list []string
@@ -92,12 +91,12 @@ func Sources(tb testing.TB, patterns ...string) []string {
 	return list
 }
 
-// ToolCall is a call of a tool that failed.
+// ToolCall returns a tool call whose failure is to be written.
 func ToolCall() contract.Call {
 	return contract.Call{Method: "tools/call", Tool: "get_field", URL: "https://example.com/mcp", Now: Present}
 }
 
-// ReadBack reads an answer as a client does that knows the contract.
+// ReadBack reads an answer like a client that knows the contract.
 func ReadBack(tb testing.TB, c *contract.Contract, a contract.Answer) *recourse.Error {
 	tb.Helper()
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
@@ -130,7 +129,7 @@ func RPCText(a contract.Answer) []byte {
 	return append(b, '}')
 }
 
-// Wire shows all of an answer that is sent.
+// Wire returns everything that is sent of an answer.
 func Wire(a contract.Answer) string {
 	var b strings.Builder
 	switch a.Surface {

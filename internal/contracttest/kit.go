@@ -27,14 +27,14 @@ const (
 	kitRead   = "read.json"
 )
 
-// A kitInputFile is what a case has a contract write, and for which call.
+// A kitInputFile has the record and the call of a case of writing.
 type kitInputFile struct {
 	Record   json.Value `json:"record,omitzero"`
 	Question json.Value `json:"question,omitzero"`
 	Call     kitCall    `json:"call"`
 }
 
-// A kitCall is the part of contract.Call that a case sets.
+// A kitCall is the part of contract.Call that cases set.
 type kitCall struct {
 	Method         string      `json:"method,omitzero"`
 	Tool           string      `json:"tool,omitzero"`
@@ -60,9 +60,8 @@ func (k kitCall) call() *contract.Call {
 	return call
 }
 
-// Kit returns the golden kit of a contract: what it writes and how it is read, byte for
-// byte, so that other implementations can be held to it. contract/testdata/kit/README.md
-// says what its files hold.
+// Kit returns the golden kit of a contract: what it writes and how it is read, byte for byte. Other implementations
+// must do the same. contract/testdata/kit/README.md describes its files.
 func Kit(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
 	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[written]bool{}}
@@ -92,7 +91,7 @@ type kit struct {
 	t       *testing.T
 	c       *contract.Contract
 	archive txtar.Archive
-	answers map[string]bool // what was written, so that nothing stands twice
+	answers map[string]bool // the answers so far, so that none is added twice
 	codes   map[written]bool
 }
 
@@ -104,8 +103,7 @@ func (k *kit) add(name, file string, data []byte) {
 	k.archive.Files = append(k.archive.Files, txtar.File{Name: name + "/" + file, Data: append(bytes.Clone(data), '\n')})
 }
 
-// kinds has a failure of each kind written on each surface; nothing is added that the
-// kind has on another surface.
+// kinds writes a failure of each kind on each surface; an answer that another surface already has is not added again.
 func (k *kit) kinds() {
 	inClass := map[recourse.Class]bool{}
 	for _, kind := range recourse.Kinds() {
@@ -119,7 +117,7 @@ func (k *kit) kinds() {
 		if kind.Class() == recourse.ClassInput {
 			k.writeNew(string(kind)+"/arguments", string(kind), kitInputFile{Record: own, Call: arguments})
 		}
-		if !inClass[kind.Class()] { // the form is the same for all contracts, and the code that of the kind
+		if !inClass[kind.Class()] { // one kind per class: the form is the same for all contracts, and the code follows from the kind
 			inClass[kind.Class()] = true
 			k.writeNew(string(kind)+"/rpc", string(kind), kitInputFile{Record: own, Call: rpc})
 			k.writeNew(string(kind)+"/refused", string(kind), kitInputFile{Record: own, Call: refused})
@@ -128,14 +126,13 @@ func (k *kit) kinds() {
 	k.write("unknown_session/ended", kitInputFile{Record: k.full(recourse.KindUnknownSession, recourse.OriginGateway), Call: kitCall{Status: http.StatusNotFound}})
 }
 
-// places are where a call may stand that fails before its tool runs.
+// places are the points before the tool runs at which a call can fail.
 var places = []contract.At{
 	contract.AtCredentialsMissing, contract.AtCredentialsInvalid, contract.AtUserMissing, contract.AtUserInvalid,
 	contract.AtSession, contract.AtUpstreamMisconfigured, contract.AtUpstream,
 }
 
-// places has written what fails before the tool runs, where that is an HTTP answer of
-// the contract.
+// places writes the failures before the tool runs for which the contract has an HTTP answer.
 func (k *kit) places() {
 	for _, place := range places {
 		for _, kind := range recourse.Kinds() {
@@ -149,8 +146,7 @@ func (k *kit) places() {
 	}
 }
 
-// named has each code written that an author names and nothing else has led to, as an
-// HTTP answer where it stands for one.
+// named writes each code that is only used if an author names it, as an HTTP answer if it is one.
 func (k *kit) named() {
 	for _, listed := range contractform.Of(k.c).Codes {
 		form := written{listed.Code, listed.HTTP != nil}
@@ -165,7 +161,7 @@ func (k *kit) named() {
 	}
 }
 
-// formats has a failure written in each way that a call can ask for.
+// formats writes a failure in each format that a call can ask for.
 func (k *kit) formats() {
 	if k.c.FormatArgument() == "" {
 		return
@@ -194,13 +190,12 @@ func (k *kit) questions() {
 	}
 }
 
-// full returns the JSON form of a record with every member that comes with the kind.
+// full returns the JSON form of a record with every member for the kind.
 func (k *kit) full(kind recourse.Kind, origin recourse.Origin) json.Value {
 	return recordText(k.t, Record(kind).WithOrigin(origin))
 }
 
-// recordText returns the JSON form of a record as an author states it: without the
-// retry that follows from the kind.
+// recordText returns the JSON form of a record as an author states it: without the retry that follows from the kind.
 func recordText(t *testing.T, e *recourse.Error) json.Value {
 	t.Helper()
 	return without(t, Marshal(t, e), "retry")
@@ -235,7 +230,7 @@ func without(t *testing.T, object []byte, name string) json.Value {
 	return append(rest, '}')
 }
 
-// record reads the record of an input, which is how an implementation gets it.
+// record reads the record of an input, as an implementation would.
 func (k *kit) record(raw json.Value) *recourse.Error {
 	e := new(recourse.Error)
 	if err := e.UnmarshalJSON(raw); err != nil {
@@ -244,7 +239,7 @@ func (k *kit) record(raw json.Value) *recourse.Error {
 	return e
 }
 
-// writeNew adds a case unless its answer is that of another one within the same group.
+// writeNew adds a case unless another one in its group has the same answer.
 func (k *kit) writeNew(name, group string, input kitInputFile) {
 	form := group + show(k.t, k.c.Write(k.record(input.Record), input.Call.call()))
 	if !k.answers[form] {
@@ -253,7 +248,7 @@ func (k *kit) writeNew(name, group string, input kitInputFile) {
 	}
 }
 
-// show shows an answer without the record in _meta.
+// show returns an answer without the record in _meta, for comparison.
 func show(t *testing.T, a contract.Answer) string {
 	t.Helper()
 	return fmt.Sprintf("%d %s", a.Status, Wire(WithoutMeta(t, a)))
@@ -274,14 +269,14 @@ func (k *kit) write(name string, input kitInputFile) {
 	a := k.c.Write(k.record(input.Record), input.Call.call())
 	k.codes[written{a.Record.Code, a.Surface == contract.SurfaceHTTP}] = true
 	k.sent(name, a)
-	if a.Surface == contract.SurfaceResult { // with the record in _meta nothing is lost
+	if a.Surface == contract.SurfaceResult { // nothing is lost, thanks to the record in _meta
 		if diff := cmp.Diff(string(Marshal(k.t, a.Record)), string(Marshal(k.t, ReadBack(k.t, k.c, a)))); diff != "" {
 			k.t.Errorf("%s: read from _meta (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// sent adds an answer as it is sent.
+// sent adds an answer as sent.
 func (k *kit) sent(name string, a contract.Answer) {
 	switch a.Surface {
 	case contract.SurfaceResult:
@@ -300,8 +295,8 @@ func (k *kit) sent(name string, a contract.Answer) {
 	}
 }
 
-// answer adds an answer, and what a client makes of it that knows the contract and has
-// no use for the record in _meta.
+// answer adds an answer, and the failure that a client reads from it that knows the contract but not the record in
+// _meta.
 func (k *kit) answer(name, file string, raw []byte) {
 	k.t.Helper()
 	k.add(name, file, raw)
@@ -328,7 +323,7 @@ func (k *kit) answer(name, file string, raw []byte) {
 	k.add(name, kitRead, Marshal(k.t, read))
 }
 
-// httpParts takes an HTTP answer of the kit apart.
+// httpParts parses an HTTP answer of the kit.
 func httpParts(t *testing.T, raw []byte) (int, http.Header, []byte) {
 	t.Helper()
 	head, body, _ := strings.Cut(string(raw), "\n\n")

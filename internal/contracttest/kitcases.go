@@ -1,9 +1,8 @@
 package contracttest
 
-// The cases of the golden kit that are written by hand; the others follow from the
-// kinds and the codes.
+// The golden kit's cases that are written by hand; the others are derived from the kinds and the codes.
 
-// A kitWriting is a record to write, and what is not as usual about the call.
+// A kitWriting is a record to write; call has the unusual properties of the call.
 type kitWriting struct{ name, record, call string }
 
 // kitVariations are written by every contract.
@@ -78,7 +77,7 @@ var kitVariations = []kitWriting{
 	{"call/refused", `{"v":1,"kind":"too_large","origin":"gateway"}`, `{"status":413}`},
 }
 
-// kitVariationsOf are written by one contract.
+// kitVariationsOf are written by the contract of that name.
 var kitVariationsOf = map[string][]kitWriting{
 	"commerce": {
 		{"verify/a list", `{"v":1,"kind":"timeout","effect":"unknown"}`, `{"tool":"create-sales-order","arguments":{"order":{"externalId":"x-1","total":12.5}}}`},
@@ -114,7 +113,7 @@ var kitVariationsOf = map[string][]kitWriting{
 	},
 }
 
-// kitFormats are arguments of a tool that has the argument format.
+// kitFormats are arguments for a tool with a format argument.
 var kitFormats = []struct{ name, arguments string }{
 	{"markdown", `{"format":"markdown"}`},
 	{"json", `{"format":"json"}`},
@@ -141,28 +140,28 @@ type kitReading struct{ name, file, answer string }
 var kitReadings = []kitReading{
 	{"success", kitResult, `{"content":[{"type":"text","text":"It is done."}],"isError":false}`},
 	{"success in an object", kitResult, `{"content":[{"type":"text","text":"{\"id\":1}"}],"structuredContent":{"id":1}}`},
-	{"text that nobody knows", kitResult, `{"content":[{"type":"text","text":"It broke."}],"isError":true}`},
-	{"no text", kitResult, `{"content":[{"type":"image","data":"","mimeType":"image/png"}],"isError":true}`},
+	{"unknown text", kitResult, `{"content":[{"type":"text","text":"It broke."}],"isError":true}`},
+	{"image only", kitResult, `{"content":[{"type":"image","data":"","mimeType":"image/png"}],"isError":true}`},
 	{"question", kitResult, `{"content":[{"type":"text","text":"Which one?"}],"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`},
 }
 
-// kitReadingsOf are read by one contract.
+// kitReadingsOf are read by the contract of that name.
 var kitReadingsOf = map[string][]kitReading{
 	"recourse": {
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"[timeout] John Deere did not answer.\nWait.\nThen call again."}],"isError":true}`},
 		{"lines alone", kitResult, `{"content":[{"type":"text","text":"[internal] No match for:\n  \n    a := 1\n  Safe to repeat: make the same call again.\nLook here.\n\nAnd there."}],"isError":true}`},
-		{"code that is not listed", kitResult, `{"content":[{"type":"text","text":"[too_blue] It is too blue."}],"isError":true}`},
+		{"unlisted code", kitResult, `{"content":[{"type":"text","text":"[too_blue] It is too blue."}],"isError":true}`},
 	},
 	"fieldmcp": {
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No such field.\",\"retryable\":false,\"resourceId\":\"xyz\"}"}],"isError":true}`},
 		{"structuredContent alone", kitResult, `{"content":[],"structuredContent":{"error":true,"code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true,"provider":"John Deere"},"isError":true}`},
 		{"without isError", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"NO_DATA_FOR_PERIOD\",\"message\":\"None.\",\"retryable\":false}"}]}`},
 		{"another word for a code", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"RATE_LIMIT_USER\",\"message\":\"Slow down.\",\"retryable\":true,\"retryAfter\":7}"}],"isError":true}`},
-		{"code that is not listed", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"SOIL_TOO_WET\",\"message\":\"Wait.\",\"retryable\":true}"}],"isError":true}`},
+		{"unlisted code", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"SOIL_TOO_WET\",\"message\":\"Wait.\",\"retryable\":true}"}],"isError":true}`},
 		{"another retryable", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PROVIDER_ERROR\",\"message\":\"It failed.\",\"retryable\":false}"}],"isError":true}`},
 		{"rate limit", kitHTTP, "429\nContent-Type: application/json\nRetry-After: 12\n\n" +
 			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":3,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785542400000}}`},
-		{"resets that are no instants", kitHTTP, "429\nContent-Type: application/json\nRetry-After: -5\n\n" +
+		{"impossible resets", kitHTTP, "429\nContent-Type: application/json\nRetry-After: -5\n\n" +
 			`{"error":"Rate limit exceeded.","errorCode":429,"rateLimits":{"minuteRemaining":-1,"minuteResetAt":9007199254740991,"monthlyResetAt":-1}}`},
 		{"members of other types", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`},
 	},
@@ -171,17 +170,17 @@ var kitReadingsOf = map[string][]kitReading{
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"{\"code\":4002,\"message\":\"Down.\",\"retryable\":true}"}],"isError":true}`},
 		{"range", kitResult, `{"content":[],"error":{"code":3999,"message":"No.","retryable":false,"details":{}}}`},
 		{"adapter's word", kitResult, `{"content":[],"error":{"code":4001,"message":"No such order.","retryable":false,"details":{"originalError":"ORDER_NOT_FOUND","context":{"orderId":"o-1"}}}}`},
-		{"effect that is not known", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":false,"details":{"reason":"effect_unknown","suggestion":"Look."}}}`},
+		{"unknown effect", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":false,"details":{"reason":"effect_unknown","suggestion":"Look."}}}`},
 		{"arguments", kitError, `{"code":-32602,"message":"Invalid params: order.customer.email is required","data":{"field":"order.customer.email","error":{"code":2002,"message":"order.customer.email is required","retryable":false,"details":{"field":"order.customer.email","reason":"required"}}}}`},
-		{"error of its own number", kitError, `{"code":2001,"message":"Validation failed for field a: b","data":{"retryable":false,"field":"a","reason":"b"}}`},
-		{"success that says that it is none", kitResult, `{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"message\":\"No.\",\"details\":{\"orderId\":\"o\"}}}"}]}`},
+		{"error in the contract's range", kitError, `{"code":2001,"message":"Validation failed for field a: b","data":{"retryable":false,"field":"a","reason":"b"}}`},
+		{"failure in a success", kitResult, `{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"message\":\"No.\",\"details\":{\"orderId\":\"o\"}}}"}]}`},
 		{"bare text", kitResult, `{"content":[{"type":"text","text":"Order not found: o-1"}],"isError":true}`},
 	},
 	"studies": {
 		{"suggestions", kitResult, `{"content":[{"type":"text","text":"[not_found] No study s-1. Suggestions: List them; Try again"}],"isError":true}`},
 		{"envelope", kitResult, `{"content":[{"type":"text","text":"[no_audio_track] Silent. Suggestions: a; b [envelope] {\"error_kind\":\"no_audio_track\",\"suggestions\":[\"a; b\"],\"source_url\":\"https://example.com\"}"}],"isError":true}`},
-		{"code that is not listed", kitResult, `{"content":[{"type":"text","text":"[video_too_long] It is too long."}],"isError":true}`},
-		{"brackets that are no code", kitResult, `{"content":[{"type":"text","text":"[not a code] It broke."}],"isError":true}`},
+		{"unlisted code", kitResult, `{"content":[{"type":"text","text":"[video_too_long] It is too long."}],"isError":true}`},
+		{"brackets without a code", kitResult, `{"content":[{"type":"text","text":"[not a code] It broke."}],"isError":true}`},
 		{"returned", kitResult, `{"content":[{"type":"text","text":"{\"ok\":false,\"error_kind\":\"port_conflict\",\"message\":\"A tunnel is up.\",\"suggestions\":[\"Stop it\"]}"}]}`},
 		{"signing key", kitResult, `{"content":[{"type":"text","text":"[signing_key_mismatch] Another environment."}],"isError":true}`},
 	},
@@ -190,7 +189,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"object", kitResult, `{"content":[{"type":"text","text":"{\"kind\":\"toolError:v1\",\"code\":\"CLIENT_ERROR\",\"message\":\"Invalid request: No.\",\"details\":{\"statusCode\":429}}"}]}`},
 		{"connection of the public server", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"fetch failed","retryable":true,"details":{"errorName":"TypeError","errorType":"fetch_error"}},"isError":true}`},
 		{"HTML of the public server", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"No JSON.","retryable":true,"details":{"errorName":"SyntaxError","errorType":"network"}},"isError":true}`},
-		{"code that is not listed", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"TEAPOT","message":"I am one.","retryable":false}}`},
+		{"unlisted code", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"TEAPOT","message":"I am one.","retryable":false}}`},
 		{"question in a text", kitResult, `{"content":[{"type":"text","text":"{\"kind\":\"needsInput:v1\",\"type\":\"elicitation\",\"message\":\"Which?\",\"needsInput\":{\"fields\":[\"id\"],\"reason\":\"empty\",\"suggestions\":{\"id\":[\"a\"]}},\"options\":[{\"label\":\"A\",\"value\":\"a\"}]}"}]}`},
 	},
 	"terra": {

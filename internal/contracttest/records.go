@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Records returns a record of every kind, origin, upstream status and effect, with
-// the members filled in that come with the kind.
+// Records returns a record for every kind, origin, upstream status and effect, with the members that belong to the
+// kind.
 func Records() []*recourse.Error {
 	var list []*recourse.Error
 	for _, kind := range recourse.Kinds() {
@@ -26,7 +26,7 @@ func Records() []*recourse.Error {
 	return list
 }
 
-// Record returns a record of that kind with every member that may come with it.
+// Record returns a record of that kind with every member that it can have.
 func Record(kind recourse.Kind) *recourse.Error {
 	e := recourse.New(kind, "").WithRequestID("req-1")
 	switch kind.Class() {
@@ -54,7 +54,7 @@ func Record(kind recourse.Kind) *recourse.Error {
 	return e
 }
 
-// Calls are the ways in which an answer can be given.
+// Calls are calls whose failures are written differently.
 func Calls() map[string]contract.Call {
 	result, http, rpc, arguments, returned := ToolCall(), ToolCall(), ToolCall(), ToolCall(), ToolCall()
 	http.HTTP = true
@@ -64,8 +64,7 @@ func Calls() map[string]contract.Call {
 	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments, "returned": returned}
 }
 
-// Batch is a batch of n items, of which every second one failed: the values and ids take
-// about a kilobyte each.
+// Batch returns a batch of n items, of which every second one failed; the values and ids have about a kilobyte each.
 func Batch(n int) *recourse.Error {
 	var succeeded []recourse.Succeeded
 	var failed []recourse.Failed
@@ -85,7 +84,7 @@ func Batch(n int) *recourse.Error {
 	return recourse.Partial(succeeded, failed)
 }
 
-// Items tells a batch item by item.
+// Items describes a batch in one line per item.
 func Items(e *recourse.Error) []string {
 	var items []string
 	for _, s := range e.Succeeded {

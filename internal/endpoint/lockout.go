@@ -16,7 +16,7 @@ type Lockout struct {
 	failures map[netip.Addr][]time.Time // the latest ones
 }
 
-// The default lockout: an address is refused after so many failures within the time.
+// The default lockout: after LockoutFailures within LockoutTime, an address is refused.
 const (
 	LockoutFailures = 25
 	LockoutTime     = 15 * time.Minute

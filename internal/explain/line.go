@@ -10,10 +10,10 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// A Line is something that is told, under its name or at its time. The text may have several lines.
+// A Line is a line of an explanation, with its name or time. The text may have several lines.
 type Line struct{ Name, Text string }
 
-// Lines are what is told. A zero Line is a gap.
+// Lines are an explanation. A zero Line is an empty line.
 type Lines []Line
 
 // String returns the lines in two columns.

@@ -30,7 +30,7 @@ type Entry struct {
 	Reached int `json:"reached"`
 	Faults  int `json:"faults"`
 
-	counted bool // only: it is no call of a tool, nor of an API
+	counted bool // only counted: neither a tool call nor a call of an API
 }
 
 // A Ledger lists what happened to all calls, in the order in which they first came.

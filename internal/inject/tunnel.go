@@ -97,7 +97,7 @@ func (t *treatment) fromTunnel(ctx context.Context, server io.Reader) io.Reader 
 	return &tunnelled{ctx: ctx, from: server, fault: t.fault}
 }
 
-// tunnelled is what a server sends through a tunnel, with a fault. There is no answer to halve: the first
+// tunnelled is a server's side of a tunnel, with a fault. It has no message to break off in the middle, so the first
 // piece that arrives is used instead.
 type tunnelled struct {
 	ctx   context.Context //nolint:containedctx // as that of dripping

@@ -19,7 +19,7 @@ import (
 
 const (
 	maxAnswer  = 256 << 10 // bytes of an answer to explain
-	maxStory   = 24 << 10  // bytes of what is told
+	maxStory   = 24 << 10  // bytes of an explanation
 	maxStories = 5         // calls of a request id; clients may choose it
 )
 
@@ -51,7 +51,7 @@ func explainSchema() *jsonschema.Schema {
 	}
 }
 
-// An explanation is what programs are told: calls of the journal, or a reading.
+// An explanation is the structured answer for programs: calls of the journal, or a reading.
 type explanation struct {
 	Calls   []*journal.Call      `json:"calls,omitempty" jsonschema:"what the journal has of the request, the oldest first"`
 	Reading *explain.Explanation `json:"reading,omitempty" jsonschema:"how the answer is read"`
@@ -158,7 +158,7 @@ func shown(v any) any {
 	return v
 }
 
-// cut bounds what is told.
+// cut limits the length of an explanation.
 func cut(s string) string {
 	if len(s) <= maxStory {
 		return s

@@ -82,9 +82,8 @@ func UnmarshalKnown(b []byte, v any) error {
 	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
 }
 
-// UnmarshalLenient is [Unmarshal] for answers of servers that we do not choose:
-// invalid UTF-8 and halves of surrogate pairs become U+FFFD, and a repeated name
-// is no error (its later value is merged over the earlier one).
+// UnmarshalLenient is [Unmarshal] for answers of other people's servers: invalid UTF-8 and halves of surrogate pairs
+// become U+FFFD, and a repeated name is allowed (its later value is merged over the earlier one).
 func UnmarshalLenient(b []byte, v any) error {
 	return json.Unmarshal(b, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -123,9 +122,8 @@ func NewDecoder(r io.Reader) *Decoder {
 	return jsontext.NewDecoder(r)
 }
 
-// NewLenientDecoder returns a decoder for what servers write that we do not choose:
-// repeated names are no error, and invalid UTF-8 and halves of surrogate pairs become
-// U+FFFD.
+// NewLenientDecoder returns a decoder for texts of other people's servers: repeated names are allowed, and invalid
+// UTF-8 and halves of surrogate pairs become U+FFFD.
 func NewLenientDecoder(r io.Reader) *Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -1,5 +1,5 @@
-// Package recent holds values for as long as they are used: so many of them, of so many bytes,
-// and for so long after their last use.
+// Package recent holds values while they are used. It limits their number, their bytes, and the time since their last
+// use.
 package recent
 
 import (
@@ -54,7 +54,7 @@ func (m *Map[K, V]) GetAt(key K, now time.Time) (v V, ok bool) {
 	return e.v, true
 }
 
-// Peek returns the value for the key, which is no use of it.
+// Peek returns the value for the key, and does not count as a use.
 func (m *Map[K, V]) Peek(key K) (v V, ok bool) {
 	at := m.byKey[key]
 	if at == nil {
@@ -77,7 +77,7 @@ func (m *Map[K, V]) Keep(key K, v V, size int) {
 	m.Put(key, v, size)
 }
 
-// Grow notes that the value for the key takes so many bytes more.
+// Grow adds bytes to the size of the value for the key.
 func (m *Map[K, V]) Grow(key K, bytes int) {
 	if at := m.byKey[key]; at != nil {
 		e, _ := at.Value.(*entry[K, V])

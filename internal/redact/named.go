@@ -279,7 +279,7 @@ var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z]
 
 func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
 
-// saysNothing reports whether a value says that there is no value, or what is wrong with it.
+// saysNothing reports whether a value only says that a value is missing or wrong.
 func saysNothing(value string) bool {
 	const longest = 16
 	if len(value) > longest {

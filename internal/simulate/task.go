@@ -71,7 +71,7 @@ type claim struct {
 	open bool   // it failed, and the agent says that the effect is not known
 }
 
-// isTrue reports whether a claim is true if the order was created so many times.
+// isTrue reports whether a claim is true, given how often the order was created.
 func (t *task) isTrue(c claim, created int) bool {
 	switch {
 	case c.done && t.writes:

@@ -109,7 +109,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		if have, again := s.version(ctx); again == nil && have == schema { // whoever held the lock has done it
+		if have, again := s.version(ctx); again == nil && have == schema { // the previous holder of the lock has migrated it
 			return nil
 		}
 		return err

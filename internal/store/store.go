@@ -46,7 +46,7 @@ const (
 )
 
 var (
-	// ErrNone says that there is no store at an address.
+	// ErrNone is the error for an address without a store.
 	ErrNone = errors.New("there is no store")
 	// ErrNewer says that a later version of the program has written the store.
 	ErrNewer = errors.New("the store was written by a later version of this program")
@@ -57,7 +57,7 @@ var (
 	ErrUnreachable = errors.New("the database cannot be reached")
 	// ErrLocked says that another program has locked the SQLite file.
 	ErrLocked = errors.New("another program has locked the file")
-	// ErrFull says that there is no space left for the file of SQLite.
+	// ErrFull is the error for an SQLite file on a full disk.
 	ErrFull = errors.New("the disk is full")
 )
 

@@ -19,8 +19,8 @@ type Fault struct {
 	headers []func(http.Header)
 }
 
-// befall applies the fault to an exchange.
-func (f Fault) befall(e *Exchange) {
+// apply applies the fault to an exchange.
+func (f Fault) apply(e *Exchange) {
 	for _, set := range f.headers {
 		set(e.w.Header())
 	}
@@ -49,7 +49,7 @@ func (f Fault) Late(wait time.Duration) Fault {
 	f.headers = nil
 	f.Happen = func(e *Exchange) {
 		if Pause(e.Context(), wait) {
-			now.befall(e)
+			now.apply(e)
 		}
 	}
 	return f

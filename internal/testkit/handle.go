@@ -95,7 +95,7 @@ func (e *Exchange) post(malformed bool) {
 		e.execute()
 	}
 	if faulty {
-		fault.befall(e)
+		fault.apply(e)
 		return
 	}
 	e.behave()

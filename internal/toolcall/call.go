@@ -52,7 +52,7 @@ func (c *Call) Effect(e *recourse.Error) recourse.Effect {
 		return recourse.EffectUnknown
 	}
 	effect := retry.Effect(e, c.Nature)
-	stated := e.Effect != "" && e.Origin != recourse.OriginProvider // of the call, not of a request of its own
+	stated := e.Effect != "" && e.Origin != recourse.OriginProvider // a provider only states the effect of a single request
 	if effect == recourse.EffectNone && c.Wrote && !stated {
 		return recourse.EffectUnknown // this request did nothing, but an earlier one may have
 	}

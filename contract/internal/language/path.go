@@ -25,7 +25,7 @@ type Path struct {
 	IsText   bool         // the member is a text
 
 	steps []step
-	zero  bool // zero is a value of its own
+	zero  bool // the path ends in a value even if that is zero
 }
 
 // A step goes from a value to one inside it.

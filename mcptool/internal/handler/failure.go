@@ -118,7 +118,7 @@ func (x *exchange) read(err error) failure {
 	return failure{e: e}
 }
 
-// maxText limits the text of an error that clients are told.
+// maxText limits the length of an error's text for clients.
 const maxText = 4 << 10
 
 // told returns the text of an error for clients: masked, then cut.

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An exchange is one request and what becomes of it.
+// An exchange is one request and its handling.
 type exchange struct {
 	s         *Server
 	req       *Request
