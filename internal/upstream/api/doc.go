@@ -3,10 +3,15 @@
 // [Connection.Do] answers server/discover and tools/list from what [openapi.Compile] has made of the API's
 // description, and turns tools/call into a request to the provider:
 //
-//	api.go     the methods of MCP
-//	send.go    the request: where it goes, what goes with it, redirects
-//	answer.go  the answer: a result, or an Error
-//	pages.go   what an answer says of more results
+//	tools/call
+//	  |  api.go      finds the tool
+//	  |  send.go     sends its request (openapi.Tool.Request): where it goes, what goes with it, redirects
+//	  v
+//	the provider
+//	  |  answer.go   makes of its answer a result, or an Error
+//	  |  pages.go    adds what the answer says of more results
+//	  v
+//	the answer to tools/call
 //
 // A status of 400 or more is never a result. It becomes an Error whose cause is a [RefusedError], so that
 // callers who know more about the provider's errors can read it again.
