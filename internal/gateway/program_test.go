@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A JSON-RPC error to anything but a call is for the client's program: it keeps the
-// server's own code and data, also in an answer with status 400, and gets the record.
+// A JSON-RPC error to another method than tools/call is for the client's program: it keeps the server's code and data,
+// also with status 400, and gets the record.
 func TestErrorsForTheProgram(t *testing.T) {
 	t.Parallel()
 	const body = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"test://x"}}}`
@@ -33,13 +33,13 @@ func TestErrorsForTheProgram(t *testing.T) {
 			}
 			data := string(a.Message.Error.Data)
 			if !strings.Contains(data, `"uri":"test://x"`) || !strings.Contains(data, recourse.MetaKey) {
-				t.Errorf("%s, %s: data %s", fault.Name, method, data)
+				t.Errorf("%s, %s: got data %s", fault.Name, method, data)
 			}
 		}
 	}
 }
 
-// A page of the gateway's own origin is allowed to call it.
+// A page of the gateway's own origin may call it.
 func TestOwnOrigin(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -49,8 +49,8 @@ func TestOwnOrigin(t *testing.T) {
 	initialize(t, client)
 }
 
-// A server of the legacy era that says when to come back closes its stream on purpose.
-func TestStreamThatIsClosedOnPurpose(t *testing.T) {
+// A legacy server that sends a retry time may close its stream: the client resumes it.
+func TestStreamClosedForResumption(t *testing.T) {
 	t.Parallel()
 	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -17,11 +17,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// lapseWithin is how long after the end of its credentials a call or stream may continue: the time between two checks,
-// for which a store's answer about a key is also used.
+// lapseWithin is how long a call or stream may continue after the end of its credentials: the time between two checks, and
+// the time for which a store's answer about a key is used.
 const lapseWithin = 13 * time.Second
 
-// A credential lets a caller in until end, which waits for its end and returns when that was.
+// A credential is valid until end. end revokes it or waits for its expiry, and returns the time of that.
 type credential struct {
 	door *door
 	text string
@@ -29,7 +29,7 @@ type credential struct {
 	kind recourse.Kind
 }
 
-// credentials are ways to be let in, and no longer.
+// credentials are the kinds of credentials that end.
 var credentials = map[string]func(t *testing.T) credential{
 	"a key that is revoked": func(t *testing.T) credential {
 		t.Helper()
@@ -53,18 +53,18 @@ var credentials = map[string]func(t *testing.T) credential{
 	},
 }
 
-// lasting are the keys of a server whose calls outlast credentials.
+// lasting has keys of a server's entry that let calls last longer than credentials.
 var lasting = []string{"timeout: 10m", "max_timeout: 1h", "tools: {get_field: {read_only: true}}"}
 
-// inTime fails unless as much time has passed as there may since a credential ended.
+// inTime checks that no more than lapseWithin has passed since a credential ended.
 func inTime(t *testing.T, ended time.Time) {
 	t.Helper()
 	if took := time.Since(ended); took < 0 || took > lapseWithin {
-		t.Errorf("it went on for %s", took)
+		t.Errorf("got the end after %s", took)
 	}
 }
 
-// comesBack fails unless a client that comes back with the same credential is told to authenticate.
+// comesBack checks that the next request with the same credential is answered with 401.
 func (c *credential) comesBack(t *testing.T, client *testkit.Client) {
 	t.Helper()
 	a := echoed(t, client)
@@ -73,7 +73,7 @@ func (c *credential) comesBack(t *testing.T, client *testkit.Client) {
 	}
 }
 
-// Streams end when the credentials do that they were opened with.
+// Streams end with the credentials with which they were opened.
 func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	t.Parallel()
 	for name, begin := range credentials {
@@ -91,10 +91,10 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 					}
 					s := listenTo(t.Context(), t, client)
 					defer s.Close()
-					time.Sleep(25 * time.Second) // which others would not outlast
+					time.Sleep(25 * time.Second) // longer than a stream without valid credentials would last
 					if era == testkit.Modern {
 						if got := nextMethod(t, s); got != acknowledged {
-							t.Fatalf("the stream begins with %s", got)
+							t.Fatalf("first message: got %s", got)
 						}
 					}
 					ended := given.end()
@@ -115,8 +115,8 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	}
 }
 
-// A call that only reads is refused like the first one with such credentials, so that its client authenticates and calls again. One
-// that may have written is not: its failure says that nobody knows.
+// When its credentials end, a read is answered with 401, so that its client authenticates and calls again. A write gets a failure with
+// an unknown effect.
 func TestCallsEndWithTheirCredentials(t *testing.T) {
 	t.Parallel()
 	for name, begin := range credentials {
@@ -160,7 +160,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 	}
 }
 
-// A call whose answer has begun as a stream ends with its failure there.
+// If the answer has begun as a stream, the failure is sent on the stream.
 func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/farm/mcp", "/all/mcp"} {
@@ -197,7 +197,7 @@ func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 	}
 }
 
-// A key that a reload takes out of the configuration ends the streams that it has opened; those of other keys go on.
+// A reload that removes a key ends the streams of that key only.
 func TestStreamsEndWithAReload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,12 +236,12 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		time.Sleep(lapseWithin)
 		synctest.Wait()
 		if len(ends) != 1 || <-ends != "ann" {
-			t.Errorf("another stream has ended than ann's, or none")
+			t.Errorf("got another stream ended, or none, want ann's")
 		}
 	})
 }
 
-// While keys cannot be checked, streams go on.
+// Streams go on while the store cannot check keys.
 func TestStreamsOutlastTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestStreamsOutlastTheStore(t *testing.T) {
 	})
 }
 
-// So does a stream that is held open while its server is away.
+// A stream that is held open while its server is down ends with its credentials too.
 func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,8 +282,8 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 	})
 }
 
-// A call continues when a reload lets everybody in, and ends when it only lets this machine in.
-func TestCallsWithOtherAccess(t *testing.T) {
+// After a reload that removes access control, a call continues; after one that lets in only this machine, a call from elsewhere ends.
+func TestReloadOfAccessDuringACall(t *testing.T) {
 	t.Parallel()
 	for access, want := range map[string]recourse.Kind{"": recourse.KindTimeout, "access: [loopback],": recourse.KindPermissionDenied} {
 		runVirtual(t, "now "+access, func(t *testing.T) {

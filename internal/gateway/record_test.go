@@ -19,11 +19,11 @@ const (
 	dsn      = "postgres://farm:" + password + "@10.11.12.13:5432/orders"
 )
 
-// lookup is a tool that takes whatever it is given.
+// lookup is a tool that accepts any arguments.
 var lookup = testkit.Tool{Name: "lookup"}
 
-// What a failure reveals is masked wherever it occurs; what the caller has written itself stays, since the sentence is
-// about it.
+// Secrets and addresses are masked wherever a failure has them. Values of the caller's own arguments stay, since the
+// sentence is about them.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	const arguments = `{"path":"/home/ann/plan.txt","host":"10.0.0.9:8080","list":[{"deep":"/var/data/x.csv"}]}`
@@ -109,7 +109,7 @@ func TestRedactionOfOtherMethods(t *testing.T) {
 		srv.Always("x/invented", fault)
 		a, err := client.Request(t.Context(), "x/invented", `{}`)
 		if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil {
-			t.Fatalf("%s: %v %+v", fault.Name, err, a)
+			t.Fatalf("%s: got %+v, %v", fault.Name, a, err)
 		}
 		for _, secret := range []string{password, "10.11.12.13"} {
 			if strings.Contains(string(a.Body), secret) {
@@ -117,12 +117,12 @@ func TestRedactionOfOtherMethods(t *testing.T) {
 			}
 		}
 		if strings.Contains(fault.Name, "50") == (a.Message.Error.Code == -32001) {
-			t.Errorf("%s: code %d", fault.Name, a.Message.Error.Code)
+			t.Errorf("%s: got code %d", fault.Name, a.Message.Error.Code)
 		}
 	}
 }
 
-// One line for each failure, with everything that an operator needs.
+// Each failure has one line in the log, with everything that an operator needs.
 func TestLogLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -136,18 +136,18 @@ func TestLogLine(t *testing.T) {
 	}
 	var line map[string]any
 	if err := json.Unmarshal([]byte(f.log.String()), &line); err != nil {
-		t.Fatalf("the log is %s", f.log)
+		t.Fatalf("got log %s", f.log)
 	}
 	cause, _ := line["cause"].(string)
 	repeat, _ := line["not_repeated"].(string)
 	if !strings.Contains(cause, "over the limit") || strings.Contains(cause, password) || repeat == "" {
-		t.Errorf("cause %q, repeat %q", cause, repeat)
+		t.Errorf("got cause %q, repeat %q", cause, repeat)
 	}
 	if _, ok := line["ms"].(float64); !ok || line["time"] == nil {
-		t.Errorf("ms %v, time %v", line["ms"], line["time"])
+		t.Errorf("got ms %v, time %v", line["ms"], line["time"])
 	}
 	if peer, _ := line["peer"].(string); !strings.HasPrefix(peer, "127.0.0.1:") {
-		t.Errorf("peer %q", peer)
+		t.Errorf("got peer %q", peer)
 	}
 	for _, name := range []string{"time", "ms", "cause", "not_repeated", "peer"} {
 		delete(line, name)
@@ -162,8 +162,8 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-// The log says why: for every failure that the gateway did not find itself, it has the words of the server or the
-// connection, masked.
+// For every failure that the gateway did not find itself, the log has the server's text or the connection's error,
+// masked.
 func TestLoggedCause(t *testing.T) {
 	t.Parallel()
 	for _, fault := range answered() {
@@ -173,10 +173,10 @@ func TestLoggedCause(t *testing.T) {
 			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
 			client := f.client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)
-			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // broken off is an outcome, too
+			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // the answer may be broken off
 			for _, l := range f.log.failures(t) {
 				if l.Cause == "" && !strings.Contains(l.Note, "beyond the decision window") {
-					t.Errorf("no cause: %+v", l)
+					t.Errorf("got %+v, want a cause", l)
 				}
 			}
 			for _, secret := range faults.Secrets() {
@@ -188,8 +188,8 @@ func TestLoggedCause(t *testing.T) {
 	}
 }
 
-// The server's own words about a failing tool are in the log, masked before they are cut: half a secret may not look
-// like one.
+// The server's text about a failing tool is in the log. It is masked before it is cut, since half a secret may not be
+// recognised.
 func TestLoggedWords(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
@@ -218,7 +218,7 @@ func TestLoggedWords(t *testing.T) {
 	}
 }
 
-// If nothing is rewritten, the log shows what the client got and what it would have got.
+// With mode observe, the log has the text that the client got, and the one that enforcing would write.
 func TestObservedLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -235,14 +235,14 @@ func TestObservedLine(t *testing.T) {
 	testkit.Eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
 	lines := f.log.failures(t)
 	if l := lines[0]; l.Before != "the store is closed" || l.After != "[unknown] the store is closed" {
-		t.Errorf("before %q, after %q", l.Before, l.After)
+		t.Errorf("got before %q, after %q", l.Before, l.After)
 	}
 	if l := lines[1]; !strings.Contains(l.Before, "503") || !strings.HasPrefix(l.After, "[unavailable] ") || l.NotRepeated != "failures are only observed" {
-		t.Errorf("before %q, after %q, not repeated since %q", l.Before, l.After, l.NotRepeated)
+		t.Errorf("got before %q, after %q, not repeated since %q", l.Before, l.After, l.NotRepeated)
 	}
 }
 
-// A client that tries the modern era first causes no alarm; a call to an unknown path is in the log.
+// A client that tries the modern era first causes no warning; a call to an unknown path does.
 func TestQuietAndLoudLines(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"enforce", "observe"} {
@@ -254,7 +254,7 @@ func TestQuietAndLoudLines(t *testing.T) {
 		}
 		for _, l := range f.log.lines(t) {
 			if l.Level == "WARN" {
-				t.Errorf("%s: %+v", mode, l)
+				t.Errorf("%s: got %+v", mode, l)
 			}
 		}
 		client.URL = strings.Replace(f.url, "/farm/", "/barn/", 1)
@@ -269,7 +269,7 @@ func TestQuietAndLoudLines(t *testing.T) {
 	}
 }
 
-// However often a call is sent, its failure is one line; a success is none.
+// A failed call has one line, even if it was sent several times; a success has none.
 func TestLinesPerFailure(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -282,19 +282,19 @@ func TestLinesPerFailure(t *testing.T) {
 		}
 	}
 	if lines := f.log.failures(t); len(lines) != 0 {
-		t.Errorf("successes are logged: %s", f.log)
+		t.Errorf("got a line about a success: %s", f.log)
 	}
 	srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil {
 		t.Fatal(err)
 	}
 	if lines := f.log.failures(t); len(lines) != 1 || lines[0].Attempts != 3 || lines[0].Kind != string(recourse.KindUnavailable) {
-		t.Errorf("the log is %s", f.log)
+		t.Errorf("got log %s", f.log)
 	}
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":""}`); err != nil {
 		t.Fatal(err)
 	}
 	if lines := f.log.failures(t); len(lines) != 2 || lines[1].Level != "INFO" || lines[1].Origin != "caller" {
-		t.Errorf("the log is %s", f.log)
+		t.Errorf("got log %s", f.log)
 	}
 }

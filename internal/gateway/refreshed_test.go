@@ -22,15 +22,14 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// unverified is a token that anybody can make up.
+// unverified returns a token with an invalid signature.
 func unverified(claims string) string {
 	part := base64.RawURLEncoding.EncodeToString
 	return part([]byte(`{"alg":"none"}`)) + "." + part([]byte(claims)) + "."
 }
 
-// A token that is refreshed in the middle of a session ends it, in the way by which clients
-// know that they have to open another; and then calls go on. What a token says of its bearer
-// changes nothing about that: nobody has verified it.
+// A refreshed token ends its session with the answer that makes clients open another one; then calls succeed. Equal claims
+// in both tokens change nothing, since nobody has verified them.
 func TestRefreshedToken(t *testing.T) {
 	t.Parallel()
 	for name, tokens := range map[string][2]string{
@@ -43,7 +42,7 @@ func TestRefreshedToken(t *testing.T) {
 			f := start(t, srv.URL(), "forward: [authorization]")
 			var credentials bearer
 			credentials.token.Store(&tokens[0])
-			// connect does what an SDK's user does about a missing session.
+			// connect opens a session, as a user of the SDK does after losing one.
 			connect := func() *mcp.ClientSession {
 				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
 				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
@@ -68,7 +67,7 @@ func TestRefreshedToken(t *testing.T) {
 			}
 			credentials.token.Store(&tokens[1])
 			if err := call(session); !errors.Is(err, mcp.ErrSessionMissing) {
-				t.Fatalf("the client is told %v", err)
+				t.Fatalf("got %v, want a lost session", err)
 			}
 			if err := call(connect()); err != nil {
 				t.Fatal(err)

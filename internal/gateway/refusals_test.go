@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool"
 )
 
-// refusingServers are servers made with the Go SDK, which refuses requests with HTTP status 400 and a text: bare, and
-// behind a guard.
+// refusingServers returns servers of the Go SDK, alone and behind a guard. The SDK refuses requests with HTTP status 400
+// and a text.
 func refusingServers(t *testing.T) map[string]string {
 	t.Helper()
 	servers := map[string]string{}
@@ -36,8 +36,8 @@ func refusingServers(t *testing.T) map[string]string {
 	return servers
 }
 
-// What is wrong with a request reaches the client as the protocol's code, even if the server only says 400: the gateway
-// knows what it has sent.
+// A refused request gets the protocol's error code, even if the server only answers 400: the gateway knows what it has
+// sent.
 func TestRefusalsOfTheGoSDK(t *testing.T) {
 	t.Parallel()
 
@@ -84,12 +84,12 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 					}
 					a, err := client.ListTools(t.Context())
 					if err != nil || a.Message == nil || a.Message.Result == nil {
-						t.Errorf("%s: the session does not go on: %v, %+v", era, err, a)
+						t.Errorf("%s: the next call: got %+v, %v", era, a, err)
 					}
 				}
 				for _, l := range f.log.failures(t) {
 					if l.Effect != string(recourse.EffectNone) {
-						t.Errorf("logged with effect %q: %+v", l.Effect, l)
+						t.Errorf("got effect %q in the log: %+v", l.Effect, l)
 					}
 				}
 			})
@@ -97,7 +97,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 	}
 }
 
-// The words of other servers tell the gateway nothing: it uses the status and what it has sent. A refused call is the
+// The texts of other servers do not matter: the gateway uses the status and what it has sent. A refused call is the
 // tool's failure, and a page is not a JSON-RPC error.
 func TestRefusalsInOtherWords(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestRefusalsInOtherWords(t *testing.T) {
 		method, params string
 		status         int
 		text           string
-		kinds          [2]recourse.Kind // by era; empty: not this one
+		kinds          [2]recourse.Kind // by era; "": not tested in this era
 	}{
 		{"foo/bar", `{}`, 400, "Bad Request", [2]recourse.Kind{method, method}},
 		{"foo/bar", `{}`, 400, "", [2]recourse.Kind{method, method}},
@@ -147,8 +147,8 @@ func TestRefusalsInOtherWords(t *testing.T) {
 	}
 }
 
-// If a server accepts no GET or no DELETE, a message says so, and it is not a failure.
-func TestMethodsThatAServerDoesNotTake(t *testing.T) {
+// If a server accepts no GET or no DELETE, the answer says so; it does not count as a failure.
+func TestServerWithoutGetOrDelete(t *testing.T) {
 	t.Parallel()
 
 	for name, url := range refusingServers(t) {
@@ -167,7 +167,7 @@ func TestMethodsThatAServerDoesNotTake(t *testing.T) {
 			}
 		}
 		if lines := f.log.failures(t); len(lines) > 0 {
-			t.Errorf("%s: logged: %+v", name, lines)
+			t.Errorf("%s: got lines %+v", name, lines)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// A program keeps running while its entry says the same of how it is started. Otherwise
-// it ends with its last call, and later calls go to the next one.
+// A program keeps running as long as reloads do not change how it is started. Otherwise it ends after its last call, and
+// new calls go to a new process.
 func TestReloadOfAChild(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
@@ -18,11 +18,11 @@ func TestReloadOfAChild(t *testing.T) {
 			name, server string
 			more         []string // of the entry
 			processes    int
-			ends         bool // the first of them
+			ends         bool // the first process ends
 		}{
 			{"unchanged", "farm", nil, 1, false},
-			{"treated in another way", "farm", []string{"mode: observe", "contract: fieldmcp"}, 1, false},
-			{"started in another way", "farm", []string{"title: Barn"}, 2, true},
+			{"keys for clients changed", "farm", []string{"mode: observe", "contract: fieldmcp"}, 1, false},
+			{"keys for the start changed", "farm", []string{"title: Barn"}, 2, true},
 			{"removed", "barn", nil, 1, true},
 		} {
 			t.Run(share+"/"+tt.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReloadOfAChild(t *testing.T) {
 				reload(t, g, configuration(tt.server, tt.more...))
 				if tt.server == "farm" {
 					next := client
-					if tt.processes > 1 { // it knows nothing of the session
+					if tt.processes > 1 { // the new process does not know the session
 						next = f.client(t, testkit.Legacy)
 					}
 					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
@@ -55,7 +55,7 @@ func TestReloadOfAChild(t *testing.T) {
 					}
 				}
 				if a := <-calls; !succeeded(a) || !strings.Contains(string(a.Body), "well slept") || program.Calls("sleep") != 1 {
-					t.Errorf("the call under way, read %d times: %s", program.Calls("sleep"), a.Body)
+					t.Errorf("the call under way: got %d executions: %s", program.Calls("sleep"), a.Body)
 				}
 				if n := len(program.Processes()); n != tt.processes {
 					t.Errorf("got %d processes", n)
@@ -65,7 +65,7 @@ func TestReloadOfAChild(t *testing.T) {
 					testkit.Eventually(t, "the process of before ends", func() bool { return !child.GroupAlive(first) })
 				}
 				if alive := child.GroupAlive(first); alive == tt.ends {
-					t.Errorf("the process of before is alive: %t", alive)
+					t.Errorf("the first process is alive: got %t", alive)
 				}
 			})
 		}

@@ -20,8 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// parse returns a configuration that may name the built-in contracts, and those whose
-// text is given.
+// parse returns a configuration, and the set of the built-in contracts and these ones.
 func parse(tb testing.TB, yaml string, contracts ...string) (*config.Config, *contract.Set) {
 	tb.Helper()
 	set := contract.Builtin()
@@ -44,8 +43,8 @@ func reload(tb testing.TB, g *gateway.Gateway, yaml string, contracts ...string)
 	}
 }
 
-// No call fails and none is done twice, however often the configuration changes under
-// it: not at all, in how answers are treated, or in how the server is reached.
+// During repeated reloads with the same configuration, with other keys for answers and with other keys for the way to the
+// server, no call fails and none runs twice.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -82,14 +81,13 @@ func TestReloadUnderLoad(t *testing.T) {
 	for i := range references {
 		for _, reference := range references[i] {
 			if n := srv.Orders(reference); n != 1 {
-				t.Errorf("%s was created %d times", reference, n)
+				t.Errorf("%s: created %d times", reference, n)
 			}
 		}
 	}
 }
 
-// A call under way ends as if nothing had happened, whatever becomes of its server; and
-// the next one is the new configuration's.
+// A reload does not affect a call under way, even if it removes its server. The next call uses the new configuration.
 func TestReloadDuringACall(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -115,32 +113,32 @@ func TestReloadDuringACall(t *testing.T) {
 				reload(t, g, "servers: {"+fmt.Sprintf(tt.entry, srv.URL())+"}\n")
 				next, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				want := tt.status
-				if want == 0 { // another server, which knows nothing of the session
+				if want == 0 { // another server, which does not know the session
 					want = map[testkit.Era]int{testkit.Legacy: http.StatusNotFound, testkit.Modern: http.StatusOK}[era]
 				}
 				if err != nil || next.Status != want {
-					t.Errorf("the next call: %v, HTTP %d instead of %d: %s", err, next.Status, want, next.Body)
+					t.Errorf("the next call: got %v, HTTP %d, want %d: %s", err, next.Status, want, next.Body)
 				}
 				if a := <-calls; !succeeded(a) || len(a.Events) != 5 || srv.Executions(testkit.Progress) != 1 {
-					t.Errorf("the call under way, run %d times: %s", srv.Executions(testkit.Progress), a.Body)
+					t.Errorf("the call under way: got %d executions: %s", srv.Executions(testkit.Progress), a.Body)
 				}
 			})
 		}
 	}
 }
 
-// Sessions survive as long as it is the same server that they are at.
+// A reload keeps sessions, unless it changes whose they are.
 func TestReloadKeepsSessions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, more string
 		status     int
-		stream     bool // survives, too
+		stream     bool // the stream goes on
 	}{
 		{"unchanged", "", http.StatusOK, true},
-		{"treated in another way", ", timeout: 5s, contract: fieldmcp, tools: {echo: {read_only: true}}", http.StatusOK, true},
-		{"reached in another way", ", title: Barn, headers: {X-Key: k}", http.StatusOK, false},
-		{"other clients' sessions", ", forward: [Authorization]", http.StatusNotFound, false},
+		{"keys for clients changed", ", timeout: 5s, contract: fieldmcp, tools: {echo: {read_only: true}}", http.StatusOK, true},
+		{"keys for the way to the server changed", ", title: Barn, headers: {X-Key: k}", http.StatusOK, false},
+		{"key that tells callers apart changed", ", forward: [Authorization]", http.StatusNotFound, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +156,7 @@ func TestReloadKeepsSessions(t *testing.T) {
 			reload(t, g, "# one line further down\nservers: {farm: {url: '"+srv.URL()+"'"+tt.more+"}}\n")
 			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 			if err != nil || a.Status != tt.status {
-				t.Errorf("%v, HTTP %d instead of %d: %s", err, a.Status, tt.status, a.Body)
+				t.Errorf("got %v, HTTP %d, want %d: %s", err, a.Status, tt.status, a.Body)
 			}
 			if n := srv.Messages("initialize"); n != 1 {
 				t.Errorf("got %d sessions", n)
@@ -168,15 +166,14 @@ func TestReloadKeepsSessions(t *testing.T) {
 			}
 			if !tt.stream {
 				if _, err := stream.Next(); !errors.Is(err, io.EOF) {
-					t.Errorf("the stream ends with %v", err)
+					t.Errorf("stream: got %v", err)
 				}
 			}
 		})
 	}
 }
 
-// A stream on which a server announces changes lasts as long as the server's calls, since they may need it; but it does
-// not keep a server.
+// A removed server's stream lasts as long as its last call, which may need it, and then ends.
 func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -201,7 +198,7 @@ func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 		t.Errorf("the call under way: got %s", a.Body)
 	}
 	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream ends with %v", err)
+		t.Errorf("stream: got %v", err)
 	}
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
 		t.Error(err)
@@ -210,7 +207,7 @@ func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 
 const ownContract = "{form: 1, name: own, extends: recourse, title: %s, codes: [{code: SOLD_OUT, kind: conflict, hint: Look again.}]}\n"
 
-// The log says what a reload has done.
+// The log says what a reload has changed.
 func TestReloadIsLogged(t *testing.T) {
 	t.Parallel()
 	const before = `
@@ -275,7 +272,7 @@ servers:
 	}
 }
 
-// After an error everything is as it was.
+// A refused reload changes nothing.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -285,21 +282,21 @@ func TestReloadRefused(t *testing.T) {
 	cfg, _ := parse(t, "servers: {barn: {url: '"+srv.URL()+"'}, farm: {url: '"+srv.URL()+"', contract: own}}\n",
 		fmt.Sprintf(ownContract, "Own"))
 	if err := g.Reload(cfg, contract.Builtin()); err == nil || !strings.Contains(err.Error(), "server farm: there is no contract own") {
-		t.Errorf("reload: %v", err)
+		t.Errorf("reload: got %v", err)
 	}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	g.Close()
 	if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")); err == nil {
-		t.Error("a gateway that is closed was loaded again")
+		t.Error("Reload succeeds after Close")
 	}
 	if strings.Contains(log.String(), "reloaded") {
-		t.Errorf("the log is %s", log)
+		t.Errorf("got log %s", log)
 	}
 }
 
-// What holds for the whole gateway changes with the next request.
+// New top-level keys hold from the next request on.
 func TestReloadOfTheWholeGateway(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

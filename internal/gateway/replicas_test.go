@@ -10,23 +10,23 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/child"
 )
 
-// Two secrets for session ids.
+// Keys for session ids.
 const (
 	sessionKey  = "the first secret, of forty-two characters."
 	otherSecret = "the second secret, also of enough of them."
 )
 
-// replica starts one more gateway before the same server, and returns its address.
+// replica starts another gateway in front of the same server, and returns its URL.
 func replica(t *testing.T, server, more string) string {
 	t.Helper()
 	g, _ := newGateway(t, "servers: {farm: {"+server+"}}\n"+more)
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
 
-// keyed is a configuration with session keys.
+// keyed returns the line of a configuration that sets session_keys.
 func keyed(keys ...string) string { return "session_keys: ['" + strings.Join(keys, "', '") + "']\n" }
 
-// at returns a client that continues another's session at another address.
+// at returns a client at another URL, with the session and header of another client.
 func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, url, testkit.Legacy)
@@ -41,14 +41,14 @@ func wantEcho(t *testing.T, client *testkit.Client) {
 	}
 }
 
-// A session of one replica continues at another with the same key, however the server is reached.
+// A session of one replica continues at another one with the same key, for servers of both eras.
 func TestSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		era     testkit.Era
-		forgets bool // the server does, meanwhile
-		opened  int  // sessions at the server in the end
+		forgets bool // the server forgets the session meanwhile
+		opened  int  // sessions opened at the server
 	}{
 		{"legacy server", testkit.Legacy, false, 1},
 		{"legacy server that forgets", testkit.Legacy, true, 2},
@@ -78,7 +78,7 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 	}
 }
 
-// A program is another one at each replica, so that the session is opened again there.
+// Each replica has its own process of a program, so the session is opened again there.
 func TestProgramAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	p := child.NewProgram(t)
@@ -91,7 +91,7 @@ func TestProgramAtAnotherReplica(t *testing.T) {
 	wantEcho(t, at(t, replica(t, server, keyed(sessionKey)), first))
 }
 
-// Without the key, or with other credentials than its own, a session id is that of no session.
+// Without its key, or with other credentials, a session id is unknown.
 func TestSessionOfAnotherKey(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -128,12 +128,12 @@ func TestSessionOfAnotherKey(t *testing.T) {
 		wantUnknownSession(t, a)
 	}
 	if srv.Attempts(testkit.Echo) != 0 {
-		t.Error("the server has seen a call")
+		t.Error("a call reached the server")
 	}
 	wantEcho(t, client)
 }
 
-// A session that its client has ended does not come back by its id.
+// The id of an ended session stays invalid.
 func TestEndedTicket(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -153,12 +153,12 @@ func TestEndedTicket(t *testing.T) {
 	wantUnknownSession(t, a)
 }
 
-// An initialize request that is too long for a header makes a session of one process, as without keys.
-func TestTicketThatIsTooLong(t *testing.T) {
+// If initialize is too long for a session id, the session stays in its process, as without keys.
+func TestOverlongTicket(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	client := testkit.NewClient(t, replica(t, "url: '"+srv.URL()+"'", keyed(sessionKey)), testkit.Legacy)
-	name := make([]string, 2000) // which does not compress well
+	name := make([]string, 2000) // does not compress well
 	for i := range name {
 		name[i] = fmt.Sprintf("%x", i*i*7919)
 	}

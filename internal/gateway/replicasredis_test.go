@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/service"
 )
 
-// replicaWith starts one more gateway before the same server, with Redis, and returns its address.
+// replicaWith starts another gateway with Redis in front of the same server, and returns its URL.
 func replicaWith(t *testing.T, server, url string) string {
 	t.Helper()
 	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second},
@@ -23,10 +23,10 @@ func replicaWith(t *testing.T, server, url string) string {
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
 
-// longClient returns a client whose initialize request does not fit into a header, and its name.
+// longClient returns a client whose initialize request is too long for a session id, and the client's name.
 func longClient(t *testing.T, url string, header http.Header) (client *testkit.Client, name string) {
 	t.Helper()
-	text := make([]byte, 3<<10) // which does not compress
+	text := make([]byte, 3<<10) // does not compress
 	_, _ = rand.Read(text)
 	name = hex.EncodeToString(text)
 	client = testkit.NewClient(t, url, testkit.Legacy)
@@ -53,12 +53,12 @@ func redisClient(t *testing.T, url string) *redis.Client {
 	return client
 }
 
-// onlyKey returns the one key in Redis.
+// onlyKey returns the only key in Redis.
 func onlyKey(t *testing.T, r *redis.Client) string {
 	t.Helper()
 	keys := r.Keys(t.Context(), "*").Val()
 	if len(keys) != 1 || !strings.HasPrefix(keys[0], "recourse:session:") {
-		t.Fatalf("Redis has the keys %v", keys)
+		t.Fatalf("got keys %v in Redis", keys)
 	}
 	return keys[0]
 }
@@ -73,7 +73,7 @@ func wantLost(t *testing.T, client *testkit.Client) {
 }
 
 // A session whose initialize request is too long for its id continues at another replica, which reads the request from
-// Redis and opens the session at the server again with it.
+// Redis.
 func TestLongSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
@@ -91,11 +91,11 @@ func TestLongSessionAtAnotherReplica(t *testing.T) {
 	}
 	r := redisClient(t, url)
 	if value := r.Get(t.Context(), onlyKey(t, r)).Val(); len(value) < len(name) || strings.Contains(value, name) {
-		t.Errorf("Redis keeps %d characters as they are", len(value))
+		t.Errorf("got %d characters in plain text in Redis", len(value))
 	}
 }
 
-// Redis keeps the request for a day since the session was last used. That is said to it once in a while, not for each call.
+// Redis keeps the request for a day after the last use of the session. The gateway renews that now and then, not with each call.
 func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
@@ -105,21 +105,21 @@ func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 	key := onlyKey(t, r)
 	left := func() time.Duration { return r.TTL(t.Context(), key).Val() }
 	if left() < 23*time.Hour || left() > 24*time.Hour {
-		t.Errorf("it is kept for %s", left())
+		t.Errorf("got a TTL of %s", left())
 	}
 	r.Expire(t.Context(), key, time.Hour)
 	wantEcho(t, first)
 	second := at(t, replicaWith(t, server, url), first)
 	if left() > time.Hour {
-		t.Errorf("it is kept for %s after a call within the minute", left())
+		t.Errorf("after a call within the minute: got a TTL of %s", left())
 	}
 	wantEcho(t, second)
 	testkit.Eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
 }
 
-// An entry in Redis that is lost, cannot be read, or belongs to another session, gives no session. A replica that knows
-// the session continues it.
-func TestLongSessionThatRedisLost(t *testing.T) {
+// If the entry in Redis is lost, unreadable or of another session, the session is lost at other replicas. A replica that
+// knows the session continues it.
+func TestLongSessionLostInRedis(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, r *redis.Client, key, another string){
 		"lost": func(t *testing.T, r *redis.Client, _, _ string) { t.Helper(); r.FlushDB(t.Context()) },
@@ -156,14 +156,14 @@ func TestLongSessionThatRedisLost(t *testing.T) {
 			wantLost(t, at(t, replicaWith(t, server, url), first))
 			wantEcho(t, first)
 			if srv.Attempts(testkit.Echo) != 1 {
-				t.Error("the server has seen a call of a lost session")
+				t.Error("a call of a lost session reached the server")
 			}
 		})
 	}
 }
 
-// A session that has ended is deleted from Redis. One of another caller is not found there.
-func TestLongSessionThatHasEnded(t *testing.T) {
+// An ended session is deleted from Redis. Other callers do not find a session there.
+func TestEndedLongSession(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
 	server := "url: '" + srv.URL() + "', forward: [authorization]"
@@ -177,11 +177,11 @@ func TestLongSessionThatHasEnded(t *testing.T) {
 	}
 	wantLost(t, other)
 	if keys := redisClient(t, url).Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("Redis still has %v", keys)
+		t.Errorf("got keys %v in Redis, want none", keys)
 	}
 }
 
-// Without Redis, a session stays with the process that opened it, or is lost to the others.
+// While Redis is down, a session works only in the process that opened it.
 func TestLongSessionWithoutRedis(t *testing.T) {
 	t.Parallel()
 	srv, db := testkit.NewServer(t), service.NewRedis(t)
@@ -202,7 +202,7 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 	}
 }
 
-// A Redis that hangs delays few clients that open sessions, or bring one of another replica, and is logged once.
+// A hung Redis delays only a few clients that open a session or bring one of another replica, and is logged once.
 func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	t.Parallel()
 	srv, db := testkit.NewServer(t), service.NewRedis(t)
@@ -222,7 +222,7 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	}
 	const tripsAfter, restsFor = 3, time.Second
 	if asked, most := g.Limits().RedisFailures, tripsAfter+int64(time.Since(began)/restsFor); asked > most {
-		t.Errorf("Redis was asked %d times, want %d at most", asked, most)
+		t.Errorf("got %d requests to Redis, want at most %d", asked, most)
 	}
 	if n := strings.Count(log.String(), `"level":"WARN"`); n != 1 {
 		t.Errorf("got %d warnings:\n%s", n, log)

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A failed call has one id, whatever is behind the gateway: in the header and the record that the client sees, and in
-// the logs of all processes.
+// A failed call has one request id in the header, in the record and in the logs of all processes, whatever is behind the
+// gateway.
 func TestOneRequestID(t *testing.T) {
 	t.Parallel()
 
@@ -34,12 +34,12 @@ func TestOneRequestID(t *testing.T) {
 			f := start(t, inner.url)
 			return f, []*logBuffer{f.log, inner.log}
 		},
-		"a server that has an id of its own": func(t *testing.T) (*front, []*logBuffer) {
+		"a server with its own id": func(t *testing.T) (*front, []*logBuffer) {
 			t.Helper()
 			f := start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)))
 			return f, []*logBuffer{f.log}
 		},
-		"a server that has an id of its own, trusted": func(t *testing.T) (*front, []*logBuffer) {
+		"a trusted server with its own id": func(t *testing.T) (*front, []*logBuffer) {
 			t.Helper()
 			f := start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)), "trusted: true")
 			return f, []*logBuffer{f.log}
@@ -64,10 +64,10 @@ func TestOneRequestID(t *testing.T) {
 					}
 					told := a.Header.Get("X-Request-Id")
 					if id != "" && told != id || told == "" {
-						t.Errorf("the header says %q, want %q", told, id)
+						t.Errorf("header: got %q, want %q", told, id)
 					}
 					if e := recordOf(t, a); e.RequestID != told {
-						t.Errorf("the record says %q, the header %q", e.RequestID, told)
+						t.Errorf("got %q in the record, %q in the header", e.RequestID, told)
 					}
 					for _, log := range logs {
 						testkit.Eventually(t, told+" is in the log", func() bool { // the log is written after the answer
@@ -85,7 +85,7 @@ func TestOneRequestID(t *testing.T) {
 	}
 }
 
-// servesOwnID is a server of the legacy era without sessions that fails with its own id.
+// servesOwnID is a legacy server without sessions. It fails with a request id of its own.
 func servesOwnID(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -112,8 +112,8 @@ func servesOwnID(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// A server's own id for a request is never used as the gateway's: not in an item of a batch, not in the data of an
-// error for the client's program, and not if the server is trusted.
+// A server's own request id never replaces the gateway's: not in an item of a batch, not in the data of an error for the
+// client's program, and not even if the server is trusted.
 func TestOneRequestIDInEveryForm(t *testing.T) {
 	t.Parallel()
 
@@ -182,7 +182,7 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 					"prompts/list": fmt.Sprintf(`{"case":%d}`, i),
 				} {
 					if strings.HasPrefix(answers[i/2], `"result"`) && (method != "tools/call" || i%2 == 1) {
-						continue // it is not a failure, or not an answer
+						continue // a success, or an invalid answer
 					}
 					a, err := c.Request(t.Context(), method, params)
 					if err != nil {
@@ -193,10 +193,10 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, at := range named(body, "") {
-						t.Errorf("%s, answer %d: %s: %s", method, i, at, a.Body)
+						t.Errorf("%s, answer %d: got the server's id at %s: %s", method, i, at, a.Body)
 					}
 					if strings.Contains(answers[i/2], `"supported"`) && !strings.Contains(string(a.Body), `"supported":["2025-06-18"]`) {
-						t.Errorf("%s: what the protocol wants is lost: %s", method, a.Body)
+						t.Errorf("%s: the supported versions are lost: %s", method, a.Body)
 					}
 				}
 			}
@@ -204,8 +204,7 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 	}
 }
 
-// named returns where a request has the id that its server has given it, other than as the
-// server's own.
+// named returns the places of the server's own request id, except where it is marked as the server's.
 func named(v any, at string) []string {
 	var found []string
 	switch v := v.(type) {

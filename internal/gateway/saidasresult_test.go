@@ -11,15 +11,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A failure that a server says as a tool result stays one, whatever it is about: hosts show a result to their models,
-// and throw a JSON-RPC error or a 4xx at their programs. This is a sample: each contract in one era.
-func TestSaidAsResult(t *testing.T) {
+// A failure in a tool result stays a tool result, whatever it says: hosts show results to their models, but raise JSON-RPC
+// errors and 4xx in their programs. This is a sample: each contract in one era.
+func TestFailureInResultStaysAResult(t *testing.T) {
 	t.Parallel()
 	testSaidAsResult(t)
 }
 
-// The others.
-func TestLongSaidAsResult(t *testing.T) {
+// Each contract in the other era.
+func TestLongFailureInResultStaysAResult(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	testSaidAsResult(t)
@@ -29,7 +29,7 @@ func testSaidAsResult(t *testing.T) {
 	t.Helper()
 	said := map[string]string{}
 	for _, text := range []string{
-		"MCP error -32602: Tool order_create not found", // as TypeScript servers answer it
+		"MCP error -32602: Tool order_create not found", // as TypeScript servers answer
 		"Unknown tool: order_create",
 		"MCP error -32601: Method not found",
 		"MCP error -32600: Invalid Request",
@@ -56,12 +56,12 @@ func testSaidAsResult(t *testing.T) {
 				client := start(t, srv.URL(), "contract: "+contract, "trusted: true").client(t, era)
 				for name, result := range said {
 					if contract == "fieldmcp" && (name == string(recourse.KindRateLimited) || name == string(recourse.KindQuotaExhausted)) {
-						continue // over HTTP they have a form of their own
+						continue // over HTTP the contract has another form for it
 					}
 					srv.Always(testkit.OrderCreate, faults.Result("said", result))
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 					if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Result == nil {
-						t.Errorf("%s: %v, HTTP %d %.300s", name, err, a.Status, a.Body)
+						t.Errorf("%s: got %v, HTTP %d %.300s", name, err, a.Status, a.Body)
 					} else if succeeded(a) {
 						t.Errorf("%s became a success: %.300s", name, a.Body)
 					}

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A session does not keep the tracing of the request that has opened it, and little of anything else.
+// Of the headers with which it was opened, a session keeps only those that are forwarded, and only if they are short.
 func TestSessionsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -31,18 +31,18 @@ func TestSessionsAreBoundedInBytes(t *testing.T) {
 	plain := kept(nil)
 	for _, name := range []string{"Baggage", "Tracestate", "Traceparent", "Last-Event-Id", "Mcp-Param-X", "X-Request-Id"} {
 		if n := kept(http.Header{name: long}); n > plain+100 {
-			t.Errorf("%s: %d bytes are kept, and %d without it", name, n, plain)
+			t.Errorf("%s: got %d bytes, and %d without it", name, n, plain)
 		}
 	}
 	if n := kept(http.Header{"X-Tenant": {"a"}}); n < plain+len("X-Tenanta") {
-		t.Errorf("what goes on is not kept: %d bytes, and %d without it", n, plain)
+		t.Errorf("a forwarded header: got %d bytes, and %d without it", n, plain)
 	}
 	if n := kept(http.Header{"X-Tenant": long}); n > plain {
-		t.Errorf("got %d bytes kept of a long header", n)
+		t.Errorf("a long header: got %d bytes, want none of it", n)
 	}
 }
 
-// A session that was opened with the credentials of its client is opened again with them, and with no more.
+// A lost session is opened again with the forwarded headers of its client, but without tracing.
 func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -61,9 +61,9 @@ func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	}
 	first, again := opened[0].Header, opened[1].Header
 	if first.Get("Baggage") == "" || again.Get("Baggage") != "" || again.Get("Traceparent") != "" {
-		t.Errorf("%v, and then %v", first, again)
+		t.Errorf("got header %v, and then %v", first, again)
 	}
 	if again.Get("X-Tenant") != "a" || again.Get("X-Request-Id") == first.Get("X-Request-Id") {
-		t.Errorf("%v, and then %v", first, again)
+		t.Errorf("got header %v, and then %v", first, again)
 	}
 }

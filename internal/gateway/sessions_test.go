@@ -18,8 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// wantUnknownSession checks the problem document by which a client learns that it has
-// to open another session.
+// wantUnknownSession checks the problem document that makes a client open another session.
 func wantUnknownSession(t *testing.T, a *testkit.Answer) {
 	t.Helper()
 	var problem struct {
@@ -42,7 +41,7 @@ func TestUnknownSession(t *testing.T) {
 	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	known := client.Session
 	if _, err := client.Delete(t.Context()); err != nil || srv.Sessions() != 0 {
-		t.Fatalf("the session was not ended: %v", err)
+		t.Fatalf("ending the session: got %v", err)
 	}
 	for _, session := range []string{known, "nope", strings.Repeat("x", 5000)} {
 		client.Session = session
@@ -61,11 +60,11 @@ func TestUnknownSession(t *testing.T) {
 		}
 	}
 	if srv.Attempts(testkit.Echo) != 0 {
-		t.Error("the server has seen a call of an unknown session")
+		t.Error("a call of an unknown session reached the server")
 	}
 }
 
-// In every contract an unknown session is reported as such, with what to do.
+// Every contract reports an unknown session, and says what to do.
 func TestUnknownSessionInEveryContract(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -73,7 +72,7 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 		url := strings.TrimSuffix(start(t, srv.URL(), "contract: "+contract).url, "/")
 		client := testkit.NewClient(t, url, testkit.Legacy)
 		client.Session = "nope"
-		client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // which terra asks for first
+		client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +84,7 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 	}
 }
 
-// A session belongs to the credentials that it was opened with.
+// A session belongs to the credentials with which it was opened.
 func TestSessionOfOtherCredentials(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -108,8 +107,7 @@ func TestSessionOfOtherCredentials(t *testing.T) {
 	}
 }
 
-// A forgetful server of the legacy era has one session at a time, and refuses all others in
-// its own words.
+// A forgetful server of the legacy era has one session at a time, and refuses calls of others with refuse.
 type forgetful struct {
 	refuse func(w http.ResponseWriter)
 
@@ -145,8 +143,8 @@ func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","tools":[],"content":[],"capabilities":{}}}`, msg.ID)
 }
 
-// However a server says that it has lost the session, one initialization serves all who
-// wait, and the calls are made again, writes included.
+// In whichever form a server reports a lost session, the gateway opens one new session for all its calls, and repeats
+// them, including writes.
 func TestLostSession(t *testing.T) {
 	t.Parallel()
 	rpc := func(status int, code int, text string) func(http.ResponseWriter) {
@@ -160,24 +158,24 @@ func TestLostSession(t *testing.T) {
 		return func(w http.ResponseWriter) { http.Error(w, text, status) }
 	}
 	for name, refuse := range map[string]func(http.ResponseWriter){
-		"404 of the Go SDK":               plain(http.StatusNotFound, "session not found"),
-		"404 of mcp-go":                   plain(http.StatusNotFound, "Session terminated"),
-		"404 of the TypeScript SDK":       rpc(http.StatusNotFound, -32001, "Session not found"),
-		"400 of the TypeScript examples":  rpc(http.StatusBadRequest, -32000, "Bad Request: No valid session ID provided"),
-		"400 of an uninitialized server":  rpc(http.StatusBadRequest, -32000, "Bad Request: Server not initialized"),
-		"404 of the Python SDK":           rpc(http.StatusNotFound, -32600, "Session not found"),
-		"404 without a word":              func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
-		"404 of a page":                   plain(http.StatusNotFound, "<h1>404</h1>"),
-		"404 with a JSON-RPC code of old": rpc(http.StatusNotFound, -32000, "whatever"),
+		"404 of the Go SDK":              plain(http.StatusNotFound, "session not found"),
+		"404 of mcp-go":                  plain(http.StatusNotFound, "Session terminated"),
+		"404 of the TypeScript SDK":      rpc(http.StatusNotFound, -32001, "Session not found"),
+		"400 of the TypeScript examples": rpc(http.StatusBadRequest, -32000, "Bad Request: No valid session ID provided"),
+		"400 of an uninitialized server": rpc(http.StatusBadRequest, -32000, "Bad Request: Server not initialized"),
+		"404 of the Python SDK":          rpc(http.StatusNotFound, -32600, "Session not found"),
+		"404 without a body":             func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
+		"404 with an HTML page":          plain(http.StatusNotFound, "<h1>404</h1>"),
+		"404 with an old JSON-RPC code":  rpc(http.StatusNotFound, -32000, "whatever"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := &forgetful{refuse: refuse}
 			client := start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || a.Message == nil || a.Message.Error == nil {
-				t.Fatalf("a tool that is in no list: %v %+v", err, a)
+				t.Fatalf("a tool that is not listed: got %+v, %v", a, err)
 			}
-			srv.session.Add(1) // the server forgets
+			srv.session.Add(1) // the server forgets the session
 			var wg sync.WaitGroup
 			for range 32 {
 				wg.Go(func() {
@@ -189,23 +187,23 @@ func TestLostSession(t *testing.T) {
 			}
 			wg.Wait()
 			if got := srv.initialized.Load(); got != 2 {
-				t.Errorf("the session was opened %d times, want 2", got)
+				t.Errorf("got %d initialize requests, want 2", got)
 			}
 			if got := srv.notified.Load(); got != 2 {
-				t.Errorf("the server was told %d times that the client is initialized, want 2", got)
+				t.Errorf("got %d initialized notifications, want 2", got)
 			}
 			srv.session.Add(1) // and again
 			if a, err := client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status/100 != 2 {
 				t.Errorf("a notification: got %+v, %v", a, err)
 			}
 			if got := srv.initialized.Load(); got != 3 {
-				t.Errorf("the session was opened %d times, want 3", got)
+				t.Errorf("got %d initialize requests, want 3", got)
 			}
 		})
 	}
 }
 
-// Reads and writes of many callers survive a restart between calls.
+// After a restart between calls, reads and writes of many callers succeed.
 func TestRestartBetweenCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -227,18 +225,17 @@ func TestRestartBetweenCalls(t *testing.T) {
 	}
 	wg.Wait()
 	if got := srv.Messages("initialize"); got != 2 {
-		t.Errorf("initialize was sent %d times, want 2", got)
+		t.Errorf("got %d initialize requests, want 2", got)
 	}
 	for i := 0; i < 32; i += 2 {
 		if got := srv.Orders(fmt.Sprintf("A-%d", i)); got != 1 {
-			t.Errorf("order A-%d was created %d times", i, got)
+			t.Errorf("order A-%d: created %d times", i, got)
 		}
 	}
 }
 
-// A restart during a call: a read is made again in a new session; of a write it is not
-// known whether it was done, and it is not made again. The session is the client's or,
-// across the bridge, the gateway's own.
+// If the server restarts during a call, a read is repeated in a new session. A write is not repeated, and fails with an
+// unknown effect. The session is the client's or, across the bridge, the gateway's.
 func TestRestartDuringCall(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -259,7 +256,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 		t.Fatal(err)
 	}
 	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
-		t.Errorf("a tool that nothing is known of: %s %s", e.Kind, e.Effect)
+		t.Errorf("an undeclared tool: got %s, effect %s", e.Kind, e.Effect)
 	}
 
 	srv = testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
@@ -274,10 +271,10 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 		t.Fatal(err)
 	}
 	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown || e.Origin != recourse.OriginGateway {
-		t.Errorf("write: %s of %s, effect %s", e.Kind, e.Origin, e.Effect)
+		t.Errorf("write: got %s of %s, effect %s", e.Kind, e.Origin, e.Effect)
 	}
 	if srv.Attempts(testkit.OrderCreate) != 1 || srv.Orders("A-1") != 1 {
-		t.Errorf("write: %d attempts, %d orders", srv.Attempts(testkit.OrderCreate), srv.Orders("A-1"))
+		t.Errorf("write: got %d attempts, %d orders", srv.Attempts(testkit.OrderCreate), srv.Orders("A-1"))
 	}
 	if err := srv.Await(t.Context(), func() bool { return srv.Restarts() == 2 }); err != nil {
 		t.Fatal(err)
@@ -287,8 +284,8 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	}
 }
 
-// If the session cannot be opened again, the call has certainly done nothing; and the next one tries again.
-func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
+// If a lost session cannot be opened again, the call fails without an effect, and the next call tries again.
+func TestReopeningALostSessionFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -313,13 +310,13 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.Took > deadline {
-				t.Errorf("answered after %v", a.Took)
+				t.Errorf("got the answer after %v", a.Took)
 			}
 			if e := recordOf(t, a); e.Kind != c.kind || e.Effect != recourse.EffectNone {
-				t.Errorf("%s, effect %s: %s", e.Kind, e.Effect, a.Body)
+				t.Errorf("got %s, effect %s: %s", e.Kind, e.Effect, a.Body)
 			}
 			if srv.Executions(testkit.OrderCreate) != 0 {
-				t.Error("the tool has run")
+				t.Error("the tool ran")
 			}
 			srv.Behave()
 			a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
@@ -330,7 +327,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 	}
 }
 
-// A stream that is opened in a lost session is opened in a new one, from its beginning.
+// A GET stream of a lost session is opened in a new session, from the beginning.
 func TestLostSessionOfGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -348,18 +345,17 @@ func TestLostSessionOfGetStream(t *testing.T) {
 		}
 	}
 	if len(gets) != 2 || gets[0] != "17" || gets[1] != "" {
-		t.Errorf("GET was sent with Last-Event-ID %q", gets)
+		t.Errorf("got Last-Event-ID %q with GET", gets)
 	}
 }
 
-// A server whose clients have no sessions, and one that wants a session of a client that
-// has none.
-func TestNoSession(t *testing.T) {
+// A server without sessions, and a server that requires one of a client without a session.
+func TestServersWithoutSessions(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithoutSessions())
 	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	if client.Session != "" {
-		t.Errorf("session %q", client.Session)
+		t.Errorf("got session %q", client.Session)
 	}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 		t.Errorf("got %s, %v", a.Body, err)
@@ -374,10 +370,10 @@ func TestNoSession(t *testing.T) {
 	wantUnknownSession(t, a)
 }
 
-// A session that nobody has used for a day is forgotten.
-func TestIdleSession(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+// A session expires after a day without requests.
+func TestIdleSession(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // nothing of it is left to wait for
+		w.Header().Set("Connection", "close") // so that no connection outlives the test
 		w.Header().Set("Mcp-Session-Id", "one")
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
-// The clients of both TypeScript SDKs are asked to show the link, too.
+// Clients of both TypeScript SDKs are asked to show the link.
 func TestTypeScriptShowsTheLink(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			link := f.linkIn(t, textOf(t, a)) // which is that of the other client, who is nobody, too
+			link := f.linkIn(t, textOf(t, a)) // the link of all callers without credentials
 			if test.era == testkit.Modern {
 				go func() {
 					if f.log.Until(func(text string) bool { return strings.Contains(text, "asked to show its person the link") }) {
@@ -67,7 +67,7 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 	}
 }
 
-// A host on stdio is asked, too: in the legacy era it is told on the same stream when the account is connected.
+// A host on stdio is asked to show the link. In the legacy era it is notified when the account is connected.
 func TestHostShowsTheLink(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -84,7 +84,7 @@ func TestHostShowsTheLink(t *testing.T) {
 		t.Fatalf("got %+v", m)
 	}
 	_, path, _ := strings.Cut(data.Elicitations[0].URL, "/connect/")
-	enterKey(t, f.url+"/connect/"+path) // nothing of a host says where the gateway listens
+	enterKey(t, f.url+"/connect/"+path) // a host's link has no address, since the gateway does not know its own
 	if m = h.next(); m.Method != "notifications/elicitation/complete" || !strings.Contains(string(m.Params), data.Elicitations[0].ElicitationID) {
 		t.Fatalf("got %+v", m)
 	}

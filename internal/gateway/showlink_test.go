@@ -23,7 +23,7 @@ import (
 
 const showsLinks = `{"elicitation":{"url":{}}}`
 
-// linkClient returns a client that can show its person a link.
+// linkClient returns a client that can show links.
 func (f *accountFront) linkClient(t *testing.T, era testkit.Era) *testkit.Client {
 	t.Helper()
 	client := testkit.NewClient(t, f.url+"/farm/mcp", era)
@@ -36,7 +36,7 @@ func (f *accountFront) linkClient(t *testing.T, era testkit.Era) *testkit.Client
 	return client
 }
 
-// enterKey connects the account under a link. It does not look at the last page: the call may have ended, and the test with it.
+// enterKey connects the account under a link. It does not check the last page, since the test may have ended by then.
 func enterKey(t *testing.T, link string) {
 	t.Helper()
 	browser := &http.Client{
@@ -50,11 +50,11 @@ func enterKey(t *testing.T, link string) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusSeeOther {
-		t.Errorf("the page answers HTTP %d", resp.StatusCode)
+		t.Errorf("page: got HTTP %d", resp.StatusCode)
 	}
 }
 
-// A shownLink is what a client is asked to show.
+// A shownLink is a request to show a link.
 type shownLink struct {
 	Mode          string `json:"mode"`
 	ElicitationID string `json:"elicitationId"`
@@ -62,18 +62,18 @@ type shownLink struct {
 	Message       string `json:"message"`
 }
 
-// shownLinks are the data of error -32042.
+// shownLinks is the data of error -32042.
 type shownLinks struct {
 	Elicitations []shownLink     `json:"elicitations"`
 	Record       *recourse.Error `json:"io.github.recoursehq/error"`
 }
 
-// A linkRequest is a question of the modern era.
+// A linkRequest is such a request in a result of the modern era.
 type linkRequest struct {
 	Params shownLink `json:"params"`
 }
 
-// shownIn returns what an answer asks the client to show.
+// shownIn returns the request in an answer to show a link.
 func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
 	t.Helper()
 	var answer struct {
@@ -107,8 +107,8 @@ func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
 	return shown
 }
 
-// A client that can show links is asked to. In the legacy era it is told on its stream when the account is connected;
-// in the modern era its repeated call waits for that.
+// A client that can show links is asked to. In the legacy era it is notified when the account is connected; in the modern
+// era its repeated call waits for that.
 func TestClientShowsTheLink(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -125,7 +125,7 @@ func TestClientShowsTheLink(t *testing.T) {
 					}
 					shown := f.shownIn(t, a)
 					if shown.Message != "No John Deere account is connected." {
-						t.Errorf("the client shows %q", shown.Message)
+						t.Errorf("got message %q", shown.Message)
 					}
 					if era == testkit.Legacy {
 						f.connectsWithNotice(t, client, shown)
@@ -133,10 +133,10 @@ func TestClientShowsTheLink(t *testing.T) {
 						f.connectsWhileWaiting(t, client, shown)
 					}
 					if calls := srv.Calls(testkit.Echo); len(calls) != 1 || calls[0].Header.Get("Authorization") != "Bearer deere-key-1" {
-						t.Errorf("the server has seen %+v", calls)
+						t.Errorf("got calls %+v", calls)
 					}
 					if log := f.log.String(); strings.Contains(log, shown.URL) || !strings.Contains(log, "not_connected") {
-						t.Errorf("the log: %s", log)
+						t.Errorf("got log %s", log)
 					}
 				})
 			})
@@ -156,13 +156,13 @@ func (f *accountFront) connectsWithNotice(t *testing.T, client *testkit.Client, 
 		t.Fatal(err)
 	}
 	if other := f.shownIn(t, again); other != shown {
-		t.Errorf("again it is another link: %+v", other)
+		t.Errorf("second call: got another link %+v", other)
 	}
 	enterKey(t, shown.URL)
 	want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`, shown.ElicitationID)
 	event, err := stream.Next()
 	if err != nil || event.Data != want {
-		t.Fatalf("the stream says %s, %v", event.Data, err)
+		t.Fatalf("stream: got %s, %v", event.Data, err)
 	}
 	wantEcho(t, client)
 }
@@ -174,7 +174,7 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 		t.Fatal(err)
 	}
 	if text := textOf(t, decline); !strings.HasPrefix(text, "[not_connected] ") || !strings.Contains(text, shown.URL) {
-		t.Errorf("a person who declines: %s", text)
+		t.Errorf("after the person declined: got %s", text)
 	}
 	type end struct {
 		a   *testkit.Answer
@@ -188,7 +188,7 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 	time.Sleep(20 * time.Second)
 	select {
 	case e := <-ended:
-		t.Fatalf("the call does not wait: %+v", e)
+		t.Fatalf("the call did not wait: got %+v", e)
 	default:
 	}
 	enterKey(t, shown.URL)
@@ -197,7 +197,7 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 	}
 }
 
-// answerOf returns the params of the call that is made again.
+// answerOf returns the params of the repeated call.
 func answerOf(action, state string) string {
 	params := `{"name":"` + testkit.Echo + `","arguments":{"message":"m"},"inputResponses":{"io.github.recoursehq/connect":{"action":"` + action + `"}}`
 	if state != "" {
@@ -206,7 +206,7 @@ func answerOf(action, state string) string {
 	return params + "}"
 }
 
-// A person who does not hurry is shown the same link again. What is wrong with the client's answer does no harm.
+// A slow person gets the same link again. Invalid states in the client's answer do no harm.
 func TestLinkIsShownAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -227,16 +227,16 @@ func TestLinkIsShownAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again := f.shownIn(t, a); again.URL != shown.URL {
-				t.Errorf("with the state %.50q another link is shown", state)
+				t.Errorf("with the state %.50q: got another link", state)
 			}
 		}
 		if srv.Attempts(testkit.Echo) != 0 {
-			t.Error("the server was called without an account")
+			t.Error("a call without an account reached the server")
 		}
 	})
 }
 
-// A link for more scopes is shown as well, and the call waits for an account that has them.
+// A link for more scopes is shown too, and the call waits for an account that has them.
 func TestLinkForMoreScopes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
@@ -273,11 +273,11 @@ func TestLinkForMoreScopes(t *testing.T) {
 		t.Fatalf("got %s, %v", a.Body, err)
 	}
 	if calls := srv.Calls(testkit.Echo); calls[len(calls)-1].Header.Get("Authorization") != "Bearer wider" {
-		t.Errorf("the server has seen %+v", calls)
+		t.Errorf("got calls %+v", calls)
 	}
 }
 
-// The Go SDK's client, in both eras, at a server's own endpoint and at one with several.
+// The client of the Go SDK shows the link, in both eras, at a server's own endpoint and at one with several servers.
 func TestGoSDKShowsTheLink(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -314,11 +314,11 @@ func TestGoSDKShowsTheLink(t *testing.T) {
 					}
 					enterKey(t, data.Elicitations[0].URL)
 					if id := <-complete; id != data.Elicitations[0].ElicitationID {
-						t.Errorf("%s is complete", id)
+						t.Errorf("got %s complete", id)
 					}
 					result, err = session.CallTool(t.Context(), call)
 				} else if era == testkit.Legacy && path == "/farm/mcp" {
-					t.Errorf("the first call: %v", err)
+					t.Errorf("the first call: got %v", err)
 				}
 				if err != nil || result.IsError {
 					t.Fatalf("got %+v, %v", result, err)
@@ -328,7 +328,7 @@ func TestGoSDKShowsTheLink(t *testing.T) {
 	}
 }
 
-// The client's answer about the link does not reach the server; its answer to the server's own question does.
+// The client's answer about the link stays at the gateway; its answer to the server's own question reaches the server.
 func TestLinkAnswerStays(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
@@ -349,7 +349,7 @@ func TestLinkAnswerStays(t *testing.T) {
 		}
 		calls := srv.Calls(testkit.Echo)
 		if got := string(calls[len(calls)-1].Body); !strings.Contains(got, want) || strings.Contains(got, "hq/connect") {
-			t.Errorf("the server gets %s", got)
+			t.Errorf("the server got %s", got)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A method that nobody knows is the server's to refuse, in the era's way.
+// The server refuses unknown methods, in the form of its era.
 func TestUnknownMethod(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -19,12 +19,12 @@ func TestUnknownMethod(t *testing.T) {
 		a, err := client.Request(t.Context(), "nobody/knows", `{}`)
 		want := map[testkit.Era]int{testkit.Legacy: http.StatusOK, testkit.Modern: http.StatusNotFound}[era]
 		if err != nil || a.Status != want || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32601 || len(a.Message.ID) == 0 {
-			t.Errorf("%s: %v %+v %s", era, err, a, a.Body)
+			t.Errorf("%s: got %+v %s, %v", era, a, a.Body, err)
 		}
 	}
 }
 
-// Servers say so with any status, as those on stdio do with none. A client of the modern era goes by the status.
+// A refusal of the server reaches a modern client with the status of its code, whichever status the server has sent.
 func TestStatusOfRefusals(t *testing.T) {
 	t.Parallel()
 	for code, status := range map[int]int{-32601: http.StatusNotFound, -32021: http.StatusBadRequest, -32602: http.StatusOK} {
@@ -35,15 +35,15 @@ func TestStatusOfRefusals(t *testing.T) {
 				a, err := start(t, srv.URL()).client(t, era).Request(t.Context(), "prompts/list", `{}`)
 				want := map[testkit.Era]int{testkit.Legacy: http.StatusOK, testkit.Modern: status}[era]
 				if err != nil || a.Status != want || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != code {
-					t.Errorf("%s, %d, %v: %v %+v, want status %d", era, code, form, err, a, want)
+					t.Errorf("%s, %d, %v: got %v %+v, want status %d", era, code, form, err, a, want)
 				}
 			}
 		}
 	}
 }
 
-// A redirect is not a valid answer in MCP, and is not followed: the failure says where a proxy has sent it.
-func TestRedirectsAreNotAnswers(t *testing.T) {
+// A redirect is an invalid answer in MCP and is not followed. The failure names its status.
+func TestRedirectsAreFailures(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect} {
 		srv := testkit.NewServer(t)
@@ -55,13 +55,13 @@ func TestRedirectsAreNotAnswers(t *testing.T) {
 		}
 		want := fmt.Sprintf("The farm answered with HTTP status %d, which is not an answer to an MCP request.", status)
 		if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Message != want {
-			t.Errorf("%d: %s: %s", status, e.Kind, e.Message)
+			t.Errorf("%d: got %s: %s", status, e.Kind, e.Message)
 		}
 	}
 }
 
-// If a message has no answer, and is not a request, the client program is told its status.
-func TestStatusOfANotificationInVain(t *testing.T) {
+// If a notification gets an HTTP error, the client gets the status.
+func TestStatusOfARefusedNotification(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	client := start(t, srv.URL(), "timeout: 200ms").client(t, testkit.Legacy)

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A host is told of an answer that was broken off, and what the gateway knows about the effect.
+// If an answer is broken off, the host gets an error with the known effect.
 func TestStdioTellsOfABrokenAnswer(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]recourse.Effect{
@@ -33,7 +33,7 @@ func TestStdioTellsOfABrokenAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Effect != want || e.Origin != recourse.OriginGateway || e.Message != m.Error.Message {
-			t.Errorf("%s: the record is %s", tool, m.Error.Data)
+			t.Errorf("%s: got record %s", tool, m.Error.Data)
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 const farm = "/farm/mcp"
 
-// A host speaks to a gateway over stdio.
+// A host is a client of a gateway over stdio.
 type host struct {
 	tb    testing.TB
 	in    *io.PipeWriter
@@ -32,7 +32,7 @@ type host struct {
 	done  chan error
 }
 
-// startHost serves a host until the test ends.
+// startHost serves a new host until the test ends.
 func startHost(tb testing.TB, g *gateway.Gateway) *host {
 	tb.Helper()
 	fromHost, in := io.Pipe()
@@ -105,16 +105,16 @@ func (h *host) next() said {
 		}
 		var m said
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			h.tb.Fatalf("a line that is not a message: %q", text)
+			h.tb.Fatalf("got line %q, want a message", text)
 		}
 		return m
 	case <-time.After(20 * time.Second):
-		h.tb.Fatal("the gateway says nothing")
+		h.tb.Fatal("the gateway wrote nothing")
 	}
 	return said{}
 }
 
-// outcome puts an answer into a few words.
+// outcome describes a message in a few words.
 func (m *said) outcome() string {
 	id := string(m.ID)
 	switch {
@@ -162,16 +162,16 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 	large := `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo","arguments":{"message":"` +
 		strings.Repeat("x", 300<<10) + `"}}}`
 	tests := map[string]struct{ line, want string }{
-		"a call":             {echo("7", "hi"), "7 hi"},
-		"an id that is text": {echo(`"a b"`, "hi"), `"a b" hi`},
-		"windows line end":   {echo("7", "hi") + "\r", "7 hi"},
-		"malformed":          {`{"jsonrpc":"2.0","id":1,`, " error -32700"},
-		"no JSON at all":     {"Hello, server!", " error -32700"},
-		"a batch":            {"[" + echo("7", "hi") + "]", " error -32600"},
-		"a name twice":       {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
-		"too large":          {large, "8 error -32600"},
-		"large beyond use":   {strings.Repeat("x", 1<<20), " error -32600"},
-		"unknown tool":       {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 error -32602"},
+		"a call":                   {echo("7", "hi"), "7 hi"},
+		"an id that is text":       {echo(`"a b"`, "hi"), `"a b" hi`},
+		"windows line end":         {echo("7", "hi") + "\r", "7 hi"},
+		"malformed":                {`{"jsonrpc":"2.0","id":1,`, " error -32700"},
+		"plain text":               {"Hello, server!", " error -32700"},
+		"a batch":                  {"[" + echo("7", "hi") + "]", " error -32600"},
+		"a name twice":             {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
+		"too large":                {large, "8 error -32600"},
+		"too large, without an id": {strings.Repeat("x", 1<<20), " error -32600"},
+		"unknown tool":             {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 error -32602"},
 		"modern era": {
 			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"new"},"_meta":{` +
 				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
@@ -195,7 +195,7 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 			}
 			h.send(echo("9", "still there"))
 			if m = h.next(); m.outcome() != "9 still there" {
-				t.Errorf("the session is over: %s", m.outcome())
+				t.Errorf("the next call: got %s", m.outcome())
 			}
 			if err := h.close(); err != nil {
 				t.Error(err)
@@ -204,8 +204,7 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 	}
 }
 
-// Calls that are under way when the host closes its end are answered, however many there are; half a line at the end
-// counts.
+// When the host closes its end, all calls under way are answered, and so is a last line without a line end.
 func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	g, _ := farmGateway(t, testkit.NewServer(t))
@@ -229,7 +228,7 @@ func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	for text := range strings.Lines(out.String()) {
 		var m said
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatalf("a line that is not a message: %q", text)
+			t.Fatalf("got line %q, want a message", text)
 		}
 		got[m.outcome()] = true
 	}
@@ -238,7 +237,7 @@ func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A session that the server has lost is none of the host's concern.
+// If the server loses the session, the host's calls still succeed.
 func TestStdioSurvivesALostSession(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -254,7 +253,7 @@ func TestStdioSurvivesALostSession(t *testing.T) {
 	}
 }
 
-// Neither is one that the gateway itself has lost.
+// The same if the gateway has lost the session.
 func TestStdioOpensItsSessionAgain(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -279,8 +278,8 @@ func TestStdioOpensItsSessionAgain(t *testing.T) {
 	}
 }
 
-// What the server announces unasked reaches the host, even after its stream has ended once.
-func TestStdioPassesOnWhatTheServerSays(t *testing.T) {
+// The server's notifications reach the host, even after its stream has ended once.
+func TestStdioPassesNotificationsOn(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	g, _ := farmGateway(t, srv)
@@ -300,7 +299,7 @@ func TestStdioPassesOnWhatTheServerSays(t *testing.T) {
 	}
 }
 
-// A host has no headers: those that mirror arguments are set for it.
+// A host has no headers: the gateway sets those that mirror arguments.
 func TestStdioMirrorsArguments(t *testing.T) {
 	t.Parallel()
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
@@ -312,16 +311,16 @@ func TestStdioMirrorsArguments(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":` + arguments +
 			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
 		if answer := h.next(); answer.outcome() != "1 ok" {
-			t.Errorf("%s: %s", arguments, answer.outcome())
+			t.Errorf("%s: got %s", arguments, answer.outcome())
 		}
 		calls := srv.Calls("query")
 		if got := calls[len(calls)-1].Header["Mcp-Param-Region"]; !slices.Equal(got, want) {
-			t.Errorf("%s came with %q, want %q", arguments, got, want)
+			t.Errorf("%s: got header %q, want %q", arguments, got, want)
 		}
 	}
 }
 
-// A call that is cancelled gets no answer, and the server hears of it, in either era.
+// A cancelled call gets no answer, and is cancelled at the server, in both eras.
 func TestStdioCancels(t *testing.T) {
 	t.Parallel()
 	const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -348,14 +347,14 @@ func TestStdioCancels(t *testing.T) {
 			}
 			for text := range h.lines {
 				if strings.Contains(text, `"id":5`) {
-					t.Errorf("the cancelled call was answered: %s", text)
+					t.Errorf("got an answer to the cancelled call: %s", text)
 				}
 			}
 		})
 	}
 }
 
-// The end of ctx is the end, even while nothing comes in and a call is under way.
+// ServeStdio returns when its context ends, even while it waits for input and a call is under way.
 func TestStdioEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -382,7 +381,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// A host that reads no more is gone.
+// ServeStdio returns when it cannot write.
 func TestStdioEndsWhenItsOutputIsBroken(t *testing.T) {
 	t.Parallel()
 	g, _ := farmGateway(t, testkit.NewServer(t))
@@ -406,8 +405,8 @@ func TestStdioNeedsAServer(t *testing.T) {
 	}
 }
 
-// However much a host asks at the same time, requests beyond the limit are refused like any other call: in the
-// contract's form, and observers are told.
+// Requests of a host beyond the limit of concurrent calls are refused in the contract's form, and observers get their
+// outcome.
 func TestStdioBoundsItsCalls(t *testing.T) {
 	t.Parallel()
 	const most = 256
@@ -436,11 +435,11 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		t.Fatalf("got %s", refused.outcome())
 	}
 	if text := refused.Result.Content[0].Text; !strings.HasPrefix(text, "[unavailable] 256 calls of this host are under way") {
-		t.Errorf("the host was told %q", text)
+		t.Errorf("got %q", text)
 	}
 	for _, want := range []string{`"kind":"unavailable"`, `"origin":"gateway"`, `"effect":"none"`, `"attempts":0`} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s: %s", want, log)
+			t.Errorf("no %s in the log: %s", want, log)
 		}
 	}
 	for range most {
@@ -450,8 +449,8 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 	}
 }
 
-// Whatever the server does, each call has one answer, and each line is a message.
-func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
+// With every fault of the server, each call gets one answer, and each line is a message.
+func TestStdioAnswersDespiteFaults(t *testing.T) {
 	t.Parallel()
 	for _, fault := range faults.All(large) {
 		runVirtual(t, fault.Name, func(t *testing.T) {
@@ -470,7 +469,7 @@ func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
 			}
 			h.send(echo("2", "still there"))
 			if m = h.next(); m.outcome() != "2 still there" {
-				t.Errorf("the session is over: %s", m.outcome())
+				t.Errorf("the next call: got %s", m.outcome())
 			}
 		})
 	}

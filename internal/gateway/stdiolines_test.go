@@ -7,13 +7,13 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A large answer that the server has spread over lines is one line.
+// A large answer on several lines is written as one line.
 func TestStdioWritesALargeAnswerAsOneLine(t *testing.T) {
 	t.Parallel()
 	writesOneLine(t, 10<<10, 300<<10)
 }
 
-// So is one that does not stay in memory.
+// The same for an answer that is too large for memory.
 func TestLongStdioWritesALargeAnswerAsOneLine(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -30,7 +30,7 @@ func writesOneLine(t *testing.T, sizes ...int) {
 		want := strings.Repeat("a", size)
 		h.send(echo("1", want))
 		if m := h.next(); m.outcome() != "1 "+want {
-			t.Errorf("the answer of %d bytes did not arrive: %.300s", size, m.outcome())
+			t.Errorf("answer of %d bytes: got %.300s", size, m.outcome())
 		}
 	}
 }

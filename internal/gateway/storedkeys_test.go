@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// keyStore is a store of one key.
+// keyStore is a store with one key.
 type keyStore struct {
 	mu      sync.Mutex
 	key     auth.Key
@@ -47,7 +47,7 @@ func (s *keyStore) update(change func()) {
 	change()
 }
 
-// storedDoor starts a gateway with a store of one key.
+// storedDoor starts a gateway with a keyStore.
 func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key string) {
 	tb.Helper()
 	key, id := auth.NewKey()
@@ -70,8 +70,8 @@ func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key s
 	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}, store, key
 }
 
-// A stored key is looked up from time to time, its revocation is noticed within seconds, and no caller is blamed for a
-// store that is down.
+// A stored key is looked up from time to time. A revocation is noticed within seconds. If the store is down, the caller is
+// not blamed.
 func TestStoredKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,10 +85,10 @@ func TestStoredKeys(t *testing.T) {
 			}
 		}
 		if len(store.noted) != 20 || store.noted[0] != store.key.ID {
-			t.Errorf("20 calls have used the keys %s", store.noted)
+			t.Errorf("20 calls: got uses of the keys %s", store.noted)
 		}
 		if store.lookups != 1 {
-			t.Errorf("20 calls looked the key up %d times", store.lookups)
+			t.Errorf("20 calls: got %d lookups", store.lookups)
 		}
 		other, _ := auth.NewKey()
 		for _, wrong := range []string{other, key[:len(key)-1] + "x", key + "x"} {
@@ -97,7 +97,7 @@ func TestStoredKeys(t *testing.T) {
 			}
 		}
 		if len(store.noted) != 20 {
-			t.Errorf("a wrong key has used the keys %s", store.noted[20:])
+			t.Errorf("a wrong key: got uses of the keys %s", store.noted[20:])
 		}
 		store.update(func() { store.key.Revoked = time.Now() })
 		time.Sleep(3 * time.Second)

@@ -14,8 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// studyTools are the tools of a server of studies that tests call, and those that
-// its hints and verify calls name.
+// studyTools are the tools of a server of studies: those that tests call, and those that hints and verify calls name.
 func studyTools() testkit.Option {
 	var tools []testkit.Tool
 	for _, name := range []string{
@@ -32,7 +31,7 @@ func studyTools() testkit.Option {
 	return testkit.WithTools(tools...)
 }
 
-// A write that may have landed names the call that tells, and is not repeated.
+// A write that may have landed is not repeated; its failure names the call that finds out.
 func TestStudiesWrites(t *testing.T) {
 	t.Parallel()
 	const landed = " Suggestions: The write may have landed. Before calling again run "
@@ -98,7 +97,7 @@ func TestStudiesWrites(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := recordOf(t, a); e.Effect != recourse.EffectUnknown || e.RetryAdvice() != recourse.RetryReRead {
-				t.Errorf("effect %s, %s", e.Effect, e.RetryAdvice())
+				t.Errorf("got effect %s, %s", e.Effect, e.RetryAdvice())
 			}
 			if n := srv.Attempts(tt.tool); n != 1 {
 				t.Errorf("got %d attempts at the server", n)
@@ -107,7 +106,7 @@ func TestStudiesWrites(t *testing.T) {
 	}
 }
 
-// Bad arguments are found before the server sees the call.
+// A call with bad arguments does not reach the server.
 func TestStudiesArguments(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/code-validation-error", "studies/validation-range", "studies/validation-names-field", "studies/validation-advice",
@@ -128,7 +127,7 @@ func TestStudiesArguments(t *testing.T) {
 	}
 }
 
-// What a server of studies writes comes out as it went in, the envelope exactly.
+// Failures of a server of studies pass unchanged, including the envelope.
 func TestStudiesPassesItsOwn(t *testing.T) {
 	t.Parallel()
 	const envelope = `[no_audio_track] The video has no sound. Suggestions: Add a track, any will do; Upload anew [envelope] ` +
@@ -194,17 +193,17 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			e := recordOf(t, a)
-			for i, hint := range tt.hints { // the record is the gateway's word
+			for i, hint := range tt.hints { // the gateway's record marks the server's hints
 				tt.hints[i] = contract.ServerSays + hint
 			}
 			if diff := cmp.Diff(tt.hints, e.Hints); diff != "" || e.Kind != tt.kind || e.Code != tt.code {
-				t.Errorf("%s %s, hints (-want +got):\n%s", e.Kind, e.Code, diff)
+				t.Errorf("got %s %s, hints (-want +got):\n%s", e.Kind, e.Code, diff)
 			}
 		})
 	}
 }
 
-// A tool that returns its failures does so whatever fails, and a success passes.
+// A tool that returns failures as results does so for every failure. A success passes unchanged.
 func TestStudiesReturns(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, studyTools())
@@ -227,7 +226,7 @@ func TestStudiesReturns(t *testing.T) {
 		"ok": false, "error_kind": "rate_limited", "message": "farm limits requests at the moment.", "suggestions": []any{"Back off for 1 min and retry"},
 	}
 	if diff := cmp.Diff(want, result.Structured); diff != "" || result.IsError {
-		t.Errorf("isError %t, structuredContent (-want +got):\n%s", result.IsError, diff)
+		t.Errorf("got isError %t, structuredContent (-want +got):\n%s", result.IsError, diff)
 	}
 	if a, err = client.Call(t.Context(), "person_attach", `{}`); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The page names the bounds as they are.
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
@@ -18,7 +17,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 	)
 }
 
-// Sessions are bounded in bytes altogether: those that have been idle longest go first.
+// All sessions together have a limit in bytes. The longest idle one is dropped first.
 func TestSessionsHaveRoom(t *testing.T) {
 	t.Parallel()
 
@@ -41,11 +40,11 @@ func TestSessionsHaveRoom(t *testing.T) {
 	}
 }
 
-// What is written to Redis in a day is bounded, however much of it is deleted again.
+// A process writes a limited number of bytes to Redis in a day, even if they are deleted again.
 func TestWritesToRedisAreBounded(t *testing.T) {
 	t.Parallel()
 	s, now := NewStore(), time.Now()
 	if !s.mayWrite(maxSessionBytes, now) || s.mayWrite(1, now.Add(sessionIdle-1)) || !s.mayWrite(1, now.Add(sessionIdle)) {
-		t.Error("a day allows other than it should")
+		t.Error("got another number of bytes in a day")
 	}
 }
