@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Whatever key of an entry changes, the server is reached anew, but for those that say how
-// its clients are treated. A key to come is of the first kind unless it is named here.
+// A change of any key of an entry gives the server a new target, except for the keys that only concern its clients. A new
+// key is of the first kind unless it is listed here.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
 
@@ -52,23 +52,23 @@ func TestEveryKeyCounts(t *testing.T) {
 			}
 			old, on := before.named["farm"], after.named[cfg.Servers[0].Name]
 			if isTreatment := slices.Contains(treatment, field.Name); (on.target.Backend == old.target.Backend) != isTreatment {
-				t.Errorf("%s, %s: kept %v", way, field.Name, !isTreatment)
+				t.Errorf("%s, %s: got kept %v", way, field.Name, !isTreatment)
 			}
-			if on == old && field.Name != "Tools" { // whose places differ, but not what they say
-				t.Errorf("%s, %s: the endpoint is kept as it was", way, field.Name)
+			if on == old && field.Name != "Tools" { // its value differs only in its positions in the file
+				t.Errorf("%s, %s: got the old endpoint", way, field.Name)
 			}
 			g.abandon(after)
 		}
 		if keys < 20 {
-			t.Errorf("there are %d keys only", keys)
+			t.Errorf("got only %d keys", keys)
 		}
 		if on, err := g.newTable(parse(), set, before); err != nil || on.named["farm"] != before.named["farm"] {
-			t.Errorf("%s: nothing has changed, %v", way, err)
+			t.Errorf("%s: the same entry got another endpoint, %v", way, err)
 		}
 	}
 }
 
-// change gives a key another value that an entry may have.
+// change sets a key to another valid value.
 func change(t *testing.T, name string, key reflect.Value) {
 	t.Helper()
 	other := map[string]string{"Contract": "fieldmcp", "Mode": "observe", "Redact": "off", "Share": "client", "URL": "http://127.0.0.1:2/mcp"}
@@ -116,7 +116,7 @@ func change(t *testing.T, name string, key reflect.Value) {
 	}
 }
 
-// Every key of an endpoint with several servers counts after a reload, too, and the last lists outlast it.
+// A change of any key of an endpoint with several servers takes effect with a reload, which keeps the last lists.
 func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 	t.Parallel()
 	set := contract.Builtin()
@@ -141,7 +141,7 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 		"Limits": "limits: {minute: {calls: 1/1m}}", "LimitHeaders": "limit_headers: true", "Concurrency": "concurrency: {max: 1}",
 	}
 	for field := range reflect.TypeFor[config.Endpoint]().Fields() {
-		if !field.IsExported() || field.Name == "Name" || field.Name == "Lists" { // the file is opened at the start
+		if !field.IsExported() || field.Name == "Name" || field.Name == "Lists" { // the file is opened only at the start
 			continue
 		}
 		more := servers + keys[field.Name]
@@ -154,11 +154,11 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 		}
 		old, on := before.named["all"], after.named["all"]
 		if on == old || on.target.Backend != old.target.Backend {
-			t.Errorf("%s: the endpoint is kept as it was, or has lost its lists", field.Name)
+			t.Errorf("%s: got the old endpoint, or lost lists", field.Name)
 		}
 		g.abandon(after)
 	}
 	if after, err := g.newTable(parse(servers), set, before); err != nil || after.named["all"] != before.named["all"] {
-		t.Errorf("nothing has changed, %v", err)
+		t.Errorf("the same entry got another endpoint, %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// healthServer is an MCP server with one tool, whose calls fail as a test says.
+// healthServer is an MCP server with one tool. Tests choose how its calls fail.
 type healthServer struct {
 	call func(w http.ResponseWriter, r *http.Request) // answers a tools/call
 
@@ -51,7 +51,7 @@ func (s *healthServer) received() []http.Header {
 	return s.calls
 }
 
-// says answers a call with a text, as a failure or not.
+// says returns a handler that answers a call with a text, as a failure or not.
 func says(text string, isError bool) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		quoted, _ := json.Marshal(text)
@@ -64,12 +64,12 @@ func status(code int) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// failed answers with a status and a page.
+// failed returns a handler that answers with a status and a text.
 func failed(code int) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "The pool is exhausted.", code) }
 }
 
-// breaks ends the connection after a part of an answer, which may have a head.
+// breaks returns a handler that ends the connection after a part of its answer.
 func breaks(part string) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if part != "" {
@@ -78,14 +78,13 @@ func breaks(part string) func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, part)
 			_ = http.NewResponseController(w).Flush()
 		}
-		panic(http.ErrAbortHandler) // net/http's way to break a connection off
+		panic(http.ErrAbortHandler) // makes net/http close the connection
 	}
 }
 
 const terraPath = "/api/v2/mcp"
 
-// terra returns the root of a gateway in front of a server that is reached by the
-// lines of entry.
+// terra returns the base URL of a gateway with the contract terra. entry has lines of the server's entry.
 func terra(tb testing.TB, top string, entry ...string) string {
 	tb.Helper()
 	lines := append([]string{
@@ -95,7 +94,7 @@ func terra(tb testing.TB, top string, entry ...string) string {
 	return testkit.Serve(tb, g)
 }
 
-// ask calls a tool and returns the answer with its body.
+// ask calls a tool, and returns the answer and its body.
 func ask(tb testing.TB, era testkit.Era, url string, header http.Header) (*http.Response, string) {
 	tb.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_sleep_data","arguments":{}}}`
@@ -128,12 +127,12 @@ func ask(tb testing.TB, era testkit.Era, url string, header http.Header) (*http.
 	return resp, string(raw)
 }
 
-// keys are a client's credentials.
+// keys returns a client's credentials.
 func keys() http.Header {
 	return http.Header{"Dev-Id": {"dev-1"}, "X-Api-Key": {"key-1"}}
 }
 
-// The seven answers before a tool runs, byte for byte, in both eras.
+// The seven HTTP answers before a tool runs have exact bytes in both eras.
 func TestTerraSessionErrors(t *testing.T) {
 	t.Parallel()
 	const forward = "forward: [dev-id, x-api-key]"
@@ -143,11 +142,11 @@ func TestTerraSessionErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		call     func(w http.ResponseWriter, r *http.Request)
-		entry    []string // in place of the server's url
+		entry    []string // instead of the server's url
 		header   http.Header
 		path     string
 		status   int
-		body     string // URL is replaced by the request's
+		body     string // with URL for the request's URL
 		attempts int
 		promises []string
 	}{
@@ -177,12 +176,12 @@ func TestTerraSessionErrors(t *testing.T) {
 			name: "a failure before MCP", call: failed(500), path: "/u-1", status: 500, body: problem("internal server error", "something went wrong"), attempts: 1,
 			promises: []string{"terra/http-something-went-wrong", "terra/no-retry-500"},
 		},
-		{name: "an empty 500 of a server that keeps the contract itself", call: status(500), path: "/u-1", status: 500, attempts: 1},
+		{name: "an empty 500 of a server that follows the contract itself", call: status(500), path: "/u-1", status: 500, attempts: 1},
 		{
-			name: "a program that is not there", entry: []string{"command: [/nonexistent/server]"}, path: "/u-1", status: 500,
+			name: "a missing program", entry: []string{"command: [/nonexistent/server]"}, path: "/u-1", status: 500,
 			promises: []string{"terra/http-misconfigured", "terra/empty-body"},
 		},
-		{name: "refused credentials of the gateway's own", call: status(401), entry: []string{"headers: {Authorization: old}"}, path: "/u-1", status: 500, attempts: 1},
+		{name: "the gateway's own credentials are refused", call: status(401), entry: []string{"headers: {Authorization: old}"}, path: "/u-1", status: 500, attempts: 1},
 		{
 			name: "nobody listens", entry: []string{"url: http://127.0.0.1:1/mcp"}, path: "/u-1", status: 502,
 			promises: []string{"terra/http-upstream-down", "terra/http-upstream-down-refused"},
@@ -239,7 +238,7 @@ func TestTerraSessionErrors(t *testing.T) {
 	}
 }
 
-// The result of a call that may have run, and a tool's own failure, is a tool error with one sentence.
+// The failure of a tool, or of a call that may have run, is a tool error with one sentence.
 func TestTerraToolErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -250,7 +249,7 @@ func TestTerraToolErrors(t *testing.T) {
 		origin   recourse.Origin
 		timeout  string
 		promises []string
-		readings []string // of the server's own words
+		readings []string // promises about reading the server's own form
 	}{
 		{
 			name: "no answer in time", timeout: "200ms", call: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -263,7 +262,7 @@ func TestTerraToolErrors(t *testing.T) {
 			promises: []string{"terra/http-upstream-broken-answer"},
 		},
 		{
-			name: "a sentence behind a runtime's prefix", call: says("Error executing tool get_sleep_data: fields or select are required", true),
+			name: "a sentence after a runtime's prefix", call: says("Error executing tool get_sleep_data: fields or select are required", true),
 			text: "fields or select are required", kind: recourse.KindMissingParam, origin: recourse.OriginServer,
 			readings: []string{"terra/tool-detail-only", "terra/surface-tool", "terra/tool-is-error"},
 		},
@@ -282,12 +281,12 @@ func TestTerraToolErrors(t *testing.T) {
 			text: "Provider-User-Id header is required", kind: recourse.KindInternal, origin: recourse.OriginServer,
 		},
 		{
-			name: "a value that quotes", call: says("Error: Invalid ISO 8601 timestamp 'it's'. Use formats like 2025-11-12T00:00:00Z.", true),
+			name: "a value with quotes", call: says("Error: Invalid ISO 8601 timestamp 'it's'. Use formats like 2025-11-12T00:00:00Z.", true),
 			text: "Invalid ISO 8601 timestamp 'it's'. Use formats like 2025-11-12T00:00:00Z.", kind: recourse.KindInvalidValue, origin: recourse.OriginServer,
 			readings: []string{"terra/tool-surfaced"},
 		},
 		{
-			name: "a word of the session", call: says("unauthorized", true), text: "unauthorized", kind: recourse.KindUnauthenticated, origin: recourse.OriginServer,
+			name: "unauthorized", call: says("unauthorized", true), text: "unauthorized", kind: recourse.KindUnauthenticated, origin: recourse.OriginServer,
 			readings: []string{"terra/unauthorized-only-in-401"},
 		},
 		{
@@ -324,14 +323,14 @@ func TestTerraToolErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 				if text := answer.Result.Content[0].Text; text != tt.text || !answer.Result.IsError || e.Kind != tt.kind || e.Origin != tt.origin {
-					t.Errorf("%q, isError %t, %s of %s; want %q, %s of %s", text, answer.Result.IsError, e.Kind, e.Origin, tt.text, tt.kind, tt.origin)
+					t.Errorf("got %q, isError %t, %s of %s; want %q, %s of %s", text, answer.Result.IsError, e.Kind, e.Origin, tt.text, tt.kind, tt.origin)
 				}
 			})
 		}
 	}
 }
 
-// The server is told the user in the path, and nothing that the client says about it.
+// The server gets the user of the path in Provider-User-Id; the client's own header is dropped.
 func TestTerraUser(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")
@@ -349,13 +348,13 @@ func TestTerraUser(t *testing.T) {
 			t.Errorf("Provider-User-Id (-want +got):\n%s", diff)
 		}
 		if got.Get("Dev-Id") != "dev-1" || got.Get("X-Api-Key") != "key-1" {
-			t.Errorf("credentials %v", got)
+			t.Errorf("got credentials %v", got)
 		}
 	}
 }
 
-// A session is its user's: another one does not find it.
-func TestTerraSessionsAreTheirUsers(t *testing.T) {
+// A session belongs to its user: for another user it is unknown.
+func TestTerraSessionsBelongToUsers(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	root := terra(t, "", "url: "+srv.URL()) + terraPath
@@ -385,7 +384,7 @@ func TestTerraSessionsAreTheirUsers(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != tt.status {
-			t.Fatalf("%s %s: HTTP %d %s", tt.user, tt.body, resp.StatusCode, body)
+			t.Fatalf("%s %s: got HTTP %d %s", tt.user, tt.body, resp.StatusCode, body)
 		}
 		if given := resp.Header.Get("Mcp-Session-Id"); given != "" {
 			id = given
@@ -393,8 +392,7 @@ func TestTerraSessionsAreTheirUsers(t *testing.T) {
 	}
 }
 
-// The instance is the URL that clients know, and faults of the protocol keep the
-// protocol's own answers.
+// instance is the URL that clients use, and invalid messages get the protocol's own answers.
 func TestTerraInstanceAndProtocol(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/problem-instance-public-url", "terra/protocol-faults-are-the-protocols")

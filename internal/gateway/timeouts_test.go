@@ -17,15 +17,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// wantTimeout checks that a call has ended with a timeout after want.
+// wantTimeout checks that a call ended with a timeout after want.
 func wantTimeout(t *testing.T, a *testkit.Answer, want time.Duration) {
 	t.Helper()
 	e := recordOf(t, a)
 	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.FormatWait(want)) {
-		t.Errorf("%s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
+		t.Errorf("got %s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
 	}
 	if a.Took != want {
-		t.Errorf("answered after %v, want %v", a.Took, want)
+		t.Errorf("got the answer after %v, want %v", a.Took, want)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 	})
 }
 
-// progressing calls the tool that reports progress.
+// progressing calls a tool that reports progress.
 func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Answer {
 	t.Helper()
 	meta := `{"progressToken":"p"}`
@@ -66,7 +66,7 @@ func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Ans
 	return post(t, c, "1", "tools/call", fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":%s}`, count, gapMS, meta))
 }
 
-// Progress is a sign of life; but it does not keep a call alive forever.
+// Progress extends a call's time, but only up to max_timeout.
 func TestProgressAndTimeouts(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -74,7 +74,7 @@ func TestProgressAndTimeouts(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			client := start(t, srv.URL(), "timeout: 2s", "max_timeout: 5s").client(t, era)
 			if a := progressing(t, client, 4, 700); !succeeded(a) || a.Took < 2*time.Second || len(a.Events) != 5 {
-				t.Errorf("after %v: %s", a.Took, a.Body)
+				t.Errorf("after %v: got %s", a.Took, a.Body)
 			}
 			a := progressing(t, client, 100, 700)
 			wantTimeout(t, a, 5*time.Second)
@@ -86,7 +86,7 @@ func TestProgressAndTimeouts(t *testing.T) {
 	}
 }
 
-// Nothing else is a sign of life: neither a server's log messages, nor comments, nor single bytes.
+// Log messages, comments and single bytes do not extend a call's time.
 func TestChatterAndTimeouts(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -117,7 +117,7 @@ func TestChatterAndTimeouts(t *testing.T) {
 	}
 }
 
-// While the server waits for its client, its own time does not run.
+// The timeout stops while the server waits for the client's answer to a question.
 func TestQuestionsAndTimeouts(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "answered late", func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	})
 }
 
-// After the client's answer the server's time continues.
+// After the client's answer, the timeout continues.
 func TestSilenceAfterAQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 			t.Errorf("got %+v, %v", message, err)
 		}
 		if took := time.Since(answered); took > deadline {
-			t.Errorf("the timeout came after %v", took)
+			t.Errorf("got the timeout after %v", took)
 		}
 	})
 }
@@ -200,11 +200,11 @@ func idOf(body []byte) string {
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(body, &m) // it has one
+	_ = json.Unmarshal(body, &m) // a request has an id
 	return string(m.ID)
 }
 
-// In a total outage the repetitions stay within their budget.
+// In a total outage, repetitions stay within the retry budget.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const calls = 120
@@ -236,7 +236,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached takes nobody's time, and nothing was changed.
+// If the server cannot be reached, calls fail at once, without an effect.
 func TestServerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
@@ -252,20 +252,20 @@ func TestServerIsDown(t *testing.T) {
 				e := recordOf(t, a)
 				if e.Kind != recourse.KindUnreachable || e.Code != code || e.Origin != recourse.OriginGateway ||
 					e.Effect != recourse.EffectNone || e.Provider != "The farm" {
-					t.Errorf("%s: %s, %s of %s, effect %s, %s", url, e.Kind, e.Code, e.Origin, e.Effect, e.Provider)
+					t.Errorf("%s: got %s, %s of %s, effect %s, %s", url, e.Kind, e.Code, e.Origin, e.Effect, e.Provider)
 				}
 				if address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"); strings.Contains(string(a.Body), address) {
 					t.Errorf("%s is in the answer: %s", address, a.Body)
 				}
 				if a.Took > 10*time.Second {
-					t.Errorf("%s: answered after %v", url, a.Took)
+					t.Errorf("%s: got the answer after %v", url, a.Took)
 				}
 			}
 		}
 	}
 }
 
-// A wait that fits into the time is waited for, also by a write that was refused; any other call fails at once.
+// If the server's wait fits into the timeout, reads and refused writes are repeated after it; any other call fails at once.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	const get, create = `{"field_id":"F"}`, `{"reference":"A","amount":1}`
@@ -303,7 +303,7 @@ func TestWaits(t *testing.T) {
 				t.Errorf("got %d attempts: %s", srv.Attempts(c.tool), a.Body)
 			}
 			if a.Took < c.least || a.Took > c.most {
-				t.Errorf("answered after %v", a.Took)
+				t.Errorf("got the answer after %v", a.Took)
 			}
 		})
 	}

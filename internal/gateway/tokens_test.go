@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// tokenDoor starts a gateway that takes tokens of an issuer; more are keys of the entry.
+// tokenDoor starts a gateway that accepts tokens of an issuer. more has keys of the access entry.
 func tokenDoor(tb testing.TB, issuer *testkit.Issuer, more ...string) *door {
 	tb.Helper()
 	return openDoor(tb, staff(issuer, more...), "access: [staff]")
@@ -30,7 +30,7 @@ func (d *door) with(tb testing.TB, token string) *testkit.Client {
 	return d.as(tb, testkit.Modern, "Authorization", "Bearer "+token)
 }
 
-// Whatever is wrong with a token, its holder is told as much as is safe, and is not let in.
+// An invalid token is refused, with as much of the reason as is safe to tell.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,48 +55,48 @@ func TestTokens(t *testing.T) {
 			kind    recourse.Kind
 			message string
 		}{
-			"ES256":                         {good, "", ""},
-			"RS256":                         {rs.Sign(t, head("RS256", "k2"), payload), "", ""},
-			"EdDSA":                         {ed.Sign(t, head("EdDSA", "k3"), payload), "", ""},
-			"a list of audiences":           {claims("aud", []string{"other", "farm"}), "", ""},
-			"just ended, within the leeway": {claims("exp", now.Add(-59*time.Second).Unix()), "", ""},
-			"just begun, within the leeway": {claims("nbf", now.Add(59*time.Second).Unix()), "", ""},
-			"fractions of seconds":          {claims("iat", float64(now.UnixMilli())/1000), "", ""},
-			"no key id, and one key for it": {rs.Sign(t, map[string]any{"alg": "RS256"}, payload), "", ""},
+			"ES256":                           {good, "", ""},
+			"RS256":                           {rs.Sign(t, head("RS256", "k2"), payload), "", ""},
+			"EdDSA":                           {ed.Sign(t, head("EdDSA", "k3"), payload), "", ""},
+			"a list of audiences":             {claims("aud", []string{"other", "farm"}), "", ""},
+			"just expired, within the leeway": {claims("exp", now.Add(-59*time.Second).Unix()), "", ""},
+			"almost valid, within the leeway": {claims("nbf", now.Add(59*time.Second).Unix()), "", ""},
+			"fractions of seconds":            {claims("iat", float64(now.UnixMilli())/1000), "", ""},
+			"no key id, one matching key":     {rs.Sign(t, map[string]any{"alg": "RS256"}, payload), "", ""},
 
-			"no key id, and two keys for it":   {es.Sign(t, map[string]any{"alg": "ES256"}, payload), unauthenticated, invalid},
+			"no key id, two matching keys":     {es.Sign(t, map[string]any{"alg": "ES256"}, payload), unauthenticated, invalid},
 			"none":                             {unsigned(t, "none", text), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
 			"NONE":                             {unsigned(t, "NONE", text), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
 			"no signature":                     {good[:strings.LastIndex(good, ".")+1], unauthenticated, invalid},
 			"the public key as a secret":       {testkit.SharedKey("k1", es.Public()).Sign(t, head("HS256", "k1"), payload), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
-			"signed by somebody else":          {stranger.Sign(t, head("ES256", "k1"), payload), unauthenticated, invalid},
-			"with a key of its own":            {stranger.Sign(t, map[string]any{"alg": "ES256", "jwk": json.RawMessage(stranger.Public())}, payload), unauthenticated, invalid},
+			"signed with another key":          {stranger.Sign(t, head("ES256", "k1"), payload), unauthenticated, invalid},
+			"with a key in its header":         {stranger.Sign(t, map[string]any{"alg": "ES256", "jwk": json.RawMessage(stranger.Public())}, payload), unauthenticated, invalid},
 			"the id of another key":            {es.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
 			"another algorithm than the key's": {rs.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
 			"a key that is too small":          {weak.Sign(t, head("RS256", "k5"), payload), unauthenticated, invalid},
 			"an unknown key":                   {es.Sign(t, head("ES256", "k9"), payload), unauthenticated, invalid},
-			"a demand that nobody knows":       {es.Sign(t, map[string]any{"alg": "ES256", "kid": "k1", "crit": []string{"x"}, "x": 1}, payload), unauthenticated, invalid},
-			"a header that says it twice":      {es.SignRaw(t, []byte(`{"alg":"ES256","kid":"k1","kid":"k2"}`), payload), unauthenticated, invalid},
-			"claims that say it twice":         {es.Sign(t, head("ES256", "k1"), []byte(strings.Replace(text, "{", `{"sub":"bob",`, 1))), unauthenticated, invalid},
-			"claims that are none":             {es.Sign(t, head("ES256", "k1"), []byte(`[]`)), unauthenticated, invalid},
+			"an unknown critical header":       {es.Sign(t, map[string]any{"alg": "ES256", "kid": "k1", "crit": []string{"x"}, "x": 1}, payload), unauthenticated, invalid},
+			"a repeated member in the header":  {es.SignRaw(t, []byte(`{"alg":"ES256","kid":"k1","kid":"k2"}`), payload), unauthenticated, invalid},
+			"a repeated claim":                 {es.Sign(t, head("ES256", "k1"), []byte(strings.Replace(text, "{", `{"sub":"bob",`, 1))), unauthenticated, invalid},
+			"a list as claims":                 {es.Sign(t, head("ES256", "k1"), []byte(`[]`)), unauthenticated, invalid},
 			"changed claims":                   {good[:40] + "A" + good[41:], unauthenticated, invalid},
-			"three parts of nothing, almost":   {"e30.e30.e30", unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
-			"a huge one":                       {claims("pad", strings.Repeat("x", 20<<10)), unauthenticated, "The token is larger than the 16384 bytes that are allowed."},
+			"three empty objects":              {"e30.e30.e30", unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
+			"a huge token":                     {claims("pad", strings.Repeat("x", 20<<10)), unauthenticated, "The token is larger than the 16384 bytes that are allowed."},
 			"opaque":                           {"abcdef", unauthenticated, invalid},
 
-			"another issuer":      {claims("iss", "https://evil.example"), unauthenticated, "The token comes from an issuer that is not accepted here."},
-			"no issuer":           {claims("iss", nil), unauthenticated, "The token comes from an issuer that is not accepted here."},
-			"another audience":    {claims("aud", "other"), unauthenticated, "The token is not for the audience farm."},
-			"no audience":         {claims("aud", nil), unauthenticated, "The token is not for the audience farm."},
-			"no end":              {claims("exp", nil), unauthenticated, invalid},
-			"an end in words":     {claims("exp", "tomorrow"), unauthenticated, invalid},
-			"an end far away":     {claims("exp", 1e300), unauthenticated, invalid},
-			"ended":               {claims("exp", now.Add(-61*time.Second).Unix()), recourse.KindTokenExpired, "The token expired at " + clock(now.Add(-61*time.Second)) + "; the gateway's clock says " + clock(now) + "."},
-			"not valid yet":       {claims("nbf", now.Add(61*time.Second).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(61*time.Second)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and the token's issuer differ by at least 1m1s."},
-			"clocks that differ":  {claims("iat", now.Add(time.Hour).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(time.Hour)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and the token's issuer differ by at least 1h0m0s."},
-			"nobody":              {claims("sub", nil), unauthenticated, invalid},
-			"a name with a line":  {claims("sub", "ann\nbob"), unauthenticated, invalid},
-			"an org that is none": {claims("org", []string{"a"}), unauthenticated, invalid},
+			"another issuer":            {claims("iss", "https://evil.example"), unauthenticated, "The token comes from an issuer that is not accepted here."},
+			"no issuer":                 {claims("iss", nil), unauthenticated, "The token comes from an issuer that is not accepted here."},
+			"another audience":          {claims("aud", "other"), unauthenticated, "The token is not for the audience farm."},
+			"no audience":               {claims("aud", nil), unauthenticated, "The token is not for the audience farm."},
+			"no expiry":                 {claims("exp", nil), unauthenticated, invalid},
+			"expiry in words":           {claims("exp", "tomorrow"), unauthenticated, invalid},
+			"expiry far away":           {claims("exp", 1e300), unauthenticated, invalid},
+			"expired":                   {claims("exp", now.Add(-61*time.Second).Unix()), recourse.KindTokenExpired, "The token expired at " + clock(now.Add(-61*time.Second)) + "; the gateway's clock says " + clock(now) + "."},
+			"not valid yet":             {claims("nbf", now.Add(61*time.Second).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(61*time.Second)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and the token's issuer differ by at least 1m1s."},
+			"clocks that differ":        {claims("iat", now.Add(time.Hour).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(time.Hour)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and the token's issuer differ by at least 1h0m0s."},
+			"no subject":                {claims("sub", nil), unauthenticated, invalid},
+			"a subject with a line end": {claims("sub", "ann\nbob"), unauthenticated, invalid},
+			"a list as org":             {claims("org", []string{"a"}), unauthenticated, invalid},
 		} {
 			// An address is locked out after 25 failures, so each test has its own.
 			d := d
@@ -115,7 +115,7 @@ func TestTokens(t *testing.T) {
 			}
 			want := `resource_metadata="` + strings.Replace(d.url, "/farm/mcp", "/.well-known/oauth-protected-resource/farm/mcp", 1) + `"`
 			if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || !strings.Contains(challenge, `error="invalid_token"`) {
-				t.Errorf("%s: the challenge is %s", name, challenge)
+				t.Errorf("%s: got challenge %s", name, challenge)
 			}
 			if last := test.token[strings.LastIndex(test.token, ".")+1:]; len(last) > 20 && strings.Contains(d.log.String(), last) {
 				t.Errorf("%s: the token is in the log: %s", name, d.log)
@@ -130,7 +130,7 @@ func unsigned(tb testing.TB, alg, payload string) string {
 	return signed[0] + "." + signed[1] + "."
 }
 
-// A refreshed token belongs to the same caller, who keeps the session; nobody else gets it.
+// A session belongs to the verified caller: it continues with a refreshed token, and is unknown to others.
 func TestVerifiedSessions(t *testing.T) {
 	t.Parallel()
 	for _, forward := range []string{"forward: []", "forward: [authorization]"} {
@@ -145,10 +145,10 @@ func TestVerifiedSessions(t *testing.T) {
 				claims map[string]any
 				status int
 			}{
-				"refreshed":          {map[string]any{"jti": "2"}, http.StatusOK},
-				"somebody else":      {map[string]any{"sub": "bob"}, http.StatusNotFound},
-				"of another company": {map[string]any{"org": "other"}, http.StatusNotFound},
-				"nobody":             {map[string]any{"exp": 1}, http.StatusUnauthorized},
+				"refreshed":       {map[string]any{"jti": "2"}, http.StatusOK},
+				"another subject": {map[string]any{"sub": "bob"}, http.StatusNotFound},
+				"another org":     {map[string]any{"org": "other"}, http.StatusNotFound},
+				"expired":         {map[string]any{"exp": 1}, http.StatusUnauthorized},
 			} {
 				session, c := c.Session, c.Clone(t)
 				c.Session = session
@@ -165,8 +165,8 @@ func TestVerifiedSessions(t *testing.T) {
 	}
 }
 
-// Keys are fetched once, in parallel with calls; a new key is found, a removed one is not used for long, and tokens
-// with invented key ids do not cause a fetch each.
+// The keys of an issuer are fetched once for many calls. New keys are found, removed keys are dropped soon, and tokens with
+// invented key ids cause at most one fetch.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestKeyRotation(t *testing.T) {
 			}
 		}
 		if n := issuer.Fetches(); n != 1 {
-			t.Errorf("the keys were fetched %d times", n)
+			t.Errorf("got %d fetches of the keys", n)
 		}
 		time.Sleep(11 * time.Second)
 		issuer.SetKeys(testkit.NewSigningKey(t, "new", "ES256"))
@@ -187,7 +187,7 @@ func TestKeyRotation(t *testing.T) {
 			t.Errorf("a new key: got HTTP %d %s", a.Status, a.Body)
 		}
 		if n := issuer.Fetches(); n != 2 {
-			t.Errorf("the keys were fetched %d times", n)
+			t.Errorf("got %d fetches of the keys", n)
 		}
 		time.Sleep(time.Minute)
 		if a := echoed(t, d.with(t, old)); a.Status != http.StatusUnauthorized {
@@ -196,10 +196,10 @@ func TestKeyRotation(t *testing.T) {
 		late := issuer.Token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
 		issuer.SetKeys(testkit.NewSigningKey(t, "newer", "ES256"))
 		time.Sleep(11 * time.Minute)
-		echoed(t, d.with(t, late)) // which makes the gateway look, although it needs no key
+		echoed(t, d.with(t, late)) // makes the gateway fetch the keys in the background
 		time.Sleep(2 * time.Minute)
 		if a := echoed(t, d.with(t, late)); a.Status != http.StatusUnauthorized {
-			t.Errorf("a key that nobody uses any more: got HTTP %d %s", a.Status, a.Body)
+			t.Errorf("a removed key: got HTTP %d %s", a.Status, a.Body)
 		}
 		fetched := issuer.Fetches()
 		for i := range 20 {
@@ -210,13 +210,13 @@ func TestKeyRotation(t *testing.T) {
 			}
 		}
 		if n := issuer.Fetches() - fetched; n > 1 {
-			t.Errorf("20 invented keys made %d fetches", n)
+			t.Errorf("20 invented keys: got %d fetches", n)
 		}
 	})
 }
 
-// While an issuer is down its keys count for four hours. After that nobody can be verified, for which no caller is
-// blamed: 503.
+// While an issuer is down, its last keys are used for four hours. After that no caller can be verified, and the answer is
+// 503, which does not blame the caller.
 func TestIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	const noKey = "the key set has no public key for signatures"
@@ -227,7 +227,7 @@ func TestIssuerIsDown(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
 	tests := map[string]struct {
-		answer func(good string) http.HandlerFunc // good is the key that is wanted
+		answer func(good string) http.HandlerFunc // good is the key that verifies the token
 		cause  string
 	}{
 		"500": {func(string) http.HandlerFunc {
@@ -244,7 +244,7 @@ func TestIssuerIsDown(t *testing.T) {
 				}
 			}
 		}, "the answer has more than 524288 bytes"},
-		"no JSON":  {func(string) http.HandlerFunc { return text("<html>") }, "the key set has no list of keys"},
+		"HTML":     {func(string) http.HandlerFunc { return text("<html>") }, "the key set has no list of keys"},
 		"no keys":  {func(string) http.HandlerFunc { return text(`{"keys":[]}`) }, noKey},
 		"a secret": {func(string) http.HandlerFunc { return text(`{"keys":[{"kty":"oct","kid":"k1","k":"c2VjcmV0"}]}`) }, noKey},
 		"a key for another use": {func(good string) http.HandlerFunc {
@@ -278,12 +278,12 @@ func TestIssuerIsDown(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			down(t, d, good())
 
-			late := tokenDoor(t, issuer) // it never had them
+			late := tokenDoor(t, issuer) // never had the keys
 			down(t, late, good())
 			if !strings.Contains(late.log.String(), test.cause) {
-				t.Errorf("the log does not say why: %s", late.log)
+				t.Errorf("no cause in the log: %s", late.log)
 			}
-			for range 30 { // an outage is not the caller's failure
+			for range 30 { // an outage does not count as the caller's failure
 				down(t, late, good())
 			}
 			issuer.Answer(nil)
@@ -297,18 +297,18 @@ func TestIssuerIsDown(t *testing.T) {
 	}
 }
 
-// Keys come from the issuer itself, over a connection on which nobody can replace them.
-func TestMetadataNotBelieved(t *testing.T) {
+// Keys are only taken from the issuer's own metadata, and over https.
+func TestInvalidMetadata(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ metadata, cause string }{
-		"another issuer":     {`{"issuer":"https://other.example","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "https://other.example"`},
-		"no issuer":          {`{"jwks_uri":"ISSUER/keys"}`, `they are those of the issuer ""`},
-		"a slash more":       {`{"issuer":"ISSUER/","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "ISSUER/"`},
-		"keys in plain text": {`{"issuer":"ISSUER","jwks_uri":"http://keys.example/keys"}`, `jwks_uri is not an https URL: "http://keys.example/keys"`},
-		"keys in a file":     {`{"issuer":"ISSUER","jwks_uri":"file:///etc/keys"}`, `jwks_uri is not an https URL: "file:///etc/keys"`},
-		"keys of nobody":     {`{"issuer":"ISSUER","jwks_uri":"https:///keys"}`, `jwks_uri is not an https URL: "https:///keys"`},
-		"no keys":            {`{"issuer":"ISSUER"}`, `jwks_uri is not an https URL: ""`},
-		"no JSON":            {`<html>`, "metadata of ISSUER: "},
+		"another issuer":      {`{"issuer":"https://other.example","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "https://other.example"`},
+		"no issuer":           {`{"jwks_uri":"ISSUER/keys"}`, `they are those of the issuer ""`},
+		"an extra slash":      {`{"issuer":"ISSUER/","jwks_uri":"ISSUER/keys"}`, `they are those of the issuer "ISSUER/"`},
+		"keys in plain text":  {`{"issuer":"ISSUER","jwks_uri":"http://keys.example/keys"}`, `jwks_uri is not an https URL: "http://keys.example/keys"`},
+		"keys in a file":      {`{"issuer":"ISSUER","jwks_uri":"file:///etc/keys"}`, `jwks_uri is not an https URL: "file:///etc/keys"`},
+		"keys without a host": {`{"issuer":"ISSUER","jwks_uri":"https:///keys"}`, `jwks_uri is not an https URL: "https:///keys"`},
+		"no keys":             {`{"issuer":"ISSUER"}`, `jwks_uri is not an https URL: ""`},
+		"HTML":                {`<html>`, "metadata of ISSUER: "},
 	} {
 		runVirtual(t, name, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
@@ -317,10 +317,10 @@ func TestMetadataNotBelieved(t *testing.T) {
 			down(t, d, issuer.Token(t, nil))
 			cause := strings.ReplaceAll(strings.ReplaceAll(test.cause, "ISSUER", issuer.URL), `"`, `\"`)
 			if log := d.log.String(); !strings.Contains(log, cause) {
-				t.Errorf("the log does not say why: %s", log)
+				t.Errorf("no cause in the log: %s", log)
 			}
 			if n := issuer.Fetches(); n > 0 {
-				t.Errorf("the keys were fetched %d times", n)
+				t.Errorf("got %d fetches of the keys", n)
 			}
 			issuer.SetMetadata("")
 			time.Sleep(time.Minute)
@@ -331,7 +331,7 @@ func TestMetadataNotBelieved(t *testing.T) {
 	}
 }
 
-// down calls while the issuer's keys cannot be had.
+// down checks a call while the issuer's keys are not available.
 func down(tb testing.TB, d *door, token string) {
 	tb.Helper()
 	a := echoed(tb, d.with(tb, token))
@@ -342,7 +342,7 @@ func down(tb testing.TB, d *door, token string) {
 	}
 }
 
-// A hundred concurrent calls that need the keys cause one fetch.
+// A hundred concurrent calls that need the keys share one fetch.
 func TestKeysAreFetchedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 		for range 100 {
 			go func() { done <- wasCalled(echoed(t, d.with(t, token))) }()
 		}
-		gone, leave := context.WithCancel(t.Context()) // one of them does not wait
+		gone, leave := context.WithCancel(t.Context()) // a call that its client gives up
 		left := make(chan error)
 		go func() {
 			_, err := d.with(t, token).Call(gone, testkit.Echo, `{"message":"x"}`)
@@ -368,21 +368,21 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-left; err == nil {
-			t.Error("the call that was given up has been answered")
+			t.Error("got an answer to the cancelled call")
 		}
 		close(begun)
 		for range 100 {
 			if !<-done {
-				t.Error("a call was not let in")
+				t.Error("a call was refused")
 			}
 		}
 		if n := issuer.Fetches(); n != 2 { // with the redirect
-			t.Errorf("the keys were fetched %d times", n)
+			t.Errorf("got %d fetches of the keys", n)
 		}
 	})
 }
 
-// A token that was verified is believed for a minute, and no longer than it says itself.
+// A verified token is accepted without another check for a minute, but not beyond its expiry.
 func TestTokenEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -397,7 +397,7 @@ func TestTokenEnds(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if e := recordOf(t, echoed(t, c)); e.Kind != recourse.KindTokenExpired {
-			t.Errorf("the token has ended, and is answered with %s", e.Kind)
+			t.Errorf("expired token: got %s", e.Kind)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// Servers say in a tool's result that the provider refuses the account: the credential is renewed, and what may be repeated is
-// made again with the new one. If the provider refuses that, the failure has the link under which the account is connected.
+// If a tool's result says that the provider refuses the account, the gateway renews the credential, and repeats the call if that is
+// safe. If the provider refuses to renew it, the failure has the link to connect the account again.
 func TestToolRefusesTheAccount(t *testing.T) {
 	t.Parallel()
 	expired := fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`)
@@ -24,13 +24,13 @@ func TestToolRefusesTheAccount(t *testing.T) {
 		tool    string
 		entry   string
 		want    string   // code; "": the call succeeds
-		seen    []string // credentials that the server gets
+		seen    []string // credentials that the server got
 	}{
 		{"renewed", []testkit.Fault{expired}, false, testkit.Echo, readOnlyEcho, "", []string{"old", "fresh-1"}},
 		{"refused", []testkit.Fault{expired}, true, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old"}},
 		{"refused again", []testkit.Fault{expired, expired}, false, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old", "fresh-1"}},
 		{"a write is not repeated", []testkit.Fault{expired}, false, testkit.OrderCreate, writes, "PROVIDER_UNAVAILABLE", []string{"old"}},
-		{"a trusted server's is", []testkit.Fault{expired}, false, testkit.OrderCreate, writes + ", trusted: true", "", []string{"old", "fresh-1"}},
+		{"a write at a trusted server is repeated", []testkit.Fault{expired}, false, testkit.OrderCreate, writes + ", trusted: true", "", []string{"old", "fresh-1"}},
 		{
 			"a scope is missing",
 			[]testkit.Fault{fieldError("MISSING_SCOPE", `,"missingScopes":["ag2"]`)},
@@ -66,7 +66,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 					seen = append(seen, strings.TrimPrefix(call.Header.Get("Authorization"), "Bearer "))
 				}
 				if !slices.Equal(seen, tt.seen) {
-					t.Errorf("the server gets %q, want %q", seen, tt.seen)
+					t.Errorf("the server got %q, want %q", seen, tt.seen)
 				}
 				if tt.want == "" {
 					if !succeeded(a) {
@@ -76,11 +76,11 @@ func TestToolRefusesTheAccount(t *testing.T) {
 				}
 				text, record := textOf(t, a), recordOf(t, a)
 				if record.Code != tt.want || record.Effect != effects[tt.entry] {
-					t.Errorf("%s, effect %s: %s", record.Code, record.Effect, text)
+					t.Errorf("got %s, effect %s: %s", record.Code, record.Effect, text)
 				}
 				linked := tt.want == "TOKEN_REVOKED" || tt.want == "MISSING_SCOPE"
 				if strings.Contains(text, "/connect/") != linked {
-					t.Errorf("with a link: %t: %s", !linked, text)
+					t.Errorf("got a link: %t: %s", !linked, text)
 				}
 				if tt.want == "MISSING_SCOPE" {
 					wantPage(t, record, "ag2")
@@ -95,7 +95,7 @@ const (
 	writes       = "tools: {order_create: {read_only: false}}"
 )
 
-// effects are those of failures: what the tool did before its provider refused the account, a server's word does not tell.
+// effects are the effects of failures: the tool may have written before its provider refused the account.
 var effects = map[string]recourse.Effect{readOnlyEcho: recourse.EffectNone, writes: recourse.EffectUnknown}
 
 // wantPage checks that the page behind a failure's link shows a text.
@@ -111,6 +111,6 @@ func wantPage(t *testing.T, e *recourse.Error, text string) {
 	}
 	defer resp.Body.Close()
 	if shown, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(shown), text) {
-		t.Errorf("no %q on %s", text, shown)
+		t.Errorf("no %q on the page: %s", text, shown)
 	}
 }

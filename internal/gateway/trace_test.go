@@ -22,7 +22,7 @@ const (
 	unsampled   = "00-" + clientTrace + "-" + clientSpan + "-00"
 )
 
-// inHeader and inMeta return what a server has been told.
+// inHeader and inMeta return the trace in a request's header and _meta.
 func inHeader(r testkit.Request) wire.Trace {
 	return wire.Trace{Parent: r.Header.Get("Traceparent"), State: r.Header.Get("Tracestate"), Baggage: r.Header.Get("Baggage")}
 }
@@ -44,7 +44,7 @@ func inMeta(t *testing.T, r testkit.Request) wire.Trace {
 	return wire.Trace{Parent: message.Params.Meta.TraceParent, State: message.Params.Meta.TraceState, Baggage: message.Params.Meta.Baggage}
 }
 
-// traced starts a gateway that traces, in front of srv.
+// traced starts a gateway with tracing in front of srv.
 func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL(), "trust_annotations: true"}, entry...)
@@ -53,32 +53,32 @@ func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (
 	g.Observe(told)
 	client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Legacy)
 	initialize(t, client)
-	for range 2 { // initialize, and that it has been done
+	for range 2 { // initialize and its notification
 		<-told
 	}
 	return client, told
 }
 
-// The client's trace goes on to the server, in the header and in _meta alike, as a span of the attempt.
-func TestTraceGoesOn(t *testing.T) {
+// The client's trace is passed to the server in the header and in _meta, with the attempt's span as parent.
+func TestTraceIsPassedOn(t *testing.T) {
 	t.Parallel()
 	of := func(parent, state, baggage string) wire.Trace {
 		return wire.Trace{Parent: parent, State: state, Baggage: baggage}
 	}
 	tests := map[string]struct {
 		header, meta wire.Trace
-		parent       string // of the request's span; "": there is none
+		parent       string // of the request's span; "": none
 		link         string
-		want         wire.Trace // Parent is the attempt's: * for a span of the client's trace, + for one of a new trace
+		want         wire.Trace // Parent: "*" for a span of the client's trace, "+" for a span of a new trace
 	}{
 		"none":                         {want: wire.Trace{Parent: "+"}},
 		"in the header":                {header: of(sampledSpan, "a=1", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
 		"in _meta":                     {meta: of(sampledSpan, "a=1", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
 		"the same in both":             {header: of(sampledSpan, "a=1", "k=v"), meta: wire.Trace{Parent: sampledSpan, State: "a=1"}, parent: sampledSpan, want: of("*", "a=1", "k=v")},
-		"_meta is closer":              {header: of(otherSpan, "b=2", ""), meta: of(sampledSpan, "a=1", ""), parent: sampledSpan, link: otherSpan, want: of("*", "a=1", "")},
+		"_meta goes before the header": {header: of(otherSpan, "b=2", ""), meta: of(sampledSpan, "a=1", ""), parent: sampledSpan, link: otherSpan, want: of("*", "a=1", "")},
 		"no trace in _meta":            {header: of(sampledSpan, "a=1", ""), meta: of("00-nonsense", "b=2", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
 		"a state without a trace":      {header: of("nonsense", "a=1", "k=v"), want: of("+", "", "k=v")},
-		"a state that is no header":    {meta: of(sampledSpan, "a=1\r\nX-Evil: 1", "ä=1"), parent: sampledSpan, want: of("*", "", "")},
+		"a state with a line end":      {meta: of(sampledSpan, "a=1\r\nX-Evil: 1", "ä=1"), parent: sampledSpan, want: of("*", "", "")},
 		"a state longer than a header": {meta: of(sampledSpan, strings.Repeat("a", 9000), ""), parent: sampledSpan, want: of("*", "", "")},
 	}
 	for name, test := range tests {
@@ -110,7 +110,7 @@ func TestTraceGoesOn(t *testing.T) {
 			got, o := inHeader(sent), <-told
 			span, ok := tracecontext.Parse(got.Parent)
 			if !ok || !span.Sampled || span.Span != o.Attempts[0].Span || span.Trace != o.Span.Own.Trace || o.TraceID() != span.Trace.String() {
-				t.Fatalf("the server was told %+v, and an observer of %+v", got, o.Span)
+				t.Fatalf("got %+v at the server, and span %+v in the outcome", got, o.Span)
 			}
 			parent := ""
 			if !o.Span.Parent.IsZero() {
@@ -121,21 +121,21 @@ func TestTraceGoesOn(t *testing.T) {
 				link = o.Span.Link.String()
 			}
 			if parent != test.parent || link != test.link {
-				t.Errorf("the parent is %q, the link %q", parent, link)
+				t.Errorf("got parent %q, link %q", parent, link)
 			}
 			got.Parent = "+"
 			if span.Trace.String() == clientTrace {
 				got.Parent = "*"
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("the headers (-want +got):\n%s", diff)
+				t.Errorf("headers (-want +got):\n%s", diff)
 			}
 			inner := inMeta(t, sent)
 			if inner.Parent != inHeader(sent).Parent {
-				t.Errorf("_meta says %q, the header %q", inner.Parent, inHeader(sent).Parent)
+				t.Errorf("got %q in _meta, %q in the header", inner.Parent, inHeader(sent).Parent)
 			}
 			if test.want.State != "" && inner.State != test.want.State || test.want.Baggage != "" && inner.Baggage != test.want.Baggage {
-				t.Errorf("_meta says %+v", inner)
+				t.Errorf("got %+v in _meta", inner)
 			}
 			if !strings.Contains(string(sent.Body), `"x":"1"`) || sent.Header.Get("X-Evil") != "" {
 				t.Errorf("the server got %s", sent.Body)
@@ -144,7 +144,7 @@ func TestTraceGoesOn(t *testing.T) {
 	}
 }
 
-// Each attempt is a span of its own.
+// Each attempt has its own span.
 func TestTraceOfAttempts(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
@@ -163,19 +163,19 @@ func TestTraceOfAttempts(t *testing.T) {
 		for i, call := range calls {
 			span, _ := tracecontext.Parse(call.Header.Get("Traceparent"))
 			if span.Span != o.Attempts[i].Span || span.Trace.String() != clientTrace || seen[span.Span.String()] {
-				t.Errorf("attempt %d is %s", i+1, span)
+				t.Errorf("attempt %d: got span %s", i+1, span)
 			}
 			seen[span.Span.String()] = true
 		}
 	})
 }
 
-// What the client does not record goes on as it came, and so does everything where failures are only observed.
+// A trace that the client does not record is passed on unchanged, and so is every trace with mode observe.
 func TestTraceLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ parent, entry string }{
-		"not recorded":  {unsampled, "timeout: 30s"},
-		"only observed": {sampledSpan, "mode: observe"},
+		"not recorded": {unsampled, "timeout: 30s"},
+		"mode observe": {sampledSpan, "mode: observe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,16 +195,16 @@ func TestTraceLeftAlone(t *testing.T) {
 			}
 			sent, o := srv.Calls(testkit.Echo)[0], <-told
 			if inHeader(sent).Parent != test.parent || inMeta(t, sent).Parent != test.parent {
-				t.Errorf("the server was told %+v, %+v", inHeader(sent), inMeta(t, sent))
+				t.Errorf("got %+v, %+v at the server", inHeader(sent), inMeta(t, sent))
 			}
 			if o.TraceID() != clientTrace || o.Span.Own.Sampled != (test.parent == sampledSpan) {
-				t.Errorf("the span is %+v", o.Span)
+				t.Errorf("got span %+v", o.Span)
 			}
 		})
 	}
 }
 
-// A trace that begins here and is not sampled is not to be sampled by the server either.
+// If the gateway begins a trace and does not sample it, the server is told not to sample it either.
 func TestTraceNotSampled(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
@@ -214,11 +214,11 @@ func TestTraceNotSampled(t *testing.T) {
 	}
 	span, ok := tracecontext.Parse(inHeader(srv.Calls(testkit.Echo)[0]).Parent)
 	if o := <-told; !ok || span.Sampled || o.Span.Own.Sampled || o.TraceID() != span.Trace.String() {
-		t.Errorf("%s, %+v", span, o.Span)
+		t.Errorf("got %s, %+v", span, o.Span)
 	}
 }
 
-// What a model or a program is told of a failure is its error.type.
+// The form of a failure becomes the span's error.type.
 func TestFormOfFailures(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
@@ -232,18 +232,18 @@ func TestFormOfFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := <-told; o.Form != want {
-			t.Errorf("%s: %q, want %q", call, o.Form, want)
+			t.Errorf("%s: got %q, want %q", call, o.Form, want)
 		}
 	}
 }
 
-// Both attempts of a call that is sent twice say which they are, in the header and in _meta alike.
+// Both attempts of a hedged call have their own span in the header and in _meta.
 func TestTraceOfHedge(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := traced(t, srv, "1", hedged)
-		get(t, client) // the tools are known now
+		get(t, client) // fetches the list of tools
 		srv.Next(testkit.GetField, faults.Hang())
 		get(t, client)
 		<-told
@@ -254,7 +254,7 @@ func TestTraceOfHedge(t *testing.T) {
 		for i, call := range calls {
 			span, _ := tracecontext.Parse(inHeader(call).Parent)
 			if span.Span != o.Attempts[i].Span || span.Trace != o.Span.Own.Trace || inMeta(t, call).Parent != span.String() {
-				t.Errorf("attempt %d says %q and %q, and is %s", i+1, inHeader(call).Parent, inMeta(t, call).Parent, o.Attempts[i].Span)
+				t.Errorf("attempt %d: got %q and %q, want %s", i+1, inHeader(call).Parent, inMeta(t, call).Parent, o.Attempts[i].Span)
 			}
 		}
 	})

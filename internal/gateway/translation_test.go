@@ -15,15 +15,14 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// A server of any contract behind an entry of any other: with the record in _meta
-// nothing is lost but the words of the first contract and its id, and whether to repeat the call is
-// said anew by the second. This is a sample: each pair meets a third of the records.
+// A failure in any contract, written in any other, keeps the record's members except for those that each contract words
+// itself. This is a sample: a third of the records for each pair.
 func TestEveryContractInEveryOther(t *testing.T) {
 	t.Parallel()
 	testContractsInOthers(t)
 }
 
-// The others.
+// The other records.
 func TestLongEveryContractInEveryOther(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -55,7 +54,7 @@ func testContractsInOthers(t *testing.T) {
 					}
 					sent := from.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.OrderCreate})
 					if sent.Surface != contract.SurfaceResult {
-						t.Fatalf("%s writes %s elsewhere than in a result", from.Name, e.Kind)
+						t.Fatalf("%s does not write %s in a result", from.Name, e.Kind)
 					}
 					srv.Next(testkit.OrderCreate, faults.Result("", string(sent.Result)))
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":5}`)
@@ -67,13 +66,13 @@ func testContractsInOthers(t *testing.T) {
 						t.Errorf("%s, effect %s, from %s (-sent +received):\n%s", e.Kind, e.Effect, from.Name, diff)
 					}
 					if got.Contract != to.Name || !containsAll(got.Hints, e.Hints) {
-						t.Errorf("%s from %s: in the words of %s, with the hints %q", e.Kind, from.Name, got.Contract, got.Hints)
+						t.Errorf("%s from %s: got contract %s, hints %q", e.Kind, from.Name, got.Contract, got.Hints)
 					}
-					if to.Name == "fieldmcp" && given(got) != given(sent.Record) { // which may show it
-						t.Errorf("%s from %s: %q was given, and comes as %q", e.Kind, from.Name, given(sent.Record), given(got))
+					if to.Name == "fieldmcp" && given(got) != given(sent.Record) { // fieldmcp shows values
+						t.Errorf("%s from %s: got value %q, want %q", e.Kind, from.Name, given(got), given(sent.Record))
 					}
 					if said, want := retryableIn(a.Message.Result), repeatable(to.Name, sent.Record); said != nil && *said != want {
-						t.Errorf("%s, effect %s, from %s: retryable %t, want %t", e.Kind, e.Effect, from.Name, *said, want)
+						t.Errorf("%s, effect %s, from %s: got retryable %t, want %t", e.Kind, e.Effect, from.Name, *said, want)
 					}
 				}
 			}
@@ -81,8 +80,8 @@ func testContractsInOthers(t *testing.T) {
 	}
 }
 
-// repeatable tells what the contracts that have a boolean say of records without an
-// upstream status: what a code of theirs says, unless the record says otherwise.
+// repeatable returns the retryable member that a contract writes for a record without an upstream status: that of the code,
+// unless the record says otherwise.
 func repeatable(name string, e *recourse.Error) bool {
 	if e.Effect == recourse.EffectUnknown || e.RetryAdvice() != e.Kind.Retry() {
 		return false
@@ -94,12 +93,11 @@ func repeatable(name string, e *recourse.Error) bool {
 	}[name], e.Kind)
 }
 
-// richRecords returns records with every member set: of each class of which a failed
-// call is a tool result in every contract, and of each kind that may pass by itself. Some
-// leave open what was done.
+// richRecords returns records with every member set: one of each class that every contract writes in a tool result, and
+// one of each kind that may pass by itself. Some have an unknown effect.
 func richRecords() []*recourse.Error {
 	var list []*recourse.Error
-	classes := map[recourse.Class]bool{recourse.ClassProtocol: true} // is never in a tool result
+	classes := map[recourse.Class]bool{recourse.ClassProtocol: true} // never in a tool result
 	for _, kind := range recourse.Kinds() {
 		passes := kind.Class() == recourse.ClassUpstream || kind.Class() == recourse.ClassAllowance
 		if classes[kind.Class()] && !passes {
@@ -134,8 +132,8 @@ func richRecords() []*recourse.Error {
 	return list
 }
 
-// besidesWords returns a record without what a contract says in its own words, and
-// without the values that were given, which not every contract may show.
+// besidesWords returns a record without the members that a contract words itself, and without the values that not every
+// contract may show.
 func besidesWords(t *testing.T, e *recourse.Error) map[string]any {
 	t.Helper()
 	e = e.With(func(c *recourse.Error) {
@@ -152,7 +150,7 @@ func besidesWords(t *testing.T, e *recourse.Error) map[string]any {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"code", "contract", "hints", "requestId"} { // the id is the gateway's
+	for _, word := range []string{"code", "contract", "hints", "requestId"} { // the request id is the gateway's
 		delete(members, word)
 	}
 	var inner []any
@@ -175,8 +173,7 @@ func containsAll(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(list, w) })
 }
 
-// retryableIn returns the boolean of a result, wherever the contract has it; nil: it
-// has none.
+// retryableIn returns the retryable member of a result, in any contract's place, or nil.
 func retryableIn(result []byte) *bool {
 	type object struct {
 		Retryable *bool `json:"retryable"`

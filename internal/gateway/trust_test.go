@@ -14,13 +14,13 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// recordResult is a tool error that carries a record of the server's own.
+// recordResult returns a tool error with a record of the server.
 func recordResult(origin, effect string) string {
 	record := fmt.Sprintf(`{"v":1,"kind":"conflict","message":"The order is locked.","origin":%q,"effect":%q}`, origin, effect)
 	return `{"content":[{"type":"text","text":"The order is locked."}],"isError":true,"_meta":{"` + recourse.MetaKey + `":` + record + `}}`
 }
 
-// A server is believed about who failed, and that nothing was changed, only if it is trusted.
+// Only a trusted server is believed if it says who failed, or that the call had no effect.
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -30,10 +30,10 @@ func TestTrusted(t *testing.T) {
 	}{
 		{true, "gateway", "applied", "gateway", "applied"},
 		{true, "provider", "unknown", "provider", "unknown"},
-		{false, "gateway", "applied", "server", "applied"},    // that something was done, too
-		{false, "provider", "unknown", "provider", "unknown"}, // that it is another's fault, any server may say
+		{false, "gateway", "applied", "server", "applied"},    // any server is believed that it did something
+		{false, "provider", "unknown", "provider", "unknown"}, // any server may blame its provider
 		{true, "nobody", "perhaps", "", "none"},
-		{false, "nobody", "perhaps", "server", "unknown"}, // a kind alone says nothing of a write
+		{false, "nobody", "perhaps", "server", "unknown"}, // a kind does not settle the effect of a write
 		{false, "server", "none", "server", "unknown"},
 	} {
 		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
@@ -47,14 +47,13 @@ func TestTrusted(t *testing.T) {
 			}
 			e := recordOf(t, a)
 			if e.Kind != recourse.KindConflict || string(e.Origin) != c.wantOrigin || string(e.Effect) != c.wantEffect {
-				t.Errorf("%s of %q, effect %s; want %s, effect %s", e.Kind, e.Origin, e.Effect, c.wantOrigin, c.wantEffect)
+				t.Errorf("got %s of %q, effect %s; want %s, effect %s", e.Kind, e.Origin, e.Effect, c.wantOrigin, c.wantEffect)
 			}
 		})
 	}
 }
 
-// What says "failed" in an answer that says it succeeded counts only where the server is
-// known to write failures so.
+// A result without isError that looks like a failure is a failure only if the server is known to write failures that way.
 func TestWeakSigns(t *testing.T) {
 	t.Parallel()
 	const result = `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"field 'x' not found\",\"retryable\":false}"}]}`
@@ -74,12 +73,12 @@ func TestWeakSigns(t *testing.T) {
 			}
 			if !reads {
 				if string(a.Message.Result) != result {
-					t.Errorf("the result became %s", a.Message.Result)
+					t.Errorf("got %s, want the result unchanged", a.Message.Result)
 				}
 				return
 			}
 			if e := recordOf(t, a); e.Kind != recourse.KindNotFound || e.Resource.Type != "field" || succeeded(a) {
-				t.Errorf("%s of %s", e.Kind, e.Resource.Type)
+				t.Errorf("got %s of %s", e.Kind, e.Resource.Type)
 			}
 			srv.Behave()
 			if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`); err != nil || !succeeded(a) {
@@ -89,7 +88,7 @@ func TestWeakSigns(t *testing.T) {
 	}
 }
 
-// What is known of a tool decides whether a call may be sent again.
+// A tool's annotations, entry and contract decide whether its calls may be repeated.
 func TestNatureOfTools(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -99,12 +98,12 @@ func TestNatureOfTools(t *testing.T) {
 		attempts int
 		effect   recourse.Effect
 	}{
-		{"nothing is known", nil, testkit.GetField, 1, recourse.EffectUnknown},
+		{"untrusted annotation", nil, testkit.GetField, 1, recourse.EffectUnknown},
 		{"trusted annotation", []string{"trust_annotations: true"}, testkit.GetField, 3, recourse.EffectNone},
 		{"trusted annotation of a write", []string{"trust_annotations: true"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"entry over annotation", []string{"trust_annotations: true", "tools: {get_field: {read_only: false}}"}, testkit.GetField, 1, recourse.EffectUnknown},
 		{"pattern", []string{"tools: {'get_*': {read_only: true}}"}, testkit.GetField, 3, recourse.EffectNone},
-		{"pattern of others", []string{"tools: {'set_*': {read_only: true}}"}, testkit.GetField, 1, recourse.EffectUnknown},
+		{"another pattern", []string{"tools: {'set_*': {read_only: true}}"}, testkit.GetField, 1, recourse.EffectUnknown},
 		{"longest pattern", []string{"tools: {'*': {read_only: true}, 'order_*': {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"name over pattern", []string{"tools: {'order_*': {read_only: true}, order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"idempotent", []string{"tools: {'order_*': {idempotent: true}}"}, testkit.OrderCreate, 3, recourse.EffectUnknown},
@@ -129,8 +128,8 @@ func TestNatureOfTools(t *testing.T) {
 	}
 }
 
-// The items of a call that has failed in part are as uncertain as the whole: that an item
-// timed out says nothing of what it has written.
+// The failed items of a partly failed write have an unknown effect, like the write itself: an item that timed out may
+// have written.
 func TestEffectOfItems(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -149,7 +148,7 @@ func TestEffectOfItems(t *testing.T) {
 	}
 }
 
-// A failure behind the window is logged, and passed on as it came.
+// A failure that shows only after the decision window is passed on unchanged, and logged.
 func TestDecideWithin(t *testing.T) {
 	t.Parallel()
 	for _, in := range shapes {
@@ -167,7 +166,7 @@ func TestDecideWithin(t *testing.T) {
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
 			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
-				t.Errorf("got HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
+				t.Errorf("got HTTP %d with %d bytes, want the server's %d", got.Status, len(got.Body), len(want.Body))
 			}
 			f.await(t, func(lines []logLine) bool {
 				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "unknown"
@@ -176,7 +175,7 @@ func TestDecideWithin(t *testing.T) {
 	}
 }
 
-// An answer over max_result becomes an error, or is broken off where it is too late.
+// An answer larger than max_result becomes a failure, or is broken off if it has begun.
 func TestMaxResult(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
@@ -214,7 +213,7 @@ func TestMaxResult(t *testing.T) {
 					}
 				default:
 					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "larger than the 100KiB allowed") {
-						t.Errorf("%s: %s", e.Kind, e.Message)
+						t.Errorf("got %s: %s", e.Kind, e.Message)
 					}
 				}
 			})
@@ -222,13 +221,12 @@ func TestMaxResult(t *testing.T) {
 	}
 }
 
-// A large answer is streamed: memory does not grow with it. Nothing else runs meanwhile.
-// This is a sample: one form.
-func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
+// A large answer is streamed in constant memory. This is a sample: one form of answer.
+func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	testLargeAnswerMemory(t)
 }
 
-// The other.
+// The other form.
 func TestLongLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // as above
 	testkit.Long(t)
 	testLargeAnswerMemory(t)
@@ -252,7 +250,7 @@ func testLargeAnswerMemory(t *testing.T) {
 				}
 			})
 			if peak > 64<<20 {
-				t.Errorf("%d MiB of memory for %d MiB", peak>>20, size>>20)
+				t.Errorf("got %d MiB of memory for %d MiB", peak>>20, size>>20)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// pointers returns where the violations are.
+// pointers returns the pointers of all violations.
 func pointers(e *recourse.Error) []string {
 	var pointers []string
 	for _, v := range e.Violations {
@@ -26,7 +26,7 @@ func pointers(e *recourse.Error) []string {
 	return pointers
 }
 
-// Everything that is wrong is told at once, and the server never sees the call.
+// All violations are reported at once, and the call does not reach the server.
 func TestViolations(t *testing.T) {
 	t.Parallel()
 	schema := `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"n":{"type":"integer","maximum":5},
@@ -73,7 +73,7 @@ func TestViolations(t *testing.T) {
 					t.Errorf("pointers (-want +got):\n%s", diff)
 				}
 				if result, err := a.ToolResult(); err != nil || !result.IsError {
-					t.Errorf("no tool result: got %s", a.Body)
+					t.Errorf("got %s, want a tool result", a.Body)
 				}
 				if got := srv.Attempts(c.tool); got != 0 {
 					t.Errorf("got %d calls at the server", got)
@@ -83,8 +83,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// In the form of fieldmcp: which parameter, what was given, what is expected; but never
-// what is a secret.
+// fieldmcp names the parameter, the provided value and the expected type, but never shows a secret.
 func TestViolationsInFieldmcp(t *testing.T) {
 	t.Parallel()
 	schema := `{"type":"object","properties":{"limit":{"type":"integer"},"password":{"type":"string","minLength":50},
@@ -121,7 +120,7 @@ func TestViolationsInFieldmcp(t *testing.T) {
 	}
 }
 
-// A tool that does not exist is named with the one that was meant.
+// The failure for an unknown tool suggests a tool with a similar name.
 func TestUnknownTool(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -135,23 +134,23 @@ func TestUnknownTool(t *testing.T) {
 					continue // a missing Mcp-Name is another failure
 				}
 				if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-					t.Fatalf("%q: %v %+v", name, err, a)
+					t.Fatalf("%q: got %+v, %v", name, a, err)
 				}
 				if e := recordOf(t, a); e.Kind != recourse.KindUnknownTool || e.Effect != recourse.EffectNone {
-					t.Errorf("%q: %s, effect %s", name, e.Kind, e.Effect)
+					t.Errorf("%q: got %s, effect %s", name, e.Kind, e.Effect)
 				}
 				if near != "" && !strings.Contains(a.Message.Error.Message, near) || near == "" && strings.Contains(a.Message.Error.Message, "mean") {
-					t.Errorf("%q: %s", name, a.Message.Error.Message)
+					t.Errorf("%q: got %s", name, a.Message.Error.Message)
 				}
 				if srv.Attempts(name) != 0 {
-					t.Errorf("%q: the server has seen the call", name)
+					t.Errorf("%q: the call reached the server", name)
 				}
 			}
 		})
 	}
 }
 
-// A schema that cannot be compiled lets the call through, and is complained of once.
+// If a schema cannot be compiled, calls pass, and the log says so once.
 func TestUncompilableSchema(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{
@@ -163,7 +162,7 @@ func TestUncompilableSchema(t *testing.T) {
 			tool := testkit.Tool{Name: "odd", Definition: `{"name":"odd","inputSchema":` + schema + `}`}
 			srv := testkit.NewServer(t, testkit.WithTools(tool))
 			f := start(t, srv.URL(), "forward: [authorization]")
-			for i := range 3 { // each of them has a list of its own
+			for i := range 3 { // each session has its own list
 				client := testkit.NewClient(t, f.url, testkit.Modern)
 				client.Header = http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}
 				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !succeeded(a) {
@@ -172,21 +171,20 @@ func TestUncompilableSchema(t *testing.T) {
 			}
 			complaints := slices.DeleteFunc(f.log.lines(t), func(l logLine) bool { return !strings.Contains(l.Msg, "inputSchema") })
 			if len(complaints) != 1 || complaints[0].Tool != "odd" || complaints[0].Cause == "" {
-				t.Errorf("complaints %+v", complaints)
+				t.Errorf("got complaints %+v", complaints)
 			}
 		})
 	}
 }
 
-// A lister is a server of the modern era whose tools are those of the moment and of the
-// caller. Lists are cached as long as the gateway likes.
+// A lister is a server of the modern era. Its list of tools may depend on the caller, and tests may change it.
 type lister struct {
 	mu    sync.Mutex
 	tools func(caller, cursor string) (tools, next string)
-	ttl   string // its ttlMs; empty: none
+	ttl   string // ttlMs of lists; "": none
 	lists int
 	calls int
-	after string // a message that calls are answered with first
+	after string // a message before the answer of a call
 	tell  chan string
 }
 
@@ -261,7 +259,7 @@ const (
 	listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 )
 
-// refused reports whether the gateway itself has refused the call.
+// refused reports whether the gateway refused the call.
 func refused(t *testing.T, a *testkit.Answer, err error) bool {
 	t.Helper()
 	if err != nil || a.Message == nil {
@@ -270,7 +268,7 @@ func refused(t *testing.T, a *testkit.Answer, err error) bool {
 	return a.Message.Error != nil || !succeeded(a)
 }
 
-// The list is fetched with the caller's credentials, all pages of it, and cached by them.
+// All pages of a list are fetched with the caller's credentials, and kept for those credentials.
 func TestListsByCredentials(t *testing.T) {
 	t.Parallel()
 	s := &lister{tools: func(caller, cursor string) (string, string) {
@@ -305,7 +303,7 @@ func TestListsByCredentials(t *testing.T) {
 		} {
 			a, err := c.client.Call(t.Context(), c.tool, c.arg)
 			if got := refused(t, a, err); got != c.refused {
-				t.Errorf("%s %s of %s: refused %t: %s", c.tool, c.arg, c.client.Header, got, a.Body)
+				t.Errorf("%s %s of %s: got refused %t: %s", c.tool, c.arg, c.client.Header, got, a.Body)
 			}
 		}
 	}
@@ -314,7 +312,7 @@ func TestListsByCredentials(t *testing.T) {
 	}
 }
 
-// That the list has changed is heard on every stream.
+// The gateway notices a list_changed notification on every kind of stream.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	t.Run("stream of a call", func(t *testing.T) {
@@ -372,14 +370,14 @@ func TestListChanged(t *testing.T) {
 	})
 }
 
-// A list that cannot be had breaks no call.
+// If the list cannot be fetched, calls pass.
 func TestListFails(t *testing.T) {
 	t.Parallel()
 	endless := faults.Reply("endless", `"result":{"tools":[],"nextCursor":"again"}`)
 	for _, fault := range []testkit.Fault{
 		faults.Status(http.StatusInternalServerError, faults.Plain), faults.Status(http.StatusForbidden, faults.RPC),
 		faults.Hang(), faults.HTMLWith200(), faults.Empty200(), faults.WrongID(testkit.SSE), faults.ResetInBody(), faults.TruncatedJSON(),
-		faults.RPCError("RPC error", -32601, "Method not found", ""), faults.Reply("no list", `"result":{"tools":7}`),
+		faults.RPCError("RPC error", -32601, "Method not found", ""), faults.Reply("a number as list", `"result":{"tools":7}`),
 		faults.Large(testkit.JSON, 9<<20, faults.Whole), faults.EndWithoutAnswer(), faults.CutEvent(), endless,
 	} {
 		t.Run(fault.Name, func(t *testing.T) {
@@ -398,16 +396,16 @@ func TestListFails(t *testing.T) {
 			}
 			wg.Wait()
 			if got := srv.Messages("tools/list"); got != 1 && fault.Name != endless.Name || got > 100 {
-				t.Errorf("the list was asked for %d times", got)
+				t.Errorf("got %d requests for the list", got)
 			}
 			if lines := f.log.lines(t); len(lines) != 1 || lines[0].Cause == "" {
-				t.Errorf("log: %s", f.log)
+				t.Errorf("got log %s", f.log)
 			}
 		})
 	}
 }
 
-// Arguments that a schema mirrors into headers have to say the same there.
+// Headers that mirror arguments must match them.
 func TestMirroredArguments(t *testing.T) {
 	t.Parallel()
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
@@ -434,7 +432,7 @@ func TestMirroredArguments(t *testing.T) {
 		}
 		mismatch := a.Status == http.StatusBadRequest && a.Message.Error != nil && a.Message.Error.Code == -32020
 		if mismatch == c.fits || (srv.Attempts("query") > before) != c.fits {
-			t.Errorf("%s with %q: HTTP %d %s", c.arguments, c.header, a.Status, a.Body)
+			t.Errorf("%s with %q: got HTTP %d %s", c.arguments, c.header, a.Status, a.Body)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var verifyCall = regexp.MustCompile(`\{call: ([A-Za-z_-]+)`)
 
-// verifyTools are the tools by which a built-in contract settles what became of others.
+// verifyTools returns the tools of a built-in contract's verify calls.
 func verifyTools(t *testing.T, name string) []string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("..", "..", "contract", name+".yaml"))
@@ -32,8 +32,8 @@ func verifyTools(t *testing.T, name string) []string {
 	return slices.Compact(tools)
 }
 
-// What a contract names to settle the effect of another call has none itself, whatever the
-// server says of it: it is repeated, and fails as a read does.
+// The tools of a contract's verify calls count as reads, whatever the server says: their calls are repeated, and fail
+// without an effect.
 func TestVerifyToolsRead(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/read-tools")
@@ -51,9 +51,9 @@ func TestVerifyToolsRead(t *testing.T) {
 				client := start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").client(t, testkit.Legacy)
 				srv.Next(tool, faults.ResetBeforeAnswer())
 				if a, err := client.Call(t.Context(), tool, `{}`); err != nil || a.Message == nil || a.Message.Error != nil {
-					t.Fatalf("a broken connection: %v, %s", err, a.Body)
+					t.Fatalf("after a broken connection: got %s, %v", a.Body, err)
 				} else if result, err := a.ToolResult(); err != nil || result.IsError {
-					t.Errorf("a broken connection is not made up for: %v, %s", err, a.Body)
+					t.Errorf("after a broken connection: got %s, %v, want a success", a.Body, err)
 				}
 				srv.Always(tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 				a, err := client.Call(t.Context(), tool, `{}`)
@@ -62,7 +62,7 @@ func TestVerifyToolsRead(t *testing.T) {
 				}
 				e := recordOf(t, a)
 				if e.Effect != recourse.EffectNone || e.Verify != nil || e.RetryAdvice() != recourse.RetrySameCall {
-					t.Errorf("down: effect %s, verify %v, %s", e.Effect, e.Verify, e.RetryAdvice())
+					t.Errorf("while the server is down: got effect %s, verify %v, %s", e.Effect, e.Verify, e.RetryAdvice())
 				}
 			})
 		}
@@ -72,8 +72,7 @@ func TestVerifyToolsRead(t *testing.T) {
 	}
 }
 
-// The call that settles an effect is known from the contract that the server keeps, whatever
-// its clients are shown. The server's entry goes first.
+// The verify call comes from the contract in reads, whichever contract clients see. The server's entry goes before it.
 func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 	t.Parallel()
 	const entry = "tools: {study_create: {verify: {call: study_list}}}"
@@ -81,9 +80,9 @@ func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 		name, tool, want string
 		entry            []string
 	}{
-		{"shown", "study_create", "study_get", []string{"contract: studies"}},
-		{"read", "study_create", "study_get", []string{"contract: recourse", "reads: studies"}},
-		{"shown of another", "study_create", "study_get", []string{"contract: commerce", "reads: studies"}},
+		{"contract", "study_create", "study_get", []string{"contract: studies"}},
+		{"reads", "study_create", "study_get", []string{"contract: recourse", "reads: studies"}},
+		{"reads, and another contract", "study_create", "study_get", []string{"contract: commerce", "reads: studies"}},
 		{"entry", "study_create", "study_list", []string{"contract: recourse", "reads: studies", entry}},
 		{"other tool", "study_other", "", []string{"contract: recourse", "reads: studies"}},
 		{"neither", "study_create", "", []string{"contract: recourse"}},
@@ -100,11 +99,11 @@ func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 			e := recordOf(t, a)
 			switch {
 			case e.Effect != recourse.EffectUnknown:
-				t.Errorf("effect %q: %s", e.Effect, a.Body)
+				t.Errorf("got effect %q: %s", e.Effect, a.Body)
 			case tt.want == "" && e.Verify != nil, tt.want != "" && (e.Verify == nil || e.Verify.Tool != tt.want):
-				t.Errorf("verify %+v, want %q: %s", e.Verify, tt.want, a.Body)
+				t.Errorf("got verify %+v, want %q: %s", e.Verify, tt.want, a.Body)
 			case tt.want == "study_get" && (len(e.Verify.Args) != 1 || string(e.Verify.Args[0].Value) != `"w-1"`):
-				t.Errorf("verify has the arguments %v: %s", e.Verify.Args, a.Body)
+				t.Errorf("got arguments %v of verify: %s", e.Verify.Args, a.Body)
 			}
 		})
 	}

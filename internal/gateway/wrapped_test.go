@@ -14,9 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// Servers whose SDK makes a text of what a tool raises put their own words behind the
-// SDK's. The gateway has them keep their contract all the same.
-func TestTextsBehindThoseOfSDKs(t *testing.T) {
+// Some SDKs put a prefix before the text of a tool's error. The gateway reads the failure after it all the same.
+func TestTextsAfterPrefixesOfSDKs(t *testing.T) {
 	t.Parallel()
 	wrappers := []string{"", "Error executing tool get_field: ", "Error calling tool 'get_field': ", "MCP error -32603: ", "**Error:** "}
 	failures := []*recourse.Error{
@@ -26,7 +25,7 @@ func TestTextsBehindThoseOfSDKs(t *testing.T) {
 	}
 	for _, c := range contract.Builtin().All() {
 		if c.Session.UserHeader != "" {
-			continue // a sentence among others, whichever stand before it: see the tests of terra
+			continue // tests of terra cover its prefixes
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -48,13 +47,13 @@ func TestTextsBehindThoseOfSDKs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					text := strings.ReplaceAll(received.Text(), contract.ServerSays, "") // advice with what only the text holds
-					text = strings.ReplaceAll(text, recordOf(t, a).RequestID, "req-1")   // which is the gateway's
+					text := strings.ReplaceAll(received.Text(), contract.ServerSays, "") // marks advice that only the text has
+					text = strings.ReplaceAll(text, recordOf(t, a).RequestID, "req-1")   // the gateway's id
 					if diff := cmp.Diff(result.Text(), text); diff != "" {
-						t.Errorf("%s behind %q (-sent +received):\n%s", e.Kind, wrapper, diff)
+						t.Errorf("%s after %q (-sent +received):\n%s", e.Kind, wrapper, diff)
 					}
 					if got := recordOf(t, a).Code; got != sent.Record.Code {
-						t.Errorf("%s behind %q: code %s, want %s", e.Kind, wrapper, got, sent.Record.Code)
+						t.Errorf("%s after %q: got code %s, want %s", e.Kind, wrapper, got, sent.Record.Code)
 					}
 				}
 			}

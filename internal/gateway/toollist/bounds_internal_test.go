@@ -7,7 +7,6 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The page names the bounds as they are.
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
