@@ -129,9 +129,12 @@ var _ Failing = (*hopBody)(nil)
 // Failure returns the failure; nil: there was none when the answer began.
 func (b *hopBody) Failure() *recourse.Error { return b.h.failure.Load() }
 
-// Close ends the call, and waits until it has ended.
+// Close waits until the call has ended. It cancels the call unless the answer was passed on as a whole: such a call has
+// only to tell its observers, and would tell them that the client has gone.
 func (b *hopBody) Close() error {
-	b.h.cancel()
+	if b.h.out != nil {
+		b.h.cancel()
+	}
 	err := b.ReadCloser.Close()
 	<-b.h.ended
 	return err
