@@ -22,12 +22,12 @@ type wholeEvents struct {
 
 	begun     []byte // the beginning of an event, which may break off
 	ready     []byte
-	err       error // behind what is ready
+	err       error // returned after ready
 	answered  bool
 	resumable bool
 }
 
-// newWholeEvents returns that body for one that the server sends.
+// newWholeEvents returns the whole events of a server's body.
 func newWholeEvents(ctx context.Context, id json.RawMessage, body io.ReadCloser) *wholeEvents {
 	w := &wholeEvents{from: body, ctx: ctx, id: wire.ID(id)}
 	w.messages.Reset(body, true, 0, maxAnswer)
@@ -56,9 +56,9 @@ func (w *wholeEvents) fill() {
 	switch {
 	case err != nil:
 		w.end(err)
-	case part.First && !part.Complete: // it is too large to be held, or breaks off here: the next part tells
+	case part.First && !part.Complete: // too large for the buffer, or broken off: the next part shows which
 		w.begun = bytes.Clone(part.Raw)
-	case !part.First: // nobody waits for the end of that
+	case !part.First: // too large: it is passed on part by part
 		w.answered = true
 		w.ready, w.begun = append(w.begun, part.Raw...), nil
 	default:

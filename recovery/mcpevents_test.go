@@ -11,7 +11,8 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// A stream that ends before its answer says so, in whole events; any other passes as it is.
+// If a stream ends before its answer, an additional event reports that, after complete events only; any other stream
+// passes unchanged.
 func TestStreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	const answer, notice = `{"jsonrpc":"2.0","id":7,"result":{}}`, "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n"
@@ -19,10 +20,10 @@ func TestStreamThatBreaksOff(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
 		broken     bool
-		passes     string // before the failure
+		passes     string // passed on before the failure
 		fails      bool
 	}{
-		{"nothing comes", "", false, "", true},
+		{"an empty stream", "", false, "", true},
 		{"after a notification", notice, false, notice, true},
 		{"within the answer", notice + "data: " + answer[:20], false, notice, true},
 		{"within a line end", notice + "data: " + answer + "\n", false, notice, true},
@@ -30,9 +31,9 @@ func TestStreamThatBreaksOff(t *testing.T) {
 		{"an answer to another request", "data: " + strings.Replace(answer, "7", "8", 1) + "\n\n", false, "data: " + strings.Replace(answer, "7", "8", 1) + "\n\n", true},
 		{"after the answer", "data: " + answer + "\n\n" + notice[:9], false, "data: " + answer + "\n\n" + notice[:9], false},
 		{"lines that end in CR", "data: " + answer + "\r\r", false, "data: " + answer + "\r\r", false},
-		{"it can be resumed", "id: 1\ndata:\n\ndata: " + answer[:20], false, "id: 1\ndata:\n\ndata: " + answer[:20], false},
-		{"an answer too large to be held", large + "\n\n", false, large + "\n\n", false},
-		{"within an answer too large to be held", large, false, large, false},
+		{"a resumable stream", "id: 1\ndata:\n\ndata: " + answer[:20], false, "id: 1\ndata:\n\ndata: " + answer[:20], false},
+		{"an answer beyond the buffer", large + "\n\n", false, large + "\n\n", false},
+		{"within an answer beyond the buffer", large, false, large, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -42,8 +42,8 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// exported lists what a package exports, by name: a line for each object, and below a type one for each of its fields and
-// methods, including those that it gets from unexported types.
+// exported lists a package's exported objects by name, one per line, and below each type its fields and methods,
+// including promoted ones from unexported types.
 func exported(p *types.Package) string {
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "package %s // import %q\n", p.Name(), p.Path())

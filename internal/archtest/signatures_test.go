@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// signaturesNameNoInternalType requires that importers of a public package can name every type that they need: those of
-// functions, methods, fields, variables, type parameters, the methods of interfaces, and the targets of aliases. What
-// they can implement has to show its methods in go doc, which leaves out those of an unexported interface.
+// signaturesNameNoInternalType requires that importers of a public package can name every type that they need: in
+// functions, methods, fields, variables, type parameters, the methods of interfaces, and the targets of aliases. An
+// interface that they can implement must show its methods in go doc, which omits those of an unexported interface.
 func signaturesNameNoInternalType(p *types.Package) []string {
 	s := signatures{faults: map[string]bool{}, seen: map[types.Type]bool{}}
 	scope := p.Scope()
@@ -38,7 +38,7 @@ func signaturesNameNoInternalType(p *types.Package) []string {
 	return faults
 }
 
-// signatures collects the places that name what importers cannot see.
+// signatures collects the places that name types which importers cannot see.
 type signatures struct {
 	faults map[string]bool
 	seen   map[types.Type]bool // unexported types of the package whose exported members importers can reach

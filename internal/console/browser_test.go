@@ -154,7 +154,7 @@ func TestLiveAfterABadStart(t *testing.T) {
 			rw.Header().Set("Content-Type", "text/javascript")
 			_, _ = io.WriteString(rw, hurry)
 			pages.ServeHTTP(rw, r)
-			_, _ = io.WriteString(rw, `;setTimeout(() => fetch("/started"));`) // after what htmx does in the same way
+			_, _ = io.WriteString(rw, `;setTimeout(() => fetch("/started"));`) // after htmx's own timers
 			return
 		case strings.HasSuffix(path, ".js"):
 			wait(r, started)
@@ -174,10 +174,10 @@ func TestLiveAfterABadStart(t *testing.T) {
 	tab.Await(`document.querySelector(".live.on") !== null`)
 }
 
-// hurry makes the timers of a page a hundred times as fast.
+// hurry makes a page's timers a hundred times faster.
 const hurry = `{ const wait = setTimeout; window.setTimeout = (f, ms = 0, ...rest) => wait(f, ms / 100, ...rest) };`
 
-// wait waits for an event as long as the browser waits for the answer.
+// wait waits for an event, unless the browser gives up the request.
 func wait(r *http.Request, event <-chan struct{}) {
 	select {
 	case <-event:

@@ -102,8 +102,8 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 	}
 }
 
-// A client that is built with mcp-go, and whose token is refreshed, is told that it has no session any more. It keeps the
-// connection: initialize is enough to go on.
+// After its token is refreshed, a client built with mcp-go gets an error about its session. It keeps the
+// connection, and continues after initialize.
 func TestMCPGoClientWithRefreshedToken(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

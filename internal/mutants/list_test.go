@@ -35,8 +35,8 @@ func TestListApplies(t *testing.T) {
 	}
 }
 
-// The sample has a mutation of each kind of file, by how it becomes a part of the program, and all of them must be noticed:
-// otherwise mutations of that kind could have no effect, and nobody would know.
+// The sample has a mutation for each way in which a file becomes part of the program, and all of them must be noticed:
+// otherwise mutations of that kind might have no effect without anyone knowing.
 func TestSample(t *testing.T) {
 	t.Parallel()
 	list, err := read(root, "internal/mutants/list.yaml")
@@ -51,17 +51,17 @@ func TestSample(t *testing.T) {
 		}
 		sampled[kind] = sampled[kind] || m.Sample
 		if m.Sample && !m.Must {
-			t.Errorf("%s is in the sample, and does not have to be noticed", m.Name)
+			t.Errorf("%s is in the sample, but need not be noticed", m.Name)
 		}
 	}
 	for kind, is := range sampled {
 		if !is {
-			t.Errorf("no mutation of %s is in the sample", kind)
+			t.Errorf("no mutation of %s in the sample", kind)
 		}
 	}
 	for _, name := range compacts {
 		if _, ok := sampled[name]; !ok {
-			t.Errorf("there is no mutation of %s", name)
+			t.Errorf("no mutation of %s", name)
 		}
 	}
 }

@@ -10,15 +10,15 @@
 // embedded file, such as a contract, is written into a copy of the compiled tests, which contains the file as it is.
 // The source tree is never changed. Several mutations run at a time, those that must be noticed first.
 //
-// `make test-mutants` makes those that are marked sample: one in each kind of file, by how it becomes a part of the program.
-// If one of them is not noticed, it is rather this program that is broken than the tests.
+// `make test-mutants` makes the mutations marked as sample: one for each way in which a file becomes part of the program.
+// If one of them is not noticed, this program is probably broken, not the tests.
 //
 // # What counts
 //
 // A mutation is killed if a test fails, or does not end in time. Golden files that `make golden` rewrites do not count:
 // with RECOURSE_GOLDEN=off, the tests that compare with them pass. These are mistakes in the list: a mutation that does
-// not compile, packages that fail without it, and a text that is not found, or found twice. What a test needs has to be
-// installed: a test that is left out notices nothing.
+// not compile, packages that fail without it, and a text that is not found, or found twice. The tools that
+// tests need must be installed, since a skipped test notices nothing.
 //
 // The program prints a line for each mutation, and the survivors at the end. It exits with 1 if a mutation survives
 // that must be noticed, if 5 % of all survive, or if there was a mistake.

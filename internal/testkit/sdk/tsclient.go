@@ -124,7 +124,7 @@ func (c *TSClient) Notify(ctx context.Context, method, params string) error {
 	return err
 }
 
-// SetHeaders sends these headers, instead of those before, with every request from now on, over the same connection.
+// SetHeaders replaces the headers of later requests over the same connection.
 func (c *TSClient) SetHeaders(ctx context.Context, headers map[string]string) error {
 	_, err := c.do(ctx, "headers", 0, map[string]any{"headers": headers})
 	return err
