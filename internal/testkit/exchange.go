@@ -104,8 +104,7 @@ func (e *Exchange) behave() {
 	}
 }
 
-// rest answers what no specification names: methods that begin with "x/" are echoed, notifications are
-// accepted.
+// rest answers other methods: those that begin with "x/" are echoed, notifications are accepted.
 func (e *Exchange) rest() {
 	switch {
 	case e.id == nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// maxRequest limits what the server reads of a request, so that a mistake in a test cannot exhaust the
-// machine's memory.
+// maxRequest limits how much of a request the server reads, so that a mistake in a test cannot exhaust the machine's
+// memory.
 const maxRequest = 64 << 20
 
 // errCancelled ends a call whose client has sent notifications/cancelled.

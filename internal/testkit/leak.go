@@ -30,7 +30,7 @@ func (t tidyMain) Run() int {
 	return code
 }
 
-// atEnd is what [Goroutines] does after the tests.
+// atEnd is called by [Goroutines] after the tests.
 var atEnd struct {
 	mu   sync.Mutex
 	ends []func()

@@ -17,7 +17,7 @@ import (
 // exitBefore is the fault that happens before the tool has run.
 const exitBefore = "exit-before"
 
-// failures are what a call may meet. They return false when the process ends.
+// failures are the faults of a call. They return false when the process ends.
 var failures = map[string]func(c *toolCall) bool{
 	exitBefore: func(*toolCall) bool { return false },
 	"exit": func(*toolCall) bool {

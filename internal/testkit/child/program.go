@@ -55,7 +55,7 @@ func (p *Program) Command(args ...string) []string {
 	return append([]string{program}, p.Arguments(args...)...)
 }
 
-// Arguments returns what [Main] takes to be a child of p, with these arguments.
+// Arguments returns the arguments with which [Main] becomes a child of p, followed by these.
 func (p *Program) Arguments(args ...string) []string {
 	return append([]string{"dir=" + p.dir}, args...)
 }

@@ -195,7 +195,7 @@ func (c *toolCall) progressed(members ...any) {
 	}
 }
 
-// report does what the tool [testkit.Progress] does.
+// report implements the tool [testkit.Progress].
 func (c *toolCall) report() {
 	count := 3
 	if c.args.Count != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 )
 
-// one lets one provider at a time be made, or asked: each one that is made writes variables of its package, which all read, and what is
-// kept of a device is read without its lock.
+// one is held while a provider is made or asked: making one writes variables of its package that all providers read,
+// and the state of a device is read without its lock.
 var one sync.Mutex
 
 // Provider returns a provider whose issuer is at a URL, and whose people and clients are in accounts.

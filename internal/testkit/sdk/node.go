@@ -44,7 +44,7 @@ func laterNode(dir string) (string, error) {
 	return exec.LookPath(filepath.Join(dir, "node_modules", ".bin", "node"))
 }
 
-// nodeProgram returns the Node that starts the fastest: the later one, if there is one, can keep what it has compiled.
+// nodeProgram returns the fastest Node to start: the later one, if installed, can cache compiled code.
 func nodeProgram(dir string) string {
 	if program, err := laterNode(dir); err == nil {
 		return program
@@ -52,7 +52,7 @@ func nodeProgram(dir string) string {
 	return "node"
 }
 
-// compileCacheVariable names the folder in which Node keeps what it has compiled.
+// compileCacheVariable names the folder of Node's cache for compiled code.
 const compileCacheVariable = "NODE_COMPILE_CACHE"
 
 // compileCache returns that folder, below that of the npm packages.

@@ -4,7 +4,7 @@ package service
 
 import "os/exec"
 
-// Services run on Unix only: elsewhere none is found.
+// Services only run on Unix.
 
 func asUser(*exec.Cmd) {}
 
