@@ -185,7 +185,7 @@ func TestFamiliesAreRanked(t *testing.T) {
 }
 
 // Many systems use the same phrases: only a system's own code or object identifies it.
-func TestPhrasesNameNobody(t *testing.T) {
+func TestCommonPhrasesNameNoProvider(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"Error: 429 Too Many Requests - rate limit exceeded, retry after 30 seconds":                 "",

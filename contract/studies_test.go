@@ -212,7 +212,7 @@ func TestStudiesLines(t *testing.T) {
 			`[insufficient_credits] No credits left. Suggestions: Read workspace_get(workspace_id="w-1").credits for the period balance, ` +
 				`the refresh date, the purchased balance and the total available. Then wait for the refresh of a paid plan, purchase credits, or upgrade`,
 		},
-		"credits of a workspace that is not named": {
+		"credits of an unnamed workspace": {
 			recourse.New(recourse.KindQuotaExhausted, "No credits left."), "run_dispatch", `{}`,
 			`[insufficient_credits] No credits left. Suggestions: Read workspace_get(workspace_id=...).credits for the period balance, ` +
 				`the refresh date, the purchased balance and the total available. Then wait for the refresh of a paid plan, purchase credits, or upgrade`,

@@ -244,7 +244,7 @@ func TestCalls(t *testing.T) {
 			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil })},
 			times:   seconds(0, 0), kind: recourse.KindNotConnected,
 		},
-		"an account that is not connected": {
+		"an unconnected account": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
 			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return errors.New("no") })},
 			times:   seconds(0), kind: recourse.KindNotConnected,

@@ -115,7 +115,7 @@ func TestHTTPTransport(t *testing.T) {
 		want   int
 	}{
 		"a read":                      {"GET", nil, "times: 1, fault: {status: 503, body: no}", 2, 200},
-		"a read of what is missing":   {"GET", nil, "fault: {status: 404, body: no}", 1, 404},
+		"a read of a missing item":    {"GET", nil, "fault: {status: 404, body: no}", 1, 404},
 		"a write with unknown effect": {"POST", nil, "effect: after, fault: {status: 500, body: no}", 1, 500},
 		"a write that was refused":    {"POST", nil, "times: 1, fault: {status: 429, body: no}", 2, 200},
 		"a write with a key":          {"POST", http.Header{key: {"k"}}, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},

@@ -53,7 +53,7 @@ func TestMapNamesEveryPackage(t *testing.T) {
 	}
 }
 
-func TestMapFindsWhatIsMissing(t *testing.T) {
+func TestMapFindsMissingPackages(t *testing.T) {
 	t.Parallel()
 
 	page := "| `a/` | one; `inner` is a part of it |\n| `internal/b`, `internal/c` | two |\nNot in a table: `internal/d`.\n"

@@ -50,7 +50,7 @@ func TestEveryKeyIsCompared(t *testing.T) {
 }
 
 // The position of an entry, and the entry that a name refers to, do not count: entries are compared separately.
-func TestPlaceIsNotCompared(t *testing.T) {
+func TestPositionIsIgnored(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) *Config {
 		c, err := Parse("recourse.yaml", []byte(text), Options{KnownContracts: []string{"recourse"}})

@@ -66,7 +66,7 @@ func listed(t *testing.T, url, path string) []string {
 }
 
 // Each counter on the page is the number of failures that its link lists, whatever filters are set.
-func TestCountersSayWhatIsListed(t *testing.T) {
+func TestCountersMatchLists(t *testing.T) {
 	t.Parallel()
 
 	url, _ := withJournal(t, mixed(130)...)

@@ -59,7 +59,7 @@ func TestServers(t *testing.T) {
 var chartLabel = regexp.MustCompile(`aria-label="([0-9,]+) failures since`)
 
 // The chart and the lists beside it count the failures that the list has.
-func TestServerCountsWhatIsListed(t *testing.T) {
+func TestServerCountsMatchLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	page, err := w.store.Journal().Page(t.Context(), &store.Filter{Server: "farm", Limit: 1})

@@ -288,7 +288,7 @@ func TestHeldRequestsAreBounded(t *testing.T) {
 }
 
 // If a method only serves to find out a server's era, its being unknown is not a failure.
-func TestQuestionForTheEraIsNotKept(t *testing.T) {
+func TestJournalSkipsEraProbes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rows, settings := &fake{}, all()

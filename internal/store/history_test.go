@@ -8,7 +8,7 @@ import (
 )
 
 // Counts by time and by code match the lists.
-func TestHistoryCountsWhatIsListed(t *testing.T) {
+func TestHistoryMatchesLists(t *testing.T) {
 	t.Parallel()
 	databases(t, func(t *testing.T, address string) {
 		t.Helper()

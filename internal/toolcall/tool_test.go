@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
-func TestNullIsNoArguments(t *testing.T) {
+func TestNullArguments(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{"", "null", "{}"} {
 		if e := tool("say", "integer").Refuse(t.Context(), json.Value(arguments)); e != nil {

@@ -96,7 +96,7 @@ func TestLandedThoughTheLookFailed(t *testing.T) {
 }
 
 // Zero and empty values are out of range; they do not count as missing.
-func TestNothingIsNotAbsent(t *testing.T) {
+func TestEmptyValuesAreOutOfRange(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/validation-range", "studies/validation-names-field", "studies/pre-flight-parameter")
 

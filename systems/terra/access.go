@@ -101,7 +101,7 @@ func (d directory) Check(_ context.Context, developer, user string) error {
 	account, known := d[user]
 	switch {
 	case !uuid.MatchString(user):
-		return recourse.NotFound("user", "").CausedBy(errors.New("the user id is no UUID"))
+		return recourse.NotFound("user", "").CausedBy(errors.New("the user id is not a UUID"))
 	case account.damaged:
 		return errors.New("the directory of users: checksum mismatch")
 	case !known, account.developer != developer:

@@ -22,7 +22,7 @@
 //	                                      other requests, 502, empty
 //	8f7c2a10-5f1e-4f43-9d0c-000000000008  a proxy before his region's MCP server answers 502: 502, empty
 //	8f7c2a10-5f1e-4f43-9d0c-00000000000a  her region's MCP server answers 503: 502, empty
-//	alice                                 no UUID: 404, invalid user id
+//	alice                                 not a UUID: 404, invalid user id
 //
 // Other credentials, or none, are 401, and a path without a user is 404. The queries that fail are among
 // those of [System.Scenes]. On stdio there is no request: tools answer "request context is unavailable",

@@ -41,7 +41,7 @@ func (s *System) Scenes() []systems.Scene {
 
 		at("Half of the credentials.", Ada, http.Header{devIDHeader: {DevID}}),
 		at("No user in the path.", "", good),
-		at("A user id that is no UUID.", "alice", good),
+		at("A user id that is not a UUID.", "alice", good),
 		at("A user of another developer.", foreignUser, good),
 		at("The directory of users cannot be read.", brokenUser, good),
 		at("No MCP server is configured for the user's region.", lostUser, good),

@@ -93,7 +93,7 @@ func TestScenes(t *testing.T) {
 		"Half of the credentials.":                           "credentials-missing",
 		"A wrong API key.":                                   "credentials-invalid",
 		"No user in the path.":                               "user-missing",
-		"A user id that is no UUID.":                         "user-invalid",
+		"A user id that is not a UUID.":                      "user-invalid",
 		"A user of another developer.":                       "user-invalid",
 		"The directory of users cannot be read.":             "before-tool",
 		"No MCP server is configured for the user's region.": "proxy-misconfigured",
@@ -342,7 +342,7 @@ func TestUserIsAUUID(t *testing.T) {
 		if err != nil || answer.Status != http.StatusNotFound {
 			t.Fatalf("%s: %v, HTTP %d", user, err, answer.Status)
 		}
-		if got := strings.Contains(log.String(), "no UUID"); got != malformed {
+		if got := strings.Contains(log.String(), "not a UUID"); got != malformed {
 			t.Errorf("%s: %s", user, &log)
 		}
 	}

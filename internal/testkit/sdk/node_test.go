@@ -37,7 +37,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func TestNodeNamesWhatIsMissing(t *testing.T) {
+func TestNodeNamesMissingParts(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module m\n"), 0o600); err != nil {
 		t.Fatal(err)
