@@ -190,8 +190,8 @@ type Entrance struct {
 	Params []wire.ParamHeader // arguments that are repeated in headers, as far as the server's tools are known
 }
 
-// Entrance returns that of a server's or an endpoint's tool, for a caller whom an entry of access control has
-// let in. ok is false if clients reach the server through other endpoints only.
+// Entrance returns what a caller needs to call a tool of a server or an endpoint. letInBy is the entry of access control
+// that let the caller in. ok is false if clients reach the server only through other endpoints.
 func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	t := g.table.Load()
 	on := t.named[name]

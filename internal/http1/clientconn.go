@@ -132,7 +132,7 @@ func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
 
 // readHead reads the head of an answer.
 func (c *clientConn) readHead(r *http.Request) (*http.Response, error) {
-	arrived, _ := c.in.Peek(c.in.Buffered()) // that much there is
+	arrived, _ := c.in.Peek(c.in.Buffered()) // that much has arrived
 	end := bytes.Index(arrived, []byte("\r\n\r\n"))
 	if end < 0 {
 		return http.ReadResponse(c.in, r)
@@ -141,7 +141,7 @@ func (c *clientConn) readHead(r *http.Request) (*http.Response, error) {
 	if length, ok := c.latest.again(head); ok {
 		header := c.latest.with(length)
 		if n, ok := parseLength(header); ok {
-			_, _ = c.in.Discard(end + len("\r\n\r\n")) // that much there is
+			_, _ = c.in.Discard(end + len("\r\n\r\n")) // that much has arrived
 			resp := c.template
 			resp.Header, resp.ContentLength, resp.Body, resp.Request = header, n, &counted{c.in, n}, r
 			return &resp, nil
@@ -157,7 +157,7 @@ func (c *clientConn) readHead(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// isRegular reports whether an answer has a body whose length is all that is known of it.
+// isRegular reports whether an answer is a 200 with a body of known length on a connection that stays open.
 func isRegular(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && resp.ContentLength > 0 && !resp.Close
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A requestContext is the context of a request. Its handler may end it, too, and a [Transport] hears of its end without a goroutine or
+// A requestContext is the context of a request. Its handler may end it too, and a [Transport] learns of its end without a goroutine or
 // a channel: a handler that sends one request for each that it gets needs no other context.
 type requestContext struct {
 	context.Context //nolint:containedctx // it is one
@@ -14,7 +14,7 @@ type requestContext struct {
 
 	mu    sync.Mutex
 	ended bool
-	onEnd func() // what one round trip has to do at the end; nil: there is none
+	onEnd func() // set by the round trip under way; nil: none is
 }
 
 // newContext returns the context of a request, and what ends it.
@@ -39,7 +39,7 @@ func (c *requestContext) End(cause error) {
 	}
 }
 
-// begin has End call f, until leave is called. It reports false if the context has ended, or another round trip is under way.
+// begin makes End call f, until leave is called. It reports false if the context has ended, or another round trip is under way.
 func (c *requestContext) begin(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// latest is the head of a message that was parsed before on the same connection. Both sides send the same head with each message, except
-// for the length of the body. So comparing it with the one before takes the place of parsing it.
+// latest is the head of the last message on a connection. Most heads differ from the previous one only in the length of the body: then a
+// comparison replaces parsing.
 type latest struct {
 	text     string // the head, without the empty line
-	from, to int    // where the value of its Content-Length stands
+	from, to int    // position of the value of its Content-Length
 	header   http.Header
 }
 
@@ -25,7 +25,7 @@ func (l *latest) set(text string, header http.Header) {
 	}
 }
 
-// findLength returns where the value of the Content-Length stands in a head, if it has exactly one.
+// findLength returns the position of the value of the Content-Length in a head, if it has exactly one.
 func findLength(text string) (from, to int) {
 	at := 0
 	for line := range strings.SplitAfterSeq(text, "\r\n") {
@@ -42,7 +42,7 @@ func findLength(text string) (from, to int) {
 	return from, to
 }
 
-// again returns the length, as text, in a head that is the same as l's, or differs in nothing else. The text may be no length.
+// again returns the text of the length in a head that otherwise equals l's. The text need not be a valid length.
 func (l *latest) again(head []byte) (length []byte, ok bool) {
 	before, after := l.text[:l.from], l.text[l.to:]
 	end := len(head) - len(after)
@@ -52,7 +52,7 @@ func (l *latest) again(head []byte) (length []byte, ok bool) {
 	return head[l.from:end], true
 }
 
-// isSame reports whether a length is that of l.
+// isSame reports whether a length equals l's.
 func (l *latest) isSame(length []byte) bool { return string(length) == l.text[l.from:l.to] }
 
 // with returns a copy of the header with a length.

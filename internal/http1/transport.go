@@ -120,7 +120,7 @@ func (t *Transport) CloseIdleConnections() {
 	t.standard.CloseIdleConnections()
 }
 
-// serves reports whether the transport behind would send the request plainly to its server, and needs nothing for the header that only
+// serves reports whether the transport behind would send the request to its server without a proxy, and the header needs nothing that only
 // net/http does.
 func (t *Transport) serves(r *http.Request, header http.Header) bool {
 	if !isOrdinary(t.standard) || !simpleFields(header) {

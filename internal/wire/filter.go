@@ -15,12 +15,12 @@ type Filter struct {
 	Tools     bool     `json:"toolsListChanged,omitzero"`
 }
 
-// IsEmpty reports whether there are none.
+// IsEmpty reports whether the filter has no notifications.
 func (f *Filter) IsEmpty() bool {
 	return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0
 }
 
-// Changes returns those that say that a list has changed.
+// Changes returns the methods of its notifications about changed lists.
 func (f *Filter) Changes() (methods []string) {
 	if f.Prompts {
 		methods = append(methods, MethodPromptsChanged)

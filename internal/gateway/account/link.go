@@ -107,7 +107,7 @@ type Session interface {
 	// Expects records that the client will be notified about a link. It reports false if it already will be,
 	// or about too many.
 	Expects(link string) bool
-	// ExpectsNoMore ends that.
+	// ExpectsNoMore forgets the link.
 	ExpectsNoMore(link string)
 	// Tell sends something to the client on one of its streams. It reports false if none is open.
 	Tell(event []byte) bool

@@ -54,7 +54,7 @@ func Start(ctx context.Context, send func(context.Context) (*http.Response, erro
 // Wait waits until the attempt is over, or its answer has begun.
 func (a *Attempt) Wait() { <-a.done }
 
-// Within waits no longer than that, and reports whether it was long enough.
+// Within is Wait with a limit. It reports whether the attempt was over, or its answer had begun, in time.
 func (a *Attempt) Within(most time.Duration) bool { return pause.Until(a.done, most) }
 
 // Outruns waits for the first of two attempts, and reports whether it is a.

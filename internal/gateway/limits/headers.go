@@ -23,8 +23,7 @@ func TellRefusal(h http.Header, e *recourse.Error, now time.Time) {
 }
 
 // tell writes quotas into headers: the IETF's structured fields (draft-ietf-httpapi-ratelimit-headers-10), and the
-// widespread single values, which are those of one of them. Reset is when more is available of quotas that have no
-// time of their own.
+// widespread single values, for the quota at index one. reset stands in for quotas without a ResetAt.
 func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time) {
 	if len(quotas) == 0 {
 		return

@@ -99,7 +99,7 @@ func text(key, value string) slog.Attr {
 	return slog.String(key, value)
 }
 
-// place says where the request came to.
+// place returns the server of the request or, if it has none, the path.
 func (o *Outcome) place() slog.Attr {
 	if o.Server != "" {
 		return slog.String("server", o.Server)
@@ -107,7 +107,7 @@ func (o *Outcome) place() slog.Attr {
 	return slog.String("path", named(o.Request.Path))
 }
 
-// traceID says which trace of the gateway's the request is a part of.
+// traceID returns the id of the trace, if the gateway traces.
 func (o *Outcome) traceID() slog.Attr {
 	if o.Span.Own.IsZero() {
 		return slog.Attr{}

@@ -89,7 +89,7 @@ type Request struct {
 	HTTPMethod  string
 	Path        string // if it was for no server
 	Method      string // of MCP
-	Endpoint    string // with several servers, of one of which the call is told; "": there is none
+	Endpoint    string // the endpoint with several servers that the call came through; "": none
 	TraceParent string // the header
 	Meta        []byte // of the message
 	Bytes       int    // of the body

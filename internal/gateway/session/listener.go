@@ -18,11 +18,11 @@ type listeners struct {
 
 // A Listener is one stream. The gateway may send messages of its own on it, between the server's.
 type Listener struct {
-	of *Session // nil: it is of none
+	of *Session // nil: it belongs to no session
 
 	mu    sync.Mutex               // held in the middle of an event
 	say   func(event []byte) error // nil: it has ended
-	event bool                     // one is under way
+	event bool                     // an event of the server is under way
 }
 
 // Listen makes a stream one of the session's. say sends something to the client on it. A stream need not
@@ -89,7 +89,7 @@ func (s *Session) Expects(id string) bool {
 	return true
 }
 
-// ExpectsNoMore ends that.
+// ExpectsNoMore forgets the link.
 func (s *Session) ExpectsNoMore(id string) {
 	s.listeners.mu.Lock()
 	defer s.listeners.mu.Unlock()

@@ -88,8 +88,8 @@ type Lists struct {
 
 	mu    sync.Mutex
 	lists map[upstream.Caller]*listSlot
-	tools map[any]*sharedTool // those of all lists, by what is said of them
-	bytes int                 // that those are counted for
+	tools map[any]*sharedTool // the tools of all lists, by their description
+	bytes int                 // the total size of tools
 	noted map[string]string   // tool to the reason why its arguments are not checked
 }
 
@@ -126,7 +126,7 @@ func (t *Lists) Changed(of upstream.Caller) {
 	}
 }
 
-// Params returns the arguments of a tool that its clients repeat in headers, by the word of any list.
+// Params returns the arguments of a tool that its clients repeat in headers, from any list that has the tool.
 func (t *Lists) Params(tool string) []wire.ParamHeader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
