@@ -94,7 +94,7 @@ func TestCommerce(t *testing.T) {
 			readings: []string{"commerce/reads-bare-timeout", "commerce/code-3002", "commerce/category-by-table", "commerce/specific-codes"},
 		},
 		{
-			name: "behind a prefix", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
+			name: "a text after a prefix", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
 			fault: faults.ToolError("", "**Error:** Operation timed out after 5000ms"),
 			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// both returns a client of the server itself and one of a gateway in front of it.
+// both returns a client of the server, and one of a gateway in front of it.
 func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (direct, through *testkit.Client) {
 	t.Helper()
 	f := start(t, srv.URL(), entry...)
@@ -46,7 +46,6 @@ type shape struct {
 
 func (s shape) String() string { return s.era.String() + "/" + s.form.String() }
 
-// shapes are all of them, for subtests.
 var shapes = []shape{
 	{testkit.Legacy, testkit.JSON},
 	{testkit.Legacy, testkit.SSE},
@@ -54,7 +53,7 @@ var shapes = []shape{
 	{testkit.Modern, testkit.SSE},
 }
 
-// A success reaches the client as the server has written it.
+// A success reaches the client byte for byte.
 func TestResultsPassByteForByte(t *testing.T) {
 	t.Parallel()
 	results := []string{
@@ -85,7 +84,7 @@ func TestResultsPassByteForByte(t *testing.T) {
 	}
 }
 
-// The answer has the id as the client wrote it.
+// The answer has the id exactly as the client wrote it.
 func TestIDsOfEverySpelling(t *testing.T) {
 	t.Parallel()
 	ids := []string{
@@ -101,19 +100,18 @@ func TestIDsOfEverySpelling(t *testing.T) {
 			for _, id := range ids {
 				a := post(t, client, id, "tools/call", `{"name":"echo","arguments":{"message":"m"}}`)
 				if a.Message == nil || string(a.Message.ID) != id || !succeeded(a) {
-					t.Errorf("id %s: HTTP %d %s", id, a.Status, a.Body)
+					t.Errorf("id %s: got HTTP %d %s", id, a.Status, a.Body)
 				}
 				a = post(t, client, id, "tools/call", `{"name":"echo","arguments":{}}`)
 				if a.Message == nil || string(a.Message.ID) != id {
-					t.Errorf("id %s of a failure: HTTP %d %s", id, a.Status, a.Body)
+					t.Errorf("id %s of a failure: got HTTP %d %s", id, a.Status, a.Body)
 				}
 			}
 		})
 	}
 }
 
-// answering serves a server of the modern era that answers tools/call by f alone, and has
-// no list of tools.
+// answering returns the URL of a modern server without a list of tools. f answers tools/call.
 func answering(t *testing.T, f func(w http.ResponseWriter, r *http.Request, id string)) string {
 	t.Helper()
 	return testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +132,8 @@ func answering(t *testing.T, f func(w http.ResponseWriter, r *http.Request, id s
 	})) + "/mcp"
 }
 
-// Some servers decode an id and encode it again.
-func TestIDsThatTheServerSpellsAnew(t *testing.T) {
+// If a server decodes and encodes the id, the client still gets its own spelling.
+func TestIDsInTheServersSpelling(t *testing.T) {
 	t.Parallel()
 	spellings := map[string]string{
 		`9007199254740993`: `9007199254740992`,
@@ -158,14 +156,14 @@ func TestIDsThatTheServerSpellsAnew(t *testing.T) {
 			for id := range spellings {
 				a := post(t, client, id, "tools/call", `{"name":"any"}`)
 				if a.Message == nil || string(a.Message.ID) != id || string(a.Message.Result) != `{"content":[ ]}` {
-					t.Errorf("id %s: HTTP %d %s", id, a.Status, a.Body)
+					t.Errorf("id %s: got HTTP %d %s", id, a.Status, a.Body)
 				}
 			}
 		})
 	}
 }
 
-// What no specification names passes in both directions.
+// Methods and members outside the specification pass in both directions.
 func TestInventedMethodsAndMembers(t *testing.T) {
 	t.Parallel()
 	for _, in := range shapes {
@@ -176,7 +174,7 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 			params := `{"b":1.0, "a":[ 1e2 ],"big":12345678901234567890,"text":"\u00e9\/"}`
 			want, got := post(t, direct, "1", "x/invented", params), post(t, through, "1", "x/invented", params)
 			if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
-				t.Errorf("answer of an invented method (-direct +through):\n%s", diff)
+				t.Errorf("answer to an invented method (-direct +through):\n%s", diff)
 			}
 			requests := srv.RequestsFor("x/invented")
 			if diff := cmp.Diff(string(requests[0].Body), string(requests[1].Body)); diff != "" {
@@ -194,7 +192,7 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 				t.Errorf("the server got %s, want %s", sent, body)
 			}
 			if !bytes.Contains(a.Body, []byte(`"x-envelope":[ 1.0 ]`)) {
-				t.Errorf("the answer has lost a member: got %s", a.Body)
+				t.Errorf("got %s, want every member", a.Body)
 			}
 
 			body, header = through.Message("", "notifications/x-invented", `{"n":1.0}`)
@@ -208,8 +206,7 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 	}
 }
 
-// What a server says before it answers is not held back: the answer comes only when the
-// client has seen the notification.
+// Notifications before the answer are passed on at once: the server only answers after the client has read one.
 func TestNotificationsComeAtOnce(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -249,11 +246,11 @@ func TestNotificationsComeAtOnce(t *testing.T) {
 		}
 	}
 	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("after the answer: %v", err)
+		t.Errorf("after the answer: got %v", err)
 	}
 }
 
-// A server of the legacy era asks its client while it works, on the stream of the call.
+// A legacy server asks its client a question on the stream of a call.
 func TestQuestionOfTheServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -270,7 +267,7 @@ func TestQuestionOfTheServer(t *testing.T) {
 	const answer = `{"action":"accept","content":{"name":"Ada", "n":1.0}}`
 	a, err := client.Respond(t.Context(), question.ID, answer)
 	if err != nil || a.Status != http.StatusAccepted {
-		t.Fatalf("the answer to the question: %v %+v", err, a)
+		t.Fatalf("the answer to the question: got %+v, %v", a, err)
 	}
 	message, err := stream.NextMessage()
 	if err != nil {
@@ -278,11 +275,11 @@ func TestQuestionOfTheServer(t *testing.T) {
 	}
 	var result testkit.ToolResult
 	if err := json.Unmarshal(message.Result, &result); err != nil || result.Text() != answer {
-		t.Errorf("the server was told %q: %v", result.Text(), err)
+		t.Errorf("got %q at the server, %v", result.Text(), err)
 	}
 }
 
-// A server of the modern era answers that it needs input; the client calls again.
+// A modern server answers that it needs input, and the client repeats the call.
 func TestInputRequired(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -298,7 +295,7 @@ func TestInputRequired(t *testing.T) {
 	}
 }
 
-// The GET stream of an legacy session, and its resumption.
+// The GET stream of a legacy session is passed on, and can be resumed.
 func TestGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -315,7 +312,7 @@ func TestGetStream(t *testing.T) {
 	}
 	stream.Close()
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
-		t.Fatal("the server's stream stays open after the client's was closed")
+		t.Fatal("the server's stream is open after the client's was closed")
 	}
 	for i := range 3 {
 		srv.Notify(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/x","params":{"i":%d}}`, i))
@@ -328,12 +325,12 @@ func TestGetStream(t *testing.T) {
 	for i := range 3 {
 		message, err := again.NextMessage()
 		if err != nil || string(message.Params) != fmt.Sprintf(`{"i":%d}`, i) {
-			t.Errorf("message %d after Last-Event-ID: %v %+v", i, err, message)
+			t.Errorf("message %d after Last-Event-ID: got %+v, %v", i, message, err)
 		}
 	}
 }
 
-// The modern era's stream, which has no end of its own.
+// The endless stream of subscriptions/listen is passed on until the client closes it.
 func TestSubscriptionsListen(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -353,11 +350,11 @@ func TestSubscriptionsListen(t *testing.T) {
 	}
 	stream.Close()
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
-		t.Fatal("the server's stream stays open after the client's was closed")
+		t.Fatal("the server's stream is open after the client's was closed")
 	}
 }
 
-// Which of a client's headers go on, and which of a server's come back.
+// Only certain headers of the client reach the server, and only certain headers of the server reach the client.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -399,12 +396,12 @@ func TestHeaders(t *testing.T) {
 	}
 	for _, list := range srv.RequestsFor("tools/list") {
 		if got := list.Header.Get("Mcp-Param-Region"); got != "" {
-			t.Errorf("tools/list has the header of a call's argument: %q", got)
+			t.Errorf("got a call's argument in a header of tools/list: %q", got)
 		}
 	}
 }
 
-// A request id is accepted if it is fit for a log, and otherwise replaced.
+// A request id that is fit for a log is kept, any other is replaced.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -429,12 +426,12 @@ func TestRequestIDs(t *testing.T) {
 		calls := srv.Calls(testkit.Echo)
 		got, sent := a.Header.Values("X-Request-Id"), calls[len(calls)-1].Header.Get("X-Request-Id")
 		if len(got) != 1 || got[0] != sent || (got[0] == given) != taken || got[0] == "" {
-			t.Errorf("given %q: the client got %q, the server %q", given, got, sent)
+			t.Errorf("given %q: got %q at the client, %q at the server", given, got, sent)
 		}
 	}
 }
 
-// A JSON-RPC error that no client could read is none that is passed on.
+// A JSON-RPC error that clients could not read is replaced by a failure.
 func TestOddErrorsOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// An unknown path leads nowhere, and an invalid user reaches no server.
+// Paths are matched as written: an unknown path and an invalid user are answered with 404.
 func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -21,12 +21,12 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	} {
 		c := testkit.NewClient(t, url+path, testkit.Legacy)
 		if a, err := c.Request(t.Context(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{}}`); err != nil || a.Status != status {
-			t.Errorf("%s: %v, HTTP %d", path, err, a.Status)
+			t.Errorf("%s: got HTTP %d, %v", path, a.Status, err)
 		}
 	}
 }
 
-// A request with both Content-Length and Transfer-Encoding is the last one on its connection.
+// After a request with both Content-Length and Transfer-Encoding the connection is closed.
 func TestRequestOfTwoLengths(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)

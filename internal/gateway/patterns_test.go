@@ -20,8 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/protocol"
 )
 
-// The tools of a server of patterns that tests call: one takes a format, the other does
-// not, whatever a call says.
+// Tools of a server of patterns: the first one has a format argument, the second one has none.
 const (
 	searchPatterns = "search_patterns"
 	analyzeCode    = "analyze_code"
@@ -36,8 +35,7 @@ func patternTools() testkit.Option {
 	)
 }
 
-// inPatterns is a failed call in the form of patterns: the object, and the texts of the
-// format.
+// inPatterns returns a failed call in the form of patterns, with the object and the texts of the format.
 func inPatterns(tb testing.TB, format, object string) string {
 	tb.Helper()
 	var said struct {
@@ -65,13 +63,13 @@ func jsonText(tb testing.TB, text string) string {
 	return string(quoted)
 }
 
-// What comes of a failure of the server behind, by its status.
+// Failures of the server, by their status or form, are written in the form of patterns.
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
 		fault    testkit.Fault
-		timeout  string // of calls; empty: enough for every repetition, and less than the waits that are asked for
+		timeout  string // of calls; "": enough for all repetitions, but less than the waits that servers ask for
 		object   string
 		after    time.Duration
 		promises []string
@@ -122,7 +120,7 @@ func TestPatterns(t *testing.T) {
 			promises: []string{"patterns/code-network-error", "patterns/message-network-error", "patterns/status-code-omitted", "patterns/gateway-no-status"},
 		},
 		{
-			name: "a text that says nothing", fault: faults.ToolError("", "The disk is full"),
+			name: "a text of an unknown form", fault: faults.ToolError("", "The disk is full"),
 			object:   `{"kind":"toolError:v1","code":"UNKNOWN_ERROR","message":"Unknown error occurred: The disk is full","retryable":false}`,
 			promises: []string{"patterns/code-unknown-error"},
 		},
@@ -132,24 +130,24 @@ func TestPatterns(t *testing.T) {
 			promises: []string{"patterns/message-unknown-error"},
 		},
 		{
-			name: "its JSON block, without isError", fault: faults.Result("", protocol.TextResult(
+			name: "the contract's JSON block, without isError", fault: faults.Result("", protocol.TextResult(
 				`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`)),
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`,
 			readings: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},
 		},
 		{
-			name: "its structuredContent alone", fault: faults.Result("",
+			name: "the contract's structuredContent alone", fault: faults.Result("",
 				`{"content":[],"structuredContent":{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}}`),
 			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}`,
 			readings: []string{"patterns/detect-structured-content"},
 		},
 		{
-			name: "its sentence alone", fault: faults.ToolError("", "Resource not found: /api/patterns/x"),
+			name: "the contract's sentence alone", fault: faults.ToolError("", "Resource not found: /api/patterns/x"),
 			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: /api/patterns/x","retryable":false}`,
 			readings: []string{"patterns/detect-markdown"},
 		},
 		{
-			name: "a code that is not listed, without retryable", fault: faults.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
+			name: "an unlisted code, without retryable", fault: faults.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
 			object:   `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout","retryable":false}`,
 			readings: []string{"patterns/retryable-absent"},
 		},
@@ -169,15 +167,15 @@ func TestPatterns(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := recordOf(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
-				t.Errorf("%v after %s, retry %s", e, e.RetryAfter, e.RetryAdvice())
+				t.Errorf("got %v after %s, retry %s", e, e.RetryAfter, e.RetryAdvice())
 			}
 		})
 	}
 }
 
-// That all tools only read is believed of the contract that clients see, not of the one in reads, which says how
-// failures are written; and of no tool that either of them knows to write.
-func TestPatternsOnlyReadWhereTheyAreTheContract(t *testing.T) {
+// If the contract that clients see says that all tools only read, that holds, except for tools that either contract
+// knows to write. The contract in reads does not make tools readers: it only says how failures are written.
+func TestPatternsOnlyReadAsTheContract(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		contract, reads, tool string
@@ -198,12 +196,12 @@ func TestPatternsOnlyReadWhereTheyAreTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := recordOf(t, a); e.Effect != tt.effect {
-			t.Errorf("contract %s, reads %s, %s: effect %q, want %q: %s", tt.contract, tt.reads, tt.tool, e.Effect, tt.effect, a.Body)
+			t.Errorf("contract %s, reads %s, %s: got effect %q, want %q: %s", tt.contract, tt.reads, tt.tool, e.Effect, tt.effect, a.Body)
 		}
 	}
 }
 
-// The texts follow the call's format, where the tool has that argument.
+// The texts follow the call's format, if the tool has that argument.
 func TestPatternsFormats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/format-markdown", "patterns/format-json", "patterns/format-both", "patterns/format-default", "patterns/format-unknown",
@@ -244,27 +242,27 @@ func TestPatternsFormats(t *testing.T) {
 	}
 	if got := shown(t, a); !strings.HasPrefix(got, `{"content":[{"type":"text","text":"Invalid request: There is no tool named \"search_pattern\"`) ||
 		!strings.Contains(got, `"code":"CLIENT_ERROR"`) {
-		t.Errorf("unknown tool: %s", got)
+		t.Errorf("unknown tool: got %s", got)
 	}
 }
 
-// A program that writes log lines between its messages is understood.
+// Log lines of a program between its messages do no harm.
 func TestPatternsOverNoise(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/stdout-noise")
 	program := child.NewProgram(t)
 	client := startChildren(t, program, "contract: patterns").client(t, testkit.Legacy)
-	program.Next(testkit.GetField, "leak-environ") // tells stdout of it, line by line, and then answers
+	program.Next(testkit.GetField, "leak-environ") // writes its environment to stdout, then answers
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := recordOf(t, a); e.Code != "UNKNOWN_ERROR" || !strings.HasPrefix(e.Message, "cannot log in: ") {
-		t.Errorf("%s %q", e.Code, e.Message)
+		t.Errorf("got %s %q", e.Code, e.Message)
 	}
 }
 
-// A question of the server passes unchanged, including media types of texts: it is not a failure.
+// A question of the server is not a failure: it passes unchanged, including media types of texts.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
 	const question = `{"content":[{"type":"text","text":"Which one?","mimeType":"text/markdown"}],` +
@@ -284,8 +282,8 @@ func TestPatternsQuestion(t *testing.T) {
 	}
 }
 
-// What the public reference server says about its API is reported as what it is, in every contract; in its own, it
-// keeps all details.
+// Failures of the public reference server are read as what they are, and written in every contract. In its own contract they
+// keep all details.
 func TestPatternsPublicServer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -306,11 +304,11 @@ func TestPatternsPublicServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e := recordOf(t, a); e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone {
-				t.Errorf("%s in %s: %s, retry %s, effect %s", tt.object, contract, e.Kind, e.RetryAdvice(), e.Effect)
+				t.Errorf("%s in %s: got %s, retry %s, effect %s", tt.object, contract, e.Kind, e.RetryAdvice(), e.Effect)
 			}
 			_, details, _ := strings.Cut(tt.object, `"details":`)
 			if contract == "patterns" && (!strings.Contains(shown(t, a), details) || strings.Count(shown(t, a), `"mimeType"`) != 2) {
-				t.Errorf("%s is shown as %s", tt.object, shown(t, a))
+				t.Errorf("%s: got %s", tt.object, shown(t, a))
 			}
 		}
 	}

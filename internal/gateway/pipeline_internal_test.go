@@ -19,17 +19,17 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// seen is what an observer sees of a call.
+// seen is the part of an outcome that the test compares.
 type seen struct {
 	End      string
 	Kind     recourse.Kind
 	Effect   recourse.Effect
-	Attempts []int // their HTTP statuses
+	Attempts []int // HTTP statuses
 	Status   int
 	Told     int
 }
 
-// watcher is an observer.
+// A watcher is an observer that hands outcomes to the test.
 type watcher struct {
 	mu    sync.Mutex
 	calls []seen
@@ -56,7 +56,7 @@ func (w *watcher) Ended(o *observe.Outcome) {
 	w.more <- struct{}{}
 }
 
-// forbidding is an additional stage: it refuses requests with this header.
+// forbidding is an additional stage: it refuses requests with the header X-Forbidden.
 func forbidding(c *call, next next) error {
 	if c.req.http.Header.Get("X-Forbidden") != "" {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
@@ -67,8 +67,8 @@ func forbidding(c *call, next next) error {
 	return next(c)
 }
 
-// However a call ends, every observer is told once; and an additional stage is a function and its place among the
-// others.
+// Every observer gets one outcome of each call, however it ends. An additional stage is a function and its place in the
+// list of stages.
 func TestEveryCallEndsOnce(t *testing.T) {
 	t.Parallel()
 
@@ -100,13 +100,13 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		leaves  bool
 		notify  bool
 		want    seen
-		failing bool // nothing whole comes
+		failing bool // the client gets no whole answer
 	}{
 		{name: "success", want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
 		{name: "success, in events", tool: testkit.Progress, args: `{"steps":2}`, want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
 		{name: "a notification", notify: true, want: seen{End: observe.Succeeded, Attempts: []int{202}, Status: 202}},
-		{name: "no such path", path: "/nowhere", want: seen{End: observe.Failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
-		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
+		{name: "an unknown path", path: "/nowhere", want: seen{End: observe.Failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
+		{name: "an additional stage", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
 		{name: "a panic that aborts", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: observe.BrokenOff}},
 		{name: "arguments", args: `{}`, want: seen{End: observe.Failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
 		{name: "a failure of the tool", faults: []testkit.Fault{faults.ToolError("no", "no")}, want: seen{End: observe.Failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
@@ -147,7 +147,7 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		}
 		cancel()
 		if (err != nil) != tt.failing && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v", tt.name, err)
 		}
 		<-w.more
 		w.mu.Lock()

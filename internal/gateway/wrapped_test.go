@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// Some SDKs put a prefix before the text of a tool's error. The gateway reads the failure after it all the same.
+// Some SDKs put a prefix before the text of a tool's error. The gateway still reads the failure after it.
 func TestTextsAfterPrefixesOfSDKs(t *testing.T) {
 	t.Parallel()
 	wrappers := []string{"", "Error executing tool get_field: ", "Error calling tool 'get_field': ", "MCP error -32603: ", "**Error:** "}

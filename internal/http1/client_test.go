@@ -217,7 +217,7 @@ func (c call) make(n *notebook, tr http.RoundTripper) {
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nhi"
 
-// scenes are all scenes in which ours must behave as net/http's transport does.
+// scenes are the scenes in which our transport must behave like net/http's.
 func scenes() map[string]scene {
 	all := map[string]scene{}
 	add := func(name string, s scene) {
@@ -441,7 +441,7 @@ func scenes() map[string]scene {
 	return all
 }
 
-// The caller gets the same from ours as from net/http's transport, whatever the server does.
+// Our transport gives its caller the same results as net/http's, whatever the server does.
 func TestTransportLikeStandard(t *testing.T) {
 	t.Parallel()
 	for name, s := range scenes() {

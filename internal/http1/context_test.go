@@ -102,7 +102,7 @@ const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
 func wantHeard(t *testing.T, s *relay, want ...string) {
 	t.Helper()
 	if got := strings.Join(s.heard, "; "); got != strings.Join(want, "; ") {
-		t.Errorf("the handler heard %q, want %q", got, want)
+		t.Errorf("got errors %q, want %q", got, want)
 	}
 }
 

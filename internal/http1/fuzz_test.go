@@ -15,8 +15,8 @@ func most(n uint8) int { return int(n) * int(n) }
 
 var times = regexp.MustCompile(` after [0-9.a-zµ]+`)
 
-// timeless removes times from text: ours notices a client that leaves at once 10 ms later than
-// net/http does.
+// timeless removes times from text: our server notices a client that leaves at once 10 ms later than
+// net/http's.
 func timeless(text string) string { return times.ReplaceAllString(text, "") }
 
 // said returns the text of steps.

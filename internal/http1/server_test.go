@@ -162,7 +162,7 @@ func lines(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n\
 
 const simple = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
 
-// conversations are all conversations in which ours must behave as net/http's server does.
+// conversations are the conversations in which our server must behave like net/http's.
 func conversations() map[string]conversation {
 	all := map[string]conversation{}
 	say := func(name string, steps ...any) {
@@ -350,7 +350,7 @@ func conversations() map[string]conversation {
 	return all
 }
 
-// Ours gives the same answers as net/http at the same times, whatever the client does.
+// Our server gives the same answers as net/http's at the same times, whatever the client does.
 func TestServerLikeStandard(t *testing.T) {
 	t.Parallel()
 	for name, v := range conversations() {

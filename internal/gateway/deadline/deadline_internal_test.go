@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// The time of a call stops while a question to its client is open, and continues with the answer; max_timeout limits it
-// all the same.
+// The time of a call stops while a question to its client is open, and continues with the answer. max_timeout still limits
+// it.
 func TestDeadlineStopsDuringAQuestion(t *testing.T) {
 	t.Parallel()
 	const quiet, most = 10 * time.Second, time.Minute
