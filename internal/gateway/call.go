@@ -32,7 +32,7 @@ type call struct {
 	on      *endpoint        // the endpoint: admit
 	to      *target          // the server behind it, held open: admit
 	who     caller           // authenticate
-	session *session.Session // for legacy clients: session
+	session *session.Session // for legacy clients: findSession
 	account account.Account  // authenticate; connect looks it up
 	rule    rule             // route
 	trace   spanContext      // trace

@@ -49,7 +49,7 @@
 // deadline the time of a call.
 //
 // An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
-// a request. There the request becomes a call of its own, which takes that server's own stages from route on;
+// a request. There the request becomes a call of its own, which takes that server's own stages from connect on;
 // its answer comes back over a [many.Hop] and is passed on unchanged.
 //
 // A panic in a stage is the failure of its call, and ends no other (panic.go).

@@ -229,7 +229,7 @@ func (o *outer) within(ctx context.Context) context.Context {
 }
 
 // A member is one server of an endpoint with several, as a connection: a request takes that server's own
-// stages through the gateway, from route on.
+// stages through the gateway, from connect on.
 type member struct {
 	on     *endpoint
 	names  *config.Member
