@@ -67,8 +67,7 @@ const (
 )
 
 // Message is a client's message. Its byte slices are parts of Raw and are valid as long as Raw is; its
-// strings are copies. A Message can be reused for one [Parse] after another, which saves allocations,
-// but not for two at once.
+// strings are copies. A copy of a Message is as good as the message.
 type Message struct {
 	Raw    []byte // the whole text
 	Kind   Kind
@@ -107,18 +106,8 @@ type Message struct {
 	Subscription   ID
 	SubscriptionAt Span
 
-	reader reader
-}
-
-// reader is what Parse needs besides the message, reused from text to text.
-type reader struct {
-	lex       lexer.Lexer
-	at        tracker
-	names     nameSet
-	objects   [lexer.MaxDepth + 1]int // by depth: the offset where the open object begins
-	spans     [memberResultMetaRecord + 1]Span
-	scratch   []byte
-	duplicate Span // the first name that is repeated in its object
+	traceAt     [3]Span // of traceparent, tracestate and baggage in _meta
+	requestIDAt Span    // of the request id in _meta, see [Message.Stamp]
 }
 
 // Parse reads the client's message body into m. The caller has limited the length of body, and must not
@@ -133,14 +122,16 @@ type reader struct {
 // The error is always an [*Error]. m.ID is then the id to answer with: it is set only if the id can be
 // read and neither it nor any name is invalid.
 func Parse(body []byte, m *Message) error {
-	m.reset(body)
-	if len(body) > maxText {
+	m.Reset()
+	if m.Raw = body; len(body) > maxText {
 		return &Error{Code: CodeInvalidRequest, Message: "the message is longer than 2 GiB"}
 	}
-	if err := m.reader.read(body); err != nil {
+	p := borrowParser(body)
+	defer p.giveBack()
+	if err := p.read(); err != nil {
 		return refuse(body, err)
 	}
-	if dup := m.reader.duplicate; !dup.IsZero() {
+	if dup := p.duplicate; !dup.IsZero() {
 		pointer := pointerAt(body, dup.Start)
 		return &Error{
 			Code:    CodeInvalidRequest,
@@ -149,64 +140,79 @@ func Parse(body []byte, m *Message) error {
 			Offset:  dup.Start,
 		}
 	}
-	return m.fill()
+	return p.fill(m)
 }
 
-// Reset empties m completely, but keeps memory that holds nothing of the last message.
-func (m *Message) Reset() { m.reset(nil) }
+// Reset empties m.
+func (m *Message) Reset() { *m = Message{} }
 
-func (m *Message) reset(body []byte) {
-	names, scratch := m.reader.names, m.reader.scratch[:0]
-	*m = Message{} // in place: a literal would be copied
-	m.Raw, m.reader.names, m.reader.scratch = body, names, scratch
-	m.reader.lex.Strict = true
-	m.reader.at.reset()
-	m.reader.names.reset(body)
+// parser is what Parse needs besides the message.
+type parser struct {
+	body      []byte
+	lex       lexer.Lexer
+	at        tracker
+	names     nameSet
+	objects   [lexer.MaxDepth + 1]int // by depth: the offset where the open object begins
+	spans     [memberResultMetaRecord + 1]Span
+	scratch   []byte
+	duplicate Span // the first name that is repeated in its object
+}
+
+// reset prepares p for a text, and keeps memory that holds nothing of the last one.
+func (p *parser) reset(body []byte) {
+	p.body, p.scratch, p.duplicate = body, p.scratch[:0], Span{}
+	p.lex = lexer.Lexer{Strict: true}
+	p.at.reset()
+	p.names.reset(body)
+	p.spans = [len(p.spans)]Span{}
 }
 
 // read checks the whole text and records the positions of the known members. It continues after a
 // repeated name, so that a text that is not JSON is reported as such.
-func (r *reader) read(body []byte) error {
-	for r.lex.Pos < len(body) {
-		tok, _ := r.lex.Next(body[r.lex.Pos:])
+func (p *parser) read() error {
+	for p.lex.Pos < len(p.body) {
+		tok, _ := p.lex.Next(p.body[p.lex.Pos:])
 		switch tok {
 		case lexer.Failed:
-			return r.lex.Err
+			return p.lex.Err
 		case lexer.More:
 		case lexer.Name:
-			r.name(body)
+			p.name()
 		case lexer.Object:
-			r.objects[r.lex.Depth] = r.lex.Start
-			r.value(tok)
+			p.objects[p.lex.Depth] = p.lex.Start
+			p.value(tok)
 		default:
-			r.value(tok)
+			p.value(tok)
 		}
 	}
-	return r.lex.End()
+	return p.lex.End()
 }
 
-func (r *reader) name(body []byte) {
-	start, end := r.lex.Start, r.lex.Pos
-	if r.duplicate.IsZero() && !r.names.add(r.objects[r.lex.Depth], start, end, r.lex.Escaped) {
-		r.duplicate = Span{Start: start, End: end}
+func (p *parser) name() {
+	start, end := p.lex.Start, p.lex.Pos
+	if p.duplicate.IsZero() && !p.names.add(p.objects[p.lex.Depth], start, end, p.lex.Escaped) {
+		p.duplicate = Span{Start: start, End: end}
 	}
-	in := r.at.container(&r.lex)
+	in := p.at.container(&p.lex)
 	if in == memberOther {
 		return
 	}
-	name := body[start+1 : end-1]
-	if r.lex.Escaped {
-		r.scratch = append(r.scratch[:0], unquote(body[start:end])...)
-		name = r.scratch
+	name := p.body[start+1 : end-1]
+	if p.lex.Escaped {
+		p.scratch = append(p.scratch[:0], unquote(p.body[start:end])...)
+		name = p.scratch
 	}
-	r.at.next = in.child(name)
+	p.at.next = in.child(name)
 }
 
-func (r *reader) value(tok lexer.Token) {
-	if m, at := r.at.value(&r.lex, tok); m != memberOther {
-		r.spans[m] = at
+func (p *parser) value(tok lexer.Token) {
+	if m, at := p.at.value(&p.lex, tok); m != memberOther {
+		p.spans[m] = at
 	}
 }
+
+// of returns the value of a member, or nil.
+func (p *parser) of(m member) []byte { return p.spans[m].Of(p.body) }
 
 // refuse turns a lexer error into the answer for the client.
 func refuse(body []byte, err error) error {
@@ -237,37 +243,36 @@ func refuse(body []byte, err error) error {
 }
 
 // fill checks the envelope and sets the fields of m.
-func (m *Message) fill() error {
-	at := &m.reader.spans
-	if root := at[memberRoot].Of(m.Raw); len(root) == 0 || root[0] != '{' { // a number has no delimiter of its own
+func (p *parser) fill(m *Message) error {
+	if root := p.of(memberRoot); len(root) == 0 || root[0] != '{' { // a number has no delimiter of its own
 		return notObject(root)
 	}
-	if id := ID(at[memberID].Of(m.Raw)); !id.IsZero() {
+	if id := ID(p.of(memberID)); !id.IsZero() {
 		if len(id) > MaxID+len(`""`) { // no answer could be matched to it
-			return m.invalid(memberID, "/id", fmt.Sprintf("the id is longer than %d bytes", MaxID))
+			return p.invalid(memberID, "/id", fmt.Sprintf("the id is longer than %d bytes", MaxID))
 		}
 		if what := id.problem(); what != "" {
-			return m.invalid(memberID, "/id", "the id is "+what+"; it must be a string or an integer")
+			return p.invalid(memberID, "/id", "the id is "+what+"; it must be a string or an integer")
 		}
-		m.ID, m.IDAt = id, at[memberID]
+		m.ID, m.IDAt = id, p.spans[memberID]
 	}
-	if string(at[memberJSONRPC].Of(m.Raw)) != `"2.0"` {
-		return m.invalid(memberJSONRPC, "/jsonrpc", `the member jsonrpc must be "2.0"`)
+	if string(p.of(memberJSONRPC)) != `"2.0"` {
+		return p.invalid(memberJSONRPC, "/jsonrpc", `the member jsonrpc must be "2.0"`)
 	}
-	method, params := at[memberMethod].Of(m.Raw), at[memberParams].Of(m.Raw)
+	method, params := p.of(memberMethod), p.of(memberParams)
 	if len(method) > 0 && method[0] != '"' {
-		return m.invalid(memberMethod, "/method", "the method must be a string")
+		return p.invalid(memberMethod, "/method", "the method must be a string")
 	}
 	if len(params) > 0 && params[0] != '{' && params[0] != '[' {
-		return m.invalid(memberParams, "/params", "params must be an object or an array")
+		return p.invalid(memberParams, "/params", "params must be an object or an array")
 	}
-	m.Params, m.ParamsAt = params, at[memberParams]
-	m.Result, m.Error = at[memberResult].Of(m.Raw), at[memberError].Of(m.Raw)
-	if err := m.classify(method != nil); err != nil {
+	m.Params, m.ParamsAt = params, p.spans[memberParams]
+	m.Result, m.Error = p.of(memberResult), p.of(memberError)
+	if err := p.classify(m, method != nil); err != nil {
 		return err
 	}
-	m.Method = m.text(memberMethod)
-	m.fillParams()
+	m.Method = textOf(method)
+	p.fillParams(m)
 	return nil
 }
 
@@ -279,7 +284,7 @@ func notObject(root []byte) error {
 }
 
 // classify sets m.Kind.
-func (m *Message) classify(hasMethod bool) error {
+func (p *parser) classify(m *Message, hasMethod bool) error {
 	answers := 0
 	if m.Result != nil {
 		answers++
@@ -289,17 +294,17 @@ func (m *Message) classify(hasMethod bool) error {
 	}
 	switch {
 	case hasMethod && answers > 0:
-		return m.invalid(memberMethod, "", "a message has a method, or a result, or an error, but not two of them")
+		return p.invalid(memberMethod, "", "a message has a method, or a result, or an error, but not two of them")
 	case answers > 1:
-		return m.invalid(memberError, "", "a response has a result or an error, but not both")
+		return p.invalid(memberError, "", "a response has a result or an error, but not both")
 	case hasMethod && m.ID.IsZero():
 		m.Kind = Notification
 	case hasMethod:
 		m.Kind = Request
 	case answers == 0:
-		return m.invalid(memberMethod, "/method", "the member method is missing")
+		return p.invalid(memberMethod, "/method", "the member method is missing")
 	case m.ID.IsZero():
-		return m.invalid(memberID, "/id", "a response needs the id of its request")
+		return p.invalid(memberID, "/id", "a response needs the id of its request")
 	default:
 		m.Kind = Response
 	}
@@ -307,8 +312,8 @@ func (m *Message) classify(hasMethod bool) error {
 }
 
 // invalid returns the error about a member of the envelope.
-func (m *Message) invalid(of member, pointer, sentence string) error {
-	at := m.reader.spans[of]
+func (p *parser) invalid(of member, pointer, sentence string) error {
+	at := p.spans[of]
 	if !at.IsZero() {
 		sentence += ", at byte " + strconv.Itoa(at.Start)
 	}
@@ -316,8 +321,7 @@ func (m *Message) invalid(of member, pointer, sentence string) error {
 }
 
 // fillParams sets the fields that come from params.
-func (m *Message) fillParams() {
-	at := &m.reader.spans
+func (p *parser) fillParams(m *Message) {
 	name, progress := memberParamsName, memberMetaProgressToken
 	switch m.Method {
 	case MethodResourcesRead:
@@ -325,27 +329,28 @@ func (m *Message) fillParams() {
 	case MethodProgress:
 		progress = memberParamsProgressToken
 	case MethodCancelled:
-		m.RequestID, m.RequestIDAt = at[memberParamsRequestID].Of(m.Raw), at[memberParamsRequestID]
+		m.RequestID, m.RequestIDAt = p.of(memberParamsRequestID), p.spans[memberParamsRequestID]
 	}
-	m.Name, m.NameAt = m.text(name), at[name]
-	m.Arguments = at[memberParamsArguments].Of(m.Raw)
-	m.Meta, m.MetaAt = at[memberParamsMeta].Of(m.Raw), at[memberParamsMeta]
-	m.ProgressToken, m.ProgressTokenAt = at[progress].Of(m.Raw), at[progress]
-	m.ProtocolVersion = m.text(memberMetaProtocolVersion)
-	m.ClientInfo = at[memberMetaClientInfo].Of(m.Raw)
-	m.ClientCapabilities = at[memberMetaClientCapabilities].Of(m.Raw)
-	m.LogLevel = m.text(memberMetaLogLevel)
-	m.SubscriptionAt = at[memberMetaSubscription]
+	m.Name, m.NameAt = textOf(p.of(name)), p.spans[name]
+	m.Arguments = p.of(memberParamsArguments)
+	m.Meta, m.MetaAt = p.of(memberParamsMeta), p.spans[memberParamsMeta]
+	m.ProgressToken, m.ProgressTokenAt = p.of(progress), p.spans[progress]
+	m.ProtocolVersion = textOf(p.of(memberMetaProtocolVersion))
+	m.ClientInfo = p.of(memberMetaClientInfo)
+	m.ClientCapabilities = p.of(memberMetaClientCapabilities)
+	m.LogLevel = textOf(p.of(memberMetaLogLevel))
+	m.SubscriptionAt = p.spans[memberMetaSubscription]
 	if m.Kind == Response {
-		m.SubscriptionAt = at[memberResultMetaSubscription]
+		m.SubscriptionAt = p.spans[memberResultMetaSubscription]
 	}
 	m.Subscription = m.SubscriptionAt.Of(m.Raw)
+	m.traceAt = [...]Span{p.spans[memberMetaTraceParent], p.spans[memberMetaTraceState], p.spans[memberMetaBaggage]}
+	m.requestIDAt = p.spans[memberMetaRequestID]
 }
 
-// text returns the string at the member, or "" if it is missing or not a string. Words of the protocol
-// need no allocation.
-func (m *Message) text(of member) string {
-	raw := m.reader.spans[of].Of(m.Raw)
+// textOf returns the text of a JSON string, or "" for another value or none. Words of the protocol need no
+// allocation.
+func textOf(raw []byte) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
 	}

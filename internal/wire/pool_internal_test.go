@@ -12,6 +12,7 @@ func TestResetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	var message, freshMessage Message
+	var parse, freshParse parser
 	var scan, freshScan Scanner
 	var events, freshEvents EventReader
 	var messages, freshMessages MessageReader
@@ -21,12 +22,13 @@ func TestResetLeavesNothing(t *testing.T) {
 		used, fresh any
 		reset       func()
 	}{
-		{"Message", &message, &freshMessage, func() {
-			message.Reset()
-			freshMessage.Reset()
-			freshMessage.reader.names.seed = message.reader.names.seed
-			clear(freshMessage.reader.names.slots)
-			freshMessage.reader.names.slots = message.reader.names.slots // cleared: see below
+		{"Message", &message, &freshMessage, func() { message.Reset() }},
+		{"parser", &parse, &freshParse, func() {
+			parse.reset(nil)
+			freshParse.reset(nil)
+			clear(parse.objects[:]) // offsets without their text
+			freshParse.names.seed = parse.names.seed
+			freshParse.names.slots = parse.names.slots // cleared: see below
 		}},
 		{"Scanner", &scan, &freshScan, func() { scan.Reset(); freshScan.Reset() }},
 		{"EventReader", &events, &freshEvents, func() { events.Reset(nil, 0); freshEvents.Reset(nil, 0) }},
@@ -42,7 +44,7 @@ func TestResetLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %s is left", tt.name, left)
 		}
 	}
-	for _, slot := range message.reader.names.slots {
+	for _, slot := range parse.names.slots {
 		if slot != (nameSlot{}) {
 			t.Error("a slot of the set of names is left")
 		}

@@ -22,7 +22,7 @@ const MetaRequestID = "io.github.recoursehq/requestId"
 // none if params or _meta is not an object.
 func (m *Message) Stamp(id string) []Edit {
 	value := json.AppendQuote(nil, id)
-	at := m.reader.spans[memberMetaRequestID]
+	at := m.requestIDAt
 	switch {
 	case len(m.Params) == 0 || m.Params[0] != '{', len(m.Meta) > 0 && m.Meta[0] != '{':
 		return nil

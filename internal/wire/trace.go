@@ -23,7 +23,7 @@ func (m *Message) Trace() Trace {
 	if m.Kind != Request && m.Kind != Notification || m.Meta == nil {
 		return Trace{}
 	}
-	return Trace{m.text(memberMetaTraceParent), m.text(memberMetaTraceState), m.text(memberMetaBaggage)}
+	return Trace{textOf(m.traceAt[0].Of(m.Raw)), textOf(m.traceAt[1].Of(m.Raw)), textOf(m.traceAt[2].Of(m.Raw))}
 }
 
 // WithTrace returns the text of the message with that trace in its _meta, replacing any other. It
@@ -34,15 +34,10 @@ func (m *Message) WithTrace(t Trace) []byte {
 	}
 	var edits []Edit
 	var missing []byte
-	for _, said := range []struct {
-		of          member
-		name, value string
-	}{
-		{memberMetaTraceParent, MetaTraceParent, t.Parent},
-		{memberMetaTraceState, MetaTraceState, t.State},
-		{memberMetaBaggage, MetaBaggage, t.Baggage},
+	for i, said := range [...]struct{ name, value string }{
+		{MetaTraceParent, t.Parent}, {MetaTraceState, t.State}, {MetaBaggage, t.Baggage},
 	} {
-		switch at := m.reader.spans[said.of]; {
+		switch at := m.traceAt[i]; {
 		case !at.IsZero():
 			edits = append(edits, Edit{At: at, With: json.AppendQuote(nil, said.value)})
 		case said.value != "":
