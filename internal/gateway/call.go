@@ -60,8 +60,9 @@ type request struct {
 	user string // from the path, as it was sent
 	// stdio says that the request came over stdio, without headers of its own.
 	stdio     bool
-	overLimit bool // its host has too many calls under way
-	nested    bool // it is made for another one, at an endpoint with several servers
+	overLimit bool          // its host has too many calls under way
+	nested    bool          // it is made for another one, at an endpoint with several servers
+	parsed    *wire.Message // the message, if it has been parsed already: until receive
 
 	era   wire.Era
 	msg   *wire.Message
@@ -78,6 +79,15 @@ func (r *request) only(header string) string {
 }
 
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
+
+// parse reads the message in body, unless that has been done.
+func (r *request) parse() error {
+	if r.parsed == nil {
+		return wire.Parse(r.body, r.msg)
+	}
+	*r.msg, r.parsed = *r.parsed, nil
+	return nil
+}
 
 // change replaces the request's params.
 func (r *request) change(params json.Value) *recourse.Error {

@@ -182,7 +182,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := wire.RequestID(r.Header.Get(wire.HeaderRequestID))
 	w.Header()[wire.HeaderRequestID] = []string{id}
 	c := g.newCall(w, r, id, front.IsStdio(w))
-	c.req.overLimit = front.IsOverLimit(w)
+	c.req.overLimit, c.req.parsed = front.IsOverLimit(w), front.Message(w)
 	defer c.release()
 	_ = c.table.serve(c) // the client has its answer
 	if c.reply.broken {

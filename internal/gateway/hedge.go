@@ -29,8 +29,9 @@ type runner struct {
 // hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts
 // may outlive the call, so they share nothing with it.
 func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	raw, spare := r.Message.Raw, r.Clone()
-	one := c.to.start(ctx, r, raw, c.req.msg.ID, &c.out.last)
+	spare, own := r.Clone(), *r.Message
+	r.Message = &own
+	one := c.to.start(ctx, r, c.req.msg.ID, &c.out.last)
 	if one.Within(c.to.Hedge.After) {
 		return one.Resp, one.Err
 	}
@@ -45,7 +46,8 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
 	m, span := c.trace.continued(c.req.msg, spare.Header)
 	c.out.last.Span = span
-	two := c.to.start(ctx, spare, wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}), id, &c.out.last)
+	spare.Message, spare.Body = nil, wire.SpliceID(nil, m.Raw, m.IDAt, id)
+	two := c.to.start(ctx, spare, id, &c.out.last)
 
 	winner, loser, legacy := one, two, c.req.era == wire.Legacy
 	if !one.Outruns(two.Attempt) {
@@ -73,10 +75,9 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	return winner.Resp, winner.Err
 }
 
-// start makes an attempt with that message, whose id is id.
-func (to *target) start(ctx context.Context, r *upstream.Request, message []byte, id wire.ID, tried *attempt) *runner {
+// start makes an attempt with that request, whose message is its own and has that id.
+func (to *target) start(ctx context.Context, r *upstream.Request, id wire.ID, tried *attempt) *runner {
 	run := &runner{up: to.up, caller: r.Caller, id: id, header: r.Header.Clone(), tried: *tried}
-	r.Message, r.Body = nil, message
 	run.Attempt = hedge.Start(ctx, func(ctx context.Context) (*http.Response, error) { return run.up.Do(ctx, r) })
 	return run
 }

@@ -280,7 +280,10 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
 	c := m.on.g.newCall(h, request, of.id, of.stdio)
-	c.member, c.req.nested, c.req.era, c.req.user, c.req.body = m, true, wire.Modern, of.who.user, r.Body
+	c.member, c.req.nested, c.req.era, c.req.user = m, true, wire.Modern, of.who.user
+	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
+		c.req.body = r.Message.Raw
+	}
 	if !m.enter(c) {
 		c.release()
 		return nil, m.on.target.removed()
@@ -289,7 +292,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 	verified.Headers = nil // so that forwarded headers tell callers apart there
 	c.identify(&verified, of)
 	c.trace = of.traced(m.relays)
-	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
+	if err := c.req.parse(); err != nil {
 		c.release()
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 	}

@@ -38,7 +38,7 @@ func receive(c *call, next next) error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	if err := wire.Parse(c.req.body, c.req.msg); err != nil {
+	if err := c.req.parse(); err != nil {
 		c.req.msg.ID = nil // an invalid message is not trusted about anything
 		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
@@ -65,7 +65,16 @@ func (c *call) readBody() error {
 		c.req.body = c.readFirst()
 		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
-	return c.readAll(limit)
+	if c.req.parsed == nil {
+		return c.readAll(limit)
+	}
+	c.req.body = c.req.parsed.Raw
+	n := int64(len(c.req.body))
+	if !c.g.inFlight.take(0, n, c.table.maxInFlight()) {
+		return c.refuseEarly(c.busy())
+	}
+	c.req.bytes = n
+	return nil
 }
 
 // refuseEarly refuses a request without reading its whole body. The answer has the message's id if that is near

@@ -160,12 +160,11 @@ func refused(kind recourse.Kind) *recourse.Error {
 
 // requestTo returns a request for a server: r's message with the edits.
 func requestTo(r *upstream.Request, edits ...wire.Edit) *upstream.Request {
-	to := *r
-	to.Header, to.Message = r.Header.Clone(), nil
-	if to.Body = r.Message.Raw; len(edits) > 0 {
-		to.Body = wire.Splice(make([]byte, 0, len(to.Body)+64), r.Message.Raw, edits...)
+	to := r.Clone()
+	if text := r.Message.Raw; len(edits) > 0 {
+		to.Message, to.Body = nil, wire.Splice(make([]byte, 0, len(text)+64), text, edits...)
 	}
-	return &to
+	return to
 }
 
 // askFor returns a request by the endpoint itself on behalf of the sender of r.

@@ -26,7 +26,8 @@ var (
 // is complete.
 type answer struct {
 	out *lineWriter
-	id  wire.ID // of the request; empty if no answer is expected
+	id  wire.ID       // of the request; empty if no answer is expected
+	msg *wire.Message // what is answered; nil: it is none, or not parsed
 
 	header http.Header
 	status int
@@ -73,6 +74,15 @@ func IsOverLimit(w http.ResponseWriter) bool {
 	return ok && a.overLimit
 }
 
+// Message returns the message that w answers, if it has been parsed: that is so over stdio only. It is not to be changed,
+// and is the body of the request.
+func Message(w http.ResponseWriter) *wire.Message {
+	if a, ok := w.(*answer); ok {
+		return a.msg
+	}
+	return nil
+}
+
 func (h *host) newAnswer(id wire.ID) *answer {
 	return &answer{
 		out: h.out, text: lineText{Text: spool.NewText(&h.room)}, id: id,
@@ -81,10 +91,10 @@ func (h *host) newAnswer(id wire.ID) *answer {
 }
 
 // send gets an answer to a message. Answers to notifications are dropped: the handler has logged them.
-func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line, header http.Header) {
+func (h *host) send(ctx context.Context, a *answer, method string, l *line, header http.Header) {
 	var body io.Reader = http.NoBody
-	if l != nil {
-		body = bytes.NewReader(l.Text)
+	if a.msg = nil; l != nil {
+		a.msg, body = l.msg, bytes.NewReader(l.Text)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+h.Path, body)
 	if err != nil { // the configuration has been checked

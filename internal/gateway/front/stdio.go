@@ -86,13 +86,20 @@ type host struct {
 	opening sync.Mutex // held while a session is being opened
 
 	mu          sync.Mutex
-	open        wire.Line // its initialize request
+	open        line // its initialize request
 	session     string
 	version     string             // of the protocol, as negotiated; empty: none that HTTP knows
 	ready       bool               // it has said notifications/initialized
 	ended       bool               // nothing new begins
 	stopHearing context.CancelFunc // ends the stream
 	calls       map[*hostCall]struct{}
+}
+
+// A line is what the host has written on one.
+type line struct {
+	wire.Line
+
+	msg *wire.Message // nil: it is none, or cut
 }
 
 // A hostCall is a request of the host in progress.
@@ -170,21 +177,23 @@ func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 // take handles one line. Requests run concurrently: for them it makes another goroutine read on, and reports
 // true. Messages whose order matters are handled before the next line is read.
 func (h *host) take(l wire.Line) (isRequest bool) {
-	var m wire.Message
-	err := wire.Parse(l.Text, &m)
-	switch {
-	case err != nil || l.Cut(): // the handler refuses it
+	m := new(wire.Message)
+	if l.Cut() || wire.Parse(l.Text, m) != nil { // the handler refuses it
 		a := h.newAnswer(nil)
 		a.loud = true
-		h.send(h.life, a, http.MethodPost, &l, h.header(nil))
+		h.send(h.life, a, http.MethodPost, &line{Line: l}, h.header(nil))
+		return false
+	}
+	said := line{l, m}
+	switch {
 	case m.Kind == wire.Request && m.Method == wire.MethodInitialize:
-		h.initialize(l, &m)
+		h.initialize(said)
 	case m.Kind == wire.Request:
-		return h.call(l, &m)
+		return h.call(said)
 	case m.Method == wire.MethodCancelled:
-		h.cancel(l, &m)
+		h.cancel(said)
 	default:
-		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(&m))
+		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(m))
 		if m.Method == wire.MethodInitialized {
 			h.begin()
 		}
@@ -193,16 +202,16 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 }
 
 // initialize opens a session. Everything that follows waits for it.
-func (h *host) initialize(l wire.Line, m *wire.Message) {
+func (h *host) initialize(l line) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
 	h.mu.Lock()
 	h.stopHearing()
 	h.open, h.session, h.version, h.ready = l, "", "", false // the host starts over
 	h.mu.Unlock()
-	a := h.newAnswer(m.ID)
+	a := h.newAnswer(l.msg.ID)
 	a.keep = true
-	h.send(h.life, a, http.MethodPost, &l, h.header(m))
+	h.send(h.life, a, http.MethodPost, &l, h.header(l.msg))
 	a.settle(h.life)
 	h.opened(a)
 }
@@ -229,11 +238,10 @@ func (h *host) reopen(header http.Header) bool {
 	if session != header.Get(wire.HeaderSession) {
 		return true
 	}
-	var m wire.Message
-	if wire.Parse(l.Text, &m) != nil {
+	if l.msg == nil {
 		return false
 	}
-	a := h.newAnswer(m.ID)
+	a := h.newAnswer(l.msg.ID)
 	a.keep = true
 	a.quiet.Store(true)
 	h.send(h.life, a, http.MethodPost, &l, plainHeader())
@@ -244,7 +252,7 @@ func (h *host) reopen(header http.Header) bool {
 	h.opened(a)
 	if ready {
 		text := wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
-		said := wire.Line{Text: text, Size: len(text)}
+		said := line{Line: wire.Line{Text: text, Size: len(text)}}
 		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(nil))
 		h.begin()
 	}
@@ -253,10 +261,10 @@ func (h *host) reopen(header http.Header) bool {
 
 // call carries out a request, while another goroutine reads on. It reports false if there are too many: the handler
 // refuses it, before the next line is read.
-func (h *host) call(l wire.Line, m *wire.Message) bool {
+func (h *host) call(l line) bool {
 	ctx, cancel := context.WithCancel(h.life)
-	c := &hostCall{id: m.ID, era: wire.Legacy, cancel: cancel}
-	if m.ProtocolVersion != "" {
+	c := &hostCall{id: l.msg.ID, era: wire.Legacy, cancel: cancel}
+	if l.msg.ProtocolVersion != "" {
 		c.era = wire.Modern
 	}
 	defer h.done(c)
@@ -269,11 +277,11 @@ func (h *host) call(l wire.Line, m *wire.Message) bool {
 	if full {
 		a := h.newAnswer(c.id)
 		a.overLimit = true
-		h.send(ctx, a, http.MethodPost, &l, h.header(m))
+		h.send(ctx, a, http.MethodPost, &l, h.header(l.msg))
 		a.settle(ctx)
 		return false
 	}
-	header := h.header(m)
+	header := h.header(l.msg)
 	go h.read()
 	a := h.newAnswer(c.id)
 	a.quiet = &c.cancelled
@@ -298,11 +306,11 @@ func (h *host) done(c *hostCall) {
 
 // cancel ends a call that the host no longer wants. A legacy server is notified; in the modern era ending the
 // stream of a call cancels it, which is up to the handler.
-func (h *host) cancel(l wire.Line, m *wire.Message) {
+func (h *host) cancel(l line) {
 	var found *hostCall
 	h.mu.Lock()
 	for c := range h.calls {
-		if c.id.Equal(m.RequestID) {
+		if c.id.Equal(l.msg.RequestID) {
 			found = c
 		}
 	}
@@ -311,7 +319,7 @@ func (h *host) cancel(l wire.Line, m *wire.Message) {
 		found.cancelled.Store(true)
 	}
 	if found == nil || found.era == wire.Legacy {
-		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(m))
+		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(l.msg))
 	}
 	if found != nil {
 		found.cancel()
