@@ -261,3 +261,48 @@ func testHostileServers(t *testing.T, events int) {
 		})
 	}
 }
+
+// A failure that is cut off is the caller's only if it answers the caller's request.
+func TestCutFailureOfAnotherRequest(t *testing.T) {
+	t.Parallel()
+	failed := `,"result":{"isError":true,"content":[{"type":"text","text":"` + strings.Repeat("because ", 8<<10) + `"}]}}`
+	for id, want := range map[string]recourse.Kind{`ID`: recourse.KindUnknown, `"another"`: recourse.KindBadResponse} {
+		url := serveRaw(t, whole(`{"jsonrpc":"2.0","id":`+id+failed))
+		f := startConfig(t, "max_failure: 32KiB\ndecide_within: 16KiB\nservers: {farm: {url: '"+url+"'}}\n")
+		a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Kind != want {
+			t.Errorf("id %s: got %s, want %s", id, e.Kind, want)
+		}
+	}
+}
+
+// A large event from which a record is removed keeps its id.
+func TestLargeEventKeepsItsID(t *testing.T) {
+	t.Parallel()
+	url := serveRaw(t, text(eventHead+`id: e-7`+"\n"+
+		`data: {"jsonrpc":"2.0","id":ID,"result":{"_meta":{"io.github.recoursehq/error":{"kind":"not_found"}},"content":[{"type":"text","text":"`+
+		strings.Repeat("a line. ", 8<<10)+`"}]}}`+"\n\n"))
+	f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+url+"'}}\n")
+	a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Events) != 1 || a.Events[0].ID != "e-7" || strings.Contains(a.Events[0].Data, "not_found") {
+		t.Errorf("got %d events, %.300s", len(a.Events), a.Body)
+	}
+}
+
+// A stream that breaks after its answer breaks for clients of an endpoint that only observes, too.
+func TestObservedStreamBreaksAfterItsAnswer(t *testing.T) {
+	t.Parallel()
+	url := serveRaw(t, text("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 4096\r\nConnection: close\r\n\r\n"+
+		`data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}`+"\n\n"))
+	f := start(t, url, "mode: observe")
+	a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+	if err == nil || a == nil || !succeeded(a) {
+		t.Errorf("got %v, %+v, want the answer and an error", err, a)
+	}
+}

@@ -31,6 +31,9 @@ func TestLongNotificationIsDropped(t *testing.T) {
 		if got := strings.Contains(shown.String(), leak); got != want {
 			t.Errorf("redact %s: secret shown: got %t, want %t", mode, got, want)
 		}
+		if got := strings.Contains(shown.String(), "a line."); got != want {
+			t.Errorf("redact %s: a part of the message shown: got %t, want %t", mode, got, want)
+		}
 		if !strings.Contains(shown.String(), `"done"`) {
 			t.Errorf("redact %s: got %s, want an answer", mode, shown.String())
 		}
