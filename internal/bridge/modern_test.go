@@ -51,7 +51,7 @@ func openOn(tb testing.TB, b *bridged) http.Header {
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}}`
 	resp, err := b.Send(tb.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
 	if err != nil || resp.Header.Get(wire.HeaderSession) == "" {
-		tb.Fatalf("initialize: %v %+v", err, resp)
+		tb.Fatalf("initialize: got %+v, %v", resp, err)
 	}
 	return http.Header{
 		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20251125}, wire.HeaderSession: resp.Header[wire.HeaderSession],
@@ -222,7 +222,7 @@ func TestVersions(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		if err != nil || !strings.HasPrefix(string(text), `{"jsonrpc":"2.0","id":"\u0061","result":{"protocolVersion":"`+want+`"`) {
-			t.Errorf("%s: %v %s", asked, err, text)
+			t.Errorf("%s: got %s, %v", asked, text, err)
 		}
 	}
 }
@@ -271,10 +271,10 @@ func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts wha
 		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 32<<10))
 		runtime.ReadMemStats(&after)
 		if err != nil || n < streamedSize {
-			t.Errorf("%s: %d bytes, %v", contentType, n, err)
+			t.Errorf("%s: got %d bytes, %v", contentType, n, err)
 		}
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 4<<20 {
-			t.Errorf("%s: %d bytes were allocated", contentType, grown)
+			t.Errorf("%s: got %d bytes allocated", contentType, grown)
 		}
 		b.Close()
 	}

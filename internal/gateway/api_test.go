@@ -172,7 +172,7 @@ func TestAPI(t *testing.T) {
 						`"id":{"type":"string"}},"required":["id"],"type":"object"}`,
 				}[tool.Name]
 				if want != "" && string(tool.InputSchema) != want {
-					t.Errorf("%s: %s", tool.Name, tool.InputSchema)
+					t.Errorf("%s: got %s", tool.Name, tool.InputSchema)
 				}
 			}
 

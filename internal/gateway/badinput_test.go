@@ -429,7 +429,7 @@ func TestSlowBody(t *testing.T) { //nolint:paralleltest // takes no time in virt
 				}
 				wantRefusal(t, &testkit.Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, c.status, c.code, "")
 				if took := time.Since(begun); took > 61*time.Second {
-					t.Errorf("answered after %v", took)
+					t.Errorf("got the answer after %v", took)
 				}
 			})
 		})

@@ -65,7 +65,7 @@ func TestResourceMetadata(t *testing.T) {
 				}
 				var got map[string]any
 				if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != http.StatusOK {
-					t.Fatalf("%s: HTTP %d %s", path, a.Status, a.Body)
+					t.Fatalf("%s: got HTTP %d %s", path, a.Status, a.Body)
 				}
 				scopes, title := []any{"farm:read", "farm:write"}, "The farm"
 				if strings.HasPrefix(path, "/users") {
@@ -79,11 +79,11 @@ func TestResourceMetadata(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
 				if a, err = c.Send(t.Context(), http.MethodPost, strings.NewReader("{}"), nil); err != nil || a.Status != http.StatusMethodNotAllowed {
-					t.Errorf("POST: %v, %+v", err, a)
+					t.Errorf("POST: got %+v, %v", a, err)
 				}
 				preflight := http.Header{"Origin": {"https://inspector.example"}, "Access-Control-Request-Method": {"GET"}}
 				if a, err = c.Send(t.Context(), http.MethodOptions, nil, preflight); err != nil || a.Status != http.StatusNoContent {
-					t.Errorf("preflight: %v, %+v", err, a)
+					t.Errorf("preflight: got %+v, %v", a, err)
 				}
 			}
 		})

@@ -199,7 +199,7 @@ func TestCommerce(t *testing.T) {
 			}
 			if a.Message.Error == nil {
 				if e := recordOf(t, a); e.Kind != tt.kind || e.Contract != "commerce" {
-					t.Errorf("record %v in %s", e, e.Contract)
+					t.Errorf("got record %v in %s", e, e.Contract)
 				}
 			}
 			if strings.Contains(string(a.Body), "pat@example.com") {

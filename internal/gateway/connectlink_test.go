@@ -77,7 +77,7 @@ func TestConnectWithHeaderPair(t *testing.T) {
 	}
 	wantEcho(t, client)
 	if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer account-of-ada" {
-		t.Errorf("the server gets %q", got)
+		t.Errorf("the server got %q", got)
 	}
 }
 

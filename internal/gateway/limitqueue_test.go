@@ -66,7 +66,7 @@ func TestLimitAtOnce(t *testing.T) {
 			pass(t, bob, 1)
 			<-done
 			if took := time.Since(began); took != 3*time.Second || succeeded(waited) {
-				t.Errorf("after %s: %s", took, waited.Body)
+				t.Errorf("after %s: got %s", took, waited.Body)
 			}
 			if e := recordOf(t, waited); !strings.Contains(e.Message, "none of them ended in time") {
 				t.Errorf("got %s", jsonOf(t, e))

@@ -39,7 +39,7 @@ func TestLockout(t *testing.T) {
 			began := time.Now()
 			for i := range 25 {
 				if a := from("192.0.2.1", "bad"); a.Status != http.StatusUnauthorized {
-					t.Fatalf("failure %d: HTTP %d %s", i, a.Status, a.Body)
+					t.Fatalf("failure %d: got HTTP %d %s", i, a.Status, a.Body)
 				}
 				time.Sleep(time.Second)
 			}

@@ -440,7 +440,7 @@ func TestOddErrorsOfOtherMethods(t *testing.T) {
 		srv.Always("x/invented", faults.Reply("odd", `"error":`+odd))
 		a := post(t, client, "1", "x/invented", `{}`)
 		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32603 || a.Message.Error.Message == "" {
-			t.Errorf("%s became %s", odd, a.Body)
+			t.Errorf("%s: got %s", odd, a.Body)
 		}
 	}
 }

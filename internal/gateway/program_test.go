@@ -29,7 +29,7 @@ func TestErrorsForTheProgram(t *testing.T) {
 		} {
 			a := post(t, client, "1", method, params)
 			if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-				t.Fatalf("%s, %s: HTTP %d %s", fault.Name, method, a.Status, a.Body)
+				t.Fatalf("%s, %s: got HTTP %d %s", fault.Name, method, a.Status, a.Body)
 			}
 			data := string(a.Message.Error.Data)
 			if !strings.Contains(data, `"uri":"test://x"`) || !strings.Contains(data, recourse.MetaKey) {

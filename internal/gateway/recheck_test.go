@@ -150,7 +150,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 						t.Errorf("%s: got HTTP %d, %d attempts: %s", test.tool, a.Status, given.door.server.Attempts(test.tool), a.Body)
 					}
 					if challenge := a.Header.Get("WWW-Authenticate"); strings.HasPrefix(challenge, `Bearer error="invalid_token"`) != (test.status != http.StatusOK) {
-						t.Errorf("%s: the challenge is %q", test.tool, challenge)
+						t.Errorf("%s: got challenge %q", test.tool, challenge)
 					}
 					inTime(t, <-ended)
 					given.comesBack(t, client)

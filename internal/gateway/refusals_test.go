@@ -79,7 +79,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 						}
 						status := map[testkit.Era]int{testkit.Legacy: fault.legacy, testkit.Modern: fault.modern}[era]
 						if a.Status != status || a.Message == nil || string(a.Message.ID) != "7" || a.Message.Error == nil || a.Message.Error.Code != fault.code {
-							t.Errorf("%s, %s, %s: HTTP %d: %s; want HTTP %d, code %d", era, fault.method, fault.name, a.Status, a.Body, status, fault.code)
+							t.Errorf("%s, %s, %s: got HTTP %d: %s; want HTTP %d, code %d", era, fault.method, fault.name, a.Status, a.Body, status, fault.code)
 						}
 					}
 					a, err := client.ListTools(t.Context())
@@ -163,7 +163,7 @@ func TestServerWithoutGetOrDelete(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" || a.Message == nil || a.Message.Error.Code != -32600 {
-				t.Errorf("%s, %s: HTTP %d, Allow %q: %s", name, method, a.Status, a.Header.Get("Allow"), a.Body)
+				t.Errorf("%s, %s: got HTTP %d, Allow %q: %s", name, method, a.Status, a.Header.Get("Allow"), a.Body)
 			}
 		}
 		if lines := f.log.failures(t); len(lines) > 0 {

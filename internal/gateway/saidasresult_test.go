@@ -63,7 +63,7 @@ func testSaidAsResult(t *testing.T) {
 					if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Result == nil {
 						t.Errorf("%s: got %v, HTTP %d %.300s", name, err, a.Status, a.Body)
 					} else if succeeded(a) {
-						t.Errorf("%s became a success: %.300s", name, a.Body)
+						t.Errorf("%s: got success %.300s", name, a.Body)
 					}
 				}
 			})

@@ -290,7 +290,7 @@ func TestIssuerIsDown(t *testing.T) {
 			time.Sleep(time.Minute)
 			for _, d := range []*door{d, late} {
 				if a := echoed(t, d.with(t, good())); !wasCalled(a) {
-					t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
+					t.Fatalf("afterwards: got HTTP %d %s", a.Status, a.Body)
 				}
 			}
 		})
@@ -325,7 +325,7 @@ func TestInvalidMetadata(t *testing.T) {
 			issuer.SetMetadata("")
 			time.Sleep(time.Minute)
 			if a := echoed(t, d.with(t, issuer.Token(t, nil))); !wasCalled(a) {
-				t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
+				t.Fatalf("afterwards: got HTTP %d %s", a.Status, a.Body)
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func TestTraceIsPassedOn(t *testing.T) {
 			}
 			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":`+string(form)+`}`)
 			if err != nil || !succeeded(a) {
-				t.Fatalf("%v %.500s", err, a.Body)
+				t.Fatalf("got %.500s, %v", a.Body, err)
 			}
 			sent := srv.Calls(testkit.Echo)[0]
 			got, o := inHeader(sent), <-told
@@ -153,7 +153,7 @@ func TestTraceOfAttempts(t *testing.T) {
 		client.Header = http.Header{"Traceparent": {sampledSpan}}
 		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
-			t.Fatalf("%v %.500s", err, a.Body)
+			t.Fatalf("got %.500s, %v", a.Body, err)
 		}
 		o, calls := <-told, srv.Calls(testkit.GetField)
 		if len(calls) != 2 || len(o.Attempts) != 2 {
@@ -191,7 +191,7 @@ func TestTraceLeftAlone(t *testing.T) {
 			client.Header = http.Header{"Traceparent": {test.parent}}
 			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":{"traceparent":"`+test.parent+`"}}`)
 			if err != nil || !succeeded(a) {
-				t.Fatalf("%v %.500s", err, a.Body)
+				t.Fatalf("got %.500s, %v", a.Body, err)
 			}
 			sent, o := srv.Calls(testkit.Echo)[0], <-told
 			if inHeader(sent).Parent != test.parent || inMeta(t, sent).Parent != test.parent {
@@ -210,7 +210,7 @@ func TestTraceNotSampled(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.InMemory())
 	client, told := traced(t, srv, "0")
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-		t.Fatalf("%v %.500s", err, a.Body)
+		t.Fatalf("got %.500s, %v", a.Body, err)
 	}
 	span, ok := tracecontext.Parse(inHeader(srv.Calls(testkit.Echo)[0]).Parent)
 	if o := <-told; !ok || span.Sampled || o.Span.Own.Sampled || o.TraceID() != span.Trace.String() {

@@ -137,7 +137,7 @@ func TestHandlerEndsRequest(t *testing.T) {
 				in := bufio.NewReader(client)
 				began := time.Now()
 				if got := askRelay(t, client, in); got != "done" || time.Since(began) != time.Second {
-					t.Errorf("answer %q after %v, want the handler's after a second", got, time.Since(began))
+					t.Errorf("got %q after %v, want the handler's after a second", got, time.Since(began))
 				}
 				s.meanwhile = nil
 				askRelay(t, client, in)

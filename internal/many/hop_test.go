@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/many"
 )
 
-// Reading the whole answer does not cancel the server's call. Leaving an answer that comes in pieces does.
+// Close cancels the server's call only if its answer comes in pieces and has not been read to the end.
 func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 	t.Parallel()
 	for text, cancels := range map[string]bool{"whole": false, "pieces": true} {

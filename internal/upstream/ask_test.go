@@ -38,13 +38,13 @@ func TestAskReadsOneAnswer(t *testing.T) {
 	}{
 		{"JSON", wire.TypeJSON, strings.NewReader(answer("1", "a")), `{"x":"a"}`},
 		{"an event", wire.TypeEventStream, strings.NewReader(event(answer("1", "a"))), `{"x":"a"}`},
-		{"behind others", wire.TypeEventStream, strings.NewReader(": hi\n\n" + event(answer("2", "b")) + event(answer("1", "a"))), `{"x":"a"}`},
+		{"after others", wire.TypeEventStream, strings.NewReader(": hi\n\n" + event(answer("2", "b")) + event(answer("1", "a"))), `{"x":"a"}`},
 		{"an event of several lines", wire.TypeEventStream, strings.NewReader(lines(answer("1", long))), `{"x":"` + long + `"}`},
 		{"to another request", wire.TypeJSON, strings.NewReader(answer("2", "b")), "no answer with the id"},
-		{"none", wire.TypeEventStream, strings.NewReader(""), "no answer with the id"},
+		{"no events", wire.TypeEventStream, strings.NewReader(""), "no answer with the id"},
 		{"half an event", wire.TypeEventStream, strings.NewReader("data: {"), "no answer with the id"},
 		{"a page", wire.TypeJSON, strings.NewReader("<html>"), "unexpected character"},
-		{"an event that is no message", wire.TypeEventStream, strings.NewReader(event("<html>")), "unexpected character"},
+		{"an event that is HTML", wire.TypeEventStream, strings.NewReader(event("<html>")), "unexpected character"},
 		{"large JSON", wire.TypeJSON, strings.NewReader(answer("1", long+long)), "larger than 1000 bytes"},
 		{"a large event", wire.TypeEventStream, strings.NewReader(event(answer("1", long+long))), "larger than 1000 bytes"},
 		{"events without end", wire.TypeEventStream, strings.NewReader(strings.Repeat(event(answer("2", "b")), 100)), "larger than 1000 bytes"},
@@ -72,7 +72,7 @@ func TestAskReadsOneAnswer(t *testing.T) {
 				said = recourse.From(err).Cause().Error()
 			}
 			if !strings.Contains(said, test.want) {
-				t.Errorf("%s, want %s", said, test.want)
+				t.Errorf("got %s, want %s", said, test.want)
 			}
 		})
 	}

@@ -316,7 +316,7 @@ func testLargeAnswers(t *testing.T, size int) {
 				t.Errorf("got %v with id %s in %d bytes, want %d bytes", signs.Message(), signs.ID, total, want)
 			}
 			if grown := int64(most) - int64(before); grown > 4*upstream.SpoolMemory {
-				t.Errorf("the heap grew by %d bytes", grown)
+				t.Errorf("got %d more bytes on the heap", grown)
 			}
 		})
 	}

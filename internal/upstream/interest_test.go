@@ -59,7 +59,7 @@ func (s *server) checkTold(want ...string) {
 func (s *server) end() {
 	s.tb.Helper()
 	if resp, err := s.Send(s.tb.Context(), http.MethodDelete, s.header(), nil); err != nil || resp.StatusCode != http.StatusNoContent {
-		s.tb.Errorf("DELETE: %v, %v", resp, err)
+		s.tb.Errorf("DELETE: got %v, %v", resp, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestLogsOfASharedChildAreDropped(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	_, next := x.listen()
 	if got := x.request("logging/setLevel", "level", "debug"); !strings.Contains(got, `"code":-32601`) || !strings.Contains(got, "several clients share") {
-		t.Errorf("logging/setLevel: %s", got)
+		t.Errorf("logging/setLevel: got %s", got)
 	}
 	s.checkTold()
 	s.do("log", "emergency")
@@ -169,7 +169,7 @@ func TestSubscriptionNeedsASession(t *testing.T) {
 	x.subscribe("a:1")
 	for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
 		if got := s.request(method, "uri", "a:1"); !strings.Contains(got, "no session yet") {
-			t.Errorf("%s: %s", method, got)
+			t.Errorf("%s: got %s", method, got)
 		}
 	}
 	s.checkTold("subscribe a:1")

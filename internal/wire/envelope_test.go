@@ -203,7 +203,7 @@ func TestParseRefuses(t *testing.T) {
 		err := wire.Parse([]byte(tt.in), &m)
 		got, ok := errors.AsType[*wire.Error](err)
 		if !ok {
-			t.Errorf("%s: error %v", tt.name, err)
+			t.Errorf("%s: got error %v", tt.name, err)
 			continue
 		}
 		want := wire.Error{Code: tt.code, Message: tt.message, Pointer: tt.pointer, Offset: got.Offset}
@@ -211,7 +211,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if strings.Contains(got.Message, "at byte") && !strings.Contains(got.Message, fmt.Sprintf("at byte %d", got.Offset)) {
-			t.Errorf("%s: the offset is %d", tt.name, got.Offset)
+			t.Errorf("%s: got offset %d", tt.name, got.Offset)
 		}
 		if m.ID.String() != tt.id {
 			t.Errorf("%s: got id %q for the answer, want %q", tt.name, m.ID, tt.id)
@@ -235,7 +235,7 @@ func TestParseAllocatesTheNameOnlyWhenReused(t *testing.T) { //nolint:parallelte
 	text := request1KB()
 	var m wire.Message
 	if n := testing.AllocsPerRun(100, func() { _ = wire.Parse(text, &m) }); n != 1 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 }
 
@@ -303,7 +303,7 @@ func FuzzParse(f *testing.F) {
 		strict := json.Unmarshal(in, &v) == nil
 		switch {
 		case !refused && !strict:
-			t.Errorf("accepted %q, which is not strict JSON", in)
+			t.Errorf("got %q accepted, which is not strict JSON", in)
 		case refused && bad.Code == wire.CodeParseError && strict:
 			t.Errorf("%q: %v", in, err)
 		case refused && (!utf8.ValidString(bad.Message) || len(bad.Message) > 1000):

@@ -82,10 +82,10 @@ func TestCheckHeaders(t *testing.T) {
 			t.Errorf("%s: %v is not an *Error", tt.name, err)
 		}
 		if err == nil && era != tt.era {
-			t.Errorf("%s: era %v, want %v", tt.name, era, tt.era)
+			t.Errorf("%s: got era %v, want %v", tt.name, era, tt.era)
 		}
 		if code != tt.code {
-			t.Errorf("%s: code %d, want %d", tt.name, code, tt.code)
+			t.Errorf("%s: got code %d, want %d", tt.name, code, tt.code)
 		}
 		if diff := cmp.Diff(tt.message, message); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -230,7 +230,7 @@ func TestSetParamHeaders(t *testing.T) {
 	}
 	got := http.Header{}
 	if wire.SetParamHeaders(got, []byte(`{"a":{},"options":{"b":[]}}`), params); len(got) > 0 {
-		t.Errorf("values of another type became %v", got)
+		t.Errorf("values of another type: got %v", got)
 	}
 }
 
@@ -251,6 +251,6 @@ func TestParamHeadersRefuses(t *testing.T) {
 		}
 	}
 	if got, err := wire.ParamHeaders([]byte(`{"type":"object"}`)); err != nil || got != nil {
-		t.Errorf("a schema without annotations: %v, %v", got, err)
+		t.Errorf("a schema without annotations: got %v, %v", got, err)
 	}
 }

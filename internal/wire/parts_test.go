@@ -78,7 +78,7 @@ func TestPartsAndWhole(t *testing.T) {
 	}
 }
 
-// A loop that is left can be taken up again, and Next reads on from where it was.
+// After a loop over the parts was left, another loop or Next continues with the next part.
 func TestPartsGoOn(t *testing.T) {
 	t.Parallel()
 	var r wire.MessageReader
@@ -118,6 +118,6 @@ func TestPartsAllocateNothing(t *testing.T) { //nolint:paralleltest // counts wh
 			}
 		}
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 }

@@ -163,7 +163,7 @@ func TestRewriterHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerR
 		t.Errorf("%d bytes came out, want %d", total, want)
 	}
 	if allocated > 2 {
-		t.Errorf("%v allocations", allocated)
+		t.Errorf("got %v allocations, want none", allocated)
 	}
 }
 

@@ -201,7 +201,7 @@ func TestScannerRefuses(t *testing.T) {
 			_, err := scan(text, size)
 			got, ok := errors.AsType[*lexer.SyntaxError](err)
 			if !ok {
-				t.Errorf("%s: error %v", tt.name, err)
+				t.Errorf("%s: got error %v", tt.name, err)
 				continue
 			}
 			if diff := cmp.Diff(tt.want, *got); diff != "" {
@@ -242,7 +242,7 @@ func TestScannerAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts
 		}
 	})
 	if n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestScannerHugeAnswer(t *testing.T) { //nolint:paralleltest // counts what 
 		t.Fatal(err)
 	}
 	if n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 	if signs := s.Signs(); !signs.IsError || signs.ID.String() != `"x"` || signs.Result.End != s.Offset()-len(`,"jsonrpc":"2.0","id":"x"}`) {
 		t.Errorf("signs %+v", signs)

@@ -289,7 +289,7 @@ func TestEventReaderReset(t *testing.T) { //nolint:paralleltest // counts what i
 		}
 	})
 	if n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 }
 
