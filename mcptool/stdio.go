@@ -53,7 +53,7 @@ func (s *stdioReader) Read(p []byte) (int, error) {
 			if err := s.out.write(s.refuse(line, failure)); err != nil {
 				return 0, err
 			}
-		case m.Kind == wire.Response && !isResponse(line.Text): // nobody waits for what is said to it
+		case m.Kind == wire.Response && !isResponse(line.Text): // a malformed answer is ignored
 		default:
 			if text := carryIDs(&m); text != nil {
 				s.out.restores.Store(true)

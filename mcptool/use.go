@@ -83,7 +83,7 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Req
 		return call
 	}
 	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
-	call.RequestID, _ = params.Meta[wire.MetaRequestID].(string) // another type is none
+	call.RequestID, _ = params.Meta[wire.MetaRequestID].(string) // a value of another type is ignored
 	call.Continues = params.RequestState != "" || params.InputResponses != nil
 	return call
 }

@@ -31,7 +31,7 @@ type mistake struct {
 
 // A toolState is what is known from calls of a tool.
 type toolState struct {
-	behind circuit       // of what is behind the tool
+	behind circuit       // the tool's backend
 	slow   time.Duration // the longest that a call has taken lately
 }
 

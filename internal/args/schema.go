@@ -14,9 +14,9 @@ import (
 const (
 	// MaxSchema is the size in bytes of the largest schema that is compiled.
 	MaxSchema = 256 << 10
-	// maxNodes and maxPointers limit the objects of a schema and the total length of the pointers to them:
-	// compiling takes time by the square of the one and memory by the other. Of simple values, such as those
-	// of an enum, valuesPerNode count as one object.
+	// maxNodes and maxPointers limit the objects of a schema and the total length of the pointers to them: compile time
+	// is quadratic in the former, and memory in the latter. Of simple values, such as those of an enum, valuesPerNode
+	// count as one object.
 	maxNodes      = 4000
 	maxPointers   = 1 << 20
 	valuesPerNode = 4

@@ -9,8 +9,8 @@ import (
 // MaxShown bounds an argument that is shown, in bytes.
 const MaxShown = 128
 
-// Shown returns the value at a JSON Pointer into a call's arguments; nil where there is none, where it is a secret by its
-// name, or where it is longer than [MaxShown]: a part of it would be another value.
+// Shown returns the value at a JSON Pointer into a call's arguments. It returns nil if there is no value, if its name
+// marks it as a secret, or if it is longer than [MaxShown]: a part of it would be another value.
 func Shown(arguments []byte, pointer string) json.Value {
 	value := json.Lookup(arguments, json.Pointer(pointer))
 	if len(value) > MaxShown || secret.Name(json.Pointer(pointer).LastToken()) {

@@ -39,9 +39,9 @@
 // Features that are off by default are turned on, in separate gateways, and compared with a gateway without any.
 //
 // A fresh gateway passes on results of 50 MB while its memory is watched; holds a thousand idle sessions, of a server
-// over HTTP and of a child that all share; and is called a thousand times while a server is out. The server counts the
-// attempts that arrive; if there is none to count, the gateway's log does. The program is built, and it is measured how
-// much later the first byte comes through `recourse wrap` than from the child alone, from their start. Failures are
+// over HTTP and of a child that all share; and is called a thousand times while a server is down. The server counts the
+// attempts that arrive; if no server runs, the gateway's log does. The program is built, and the start of `recourse
+// wrap` is compared with that of the child alone, up to the first byte. Failures are
 // written and read in every built-in contract.
 //
 // # The limits of harm

@@ -49,7 +49,7 @@ const (
 // OnRedisFailure says what happens to calls that cannot be counted in Redis.
 type OnRedisFailure string
 
-// What becomes of them.
+// The values of OnRedisFailure.
 const (
 	RedisFailureOpen   OnRedisFailure = "open"
 	RedisFailureClosed OnRedisFailure = "closed"

@@ -120,7 +120,7 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.setPerson(w, r, Person{Access: who.Access, Name: who.Name})
-	p.redirect(w, r, begun.Link) // it says so if the link is someone else's
+	p.redirect(w, r, begun.Link) // the page reports it if the link is someone else's
 }
 
 // signInFailed is the page about a failed sign-in.

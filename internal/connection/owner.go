@@ -4,7 +4,7 @@ import "strings"
 
 // The owners of accounts.
 const (
-	GatewayOwner = "gateway" // for what the gateway connects itself
+	GatewayOwner = "gateway" // for accounts that the gateway connects itself
 	AnybodyOwner = "anybody" // if there is no access control
 )
 

@@ -111,7 +111,7 @@ type step struct {
 	name   string
 	state  string // good or bad
 	text   string // how it ended
-	why    string // what came of it
+	why    string // the consequence
 	at     time.Duration
 	took   time.Duration
 	x, len float64 // of the bar, in percent of the whole

@@ -17,7 +17,7 @@ import (
 type query struct {
 	store.Filter
 
-	since, until string // as they are written
+	since, until string // as in the URL
 }
 
 // perPage is how many failures a page lists.

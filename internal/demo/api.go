@@ -117,7 +117,7 @@ func (*ordersAPI) cancel(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// pay makes a payment once for each key, and only says so when it is asked again.
+// pay makes one payment per key, but answers the first request with status 502; a second request returns the payment.
 func (a *ordersAPI) pay(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Form returns the wire form that a contract gives to a failed tools/call, for people: a line with what it is, the headers of HTTP, and
-// the body.
+// Form returns the wire form that a contract gives to a failed tools/call, for people: a line that names the form, the
+// headers of HTTP, and the body.
 func Form(c *contract.Contract, e *recourse.Error, tool string) string {
 	answer := c.Write(e, &contract.Call{Method: wire.MethodToolsCall, Tool: tool, At: contract.AtTool, HTTP: true})
 	var body []byte

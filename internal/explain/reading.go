@@ -121,7 +121,7 @@ func (w *teller) question(question *recourse.NeedsInput, sign string) {
 	w.addf("what to do", "ask the person or the model, and make the same call with the answer")
 }
 
-// byNature says something of a tool that reads and of one that writes.
+// byNature combines what say returns for a tool that reads and for one that writes.
 func byNature(say func(retry.Nature) string) string {
 	reads, writes := say(retry.Reads), say(retry.Writes)
 	if reads == writes {

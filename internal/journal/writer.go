@@ -37,7 +37,7 @@ type writer struct {
 	size     int64     // approximate size of all calls
 	measured time.Time // when the size was read
 
-	broken   bool      // the log says so
+	broken   bool      // the log has reported that the store fails
 	told     time.Time // when a problem was last logged
 	reported uint64    // lost calls that have been logged
 }

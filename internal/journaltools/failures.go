@@ -176,7 +176,7 @@ func (l failureLine) String() string {
 		explain.Took(journal.Millis(l.TookMS*float64(time.Millisecond))), l.Message)
 }
 
-// short returns a text in one line that is not too long, with what hides made visible.
+// short returns a text as one line of limited length, with invisible characters escaped.
 func short(s string) string {
 	s = visible.Escape(strings.Join(strings.Fields(s), " "))
 	if len(s) > maxMessage {

@@ -74,7 +74,7 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 	return http.NewCrossOriginProtection().Handler(guarded)
 }
 
-// direct refuses what comes by way of a proxy, which anybody may be able to reach.
+// direct refuses requests through a proxy, which anyone might be able to reach.
 func direct(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if endpoint.WasForwarded(r.Header) {

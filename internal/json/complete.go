@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Complete returns the JSON text that begins like b, which breaks off somewhere: a
-// string is closed where it breaks off, a member or element that has not begun or is
-// none yet is left out, and all that is open is closed. It returns nil where no JSON text
-// begins like b, as far as that can be told without a parser: check what comes back.
+// Complete returns a JSON text that begins like b, which is cut off: an open string is closed, an incomplete member or
+// element is left out, and open objects and arrays are closed. It returns nil if no JSON text begins like b, as far as
+// that is visible without a parser: check the result.
 func Complete(b []byte) []byte {
 	c := completer{text: b}
 	for c.at < len(b) {
@@ -75,7 +74,7 @@ func (c *completer) whole() { c.safe, c.begun = c.at, true }
 // string takes a string, which may break off.
 func (c *completer) string() {
 	start := c.at
-	end := start + 1 // of what is whole
+	end := start + 1 // of the complete part
 	for c.at = end; c.at < len(c.text); end = c.at {
 		next := bytes.IndexAny(c.text[c.at:], "\"\\")
 		if next < 0 {

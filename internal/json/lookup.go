@@ -9,9 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lookup returns the value that a JSON Pointer (RFC 6901) leads to, or nil where
-// there is none. raw is read leniently: of a name that stands twice the last counts.
-// What it does not lead to costs no memory.
+// Lookup returns the value at a JSON Pointer (RFC 6901), or nil if there is none. raw is read leniently: for a
+// duplicate name, the last value counts. Other parts of raw cost no memory.
 func Lookup(raw Value, pointer Pointer) Value {
 	value := raw
 	for token := range pointer.Tokens() {

@@ -33,10 +33,10 @@ const MaxDepth = 128
 // A Token is a part of a JSON text.
 type Token uint8
 
-// The tokens. Commas and colons are none.
+// The tokens. Commas and colons are not tokens.
 const (
-	More   Token = iota // there is none: the input is used up
-	Failed              // there is none: the reason is in [Lexer].Err
+	More   Token = iota // no token: the input is used up
+	Failed              // no token: the reason is in [Lexer].Err
 	Object
 	Array
 	End  // of an object or array

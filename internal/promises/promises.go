@@ -8,7 +8,7 @@
 //
 //	fieldmcp/retry-after-header The 429 carries the wait in the header Retry-After. [Rate limiting; settled]
 //
-// A promise about what somebody else's answer is taken for is a reading, and its line says so behind the id:
+// A promise about how somebody else's answer is read is a reading, which its line says after the id:
 //
 //	fieldmcp/reads-rate-limit-user (reading) RATE_LIMIT_USER, of older pages, is read as RATE_LIMIT_ORG. [settled]
 //
@@ -67,8 +67,8 @@ const OpenFile = "open.txt"
 type Promise struct {
 	ID      string // NAME/WORDS, of the contract's name and lower-case words joined by hyphens
 	Text    string // what is promised
-	Place   string // where the source says so
-	Reading bool   // it is about what somebody else's answer is taken for
+	Place   string // the place in the source
+	Reading bool   // it is about how somebody else's answer is read
 }
 
 // Parse reads the list of one contract. The error names every invalid line.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Bounds are those of a [Map]; 0 is none.
+// Bounds limit a [Map]; 0 means no limit.
 type Bounds struct {
 	Most  int           // values
 	Bytes int           // that they take together

@@ -71,7 +71,7 @@ var spokenWords = newWords("bearer", "basic", "digest", "token", "secret", "cook
 	"credential", "signature",
 	"refresh", "auth", "id", "bot", "csrf", "zugriffstoken", "zugangstoken", "jeton", "ficha", "chave")
 
-// A telling is a word that announces a secret, and the pattern of what follows it. A group of the pattern is the
+// A telling is a word that announces a secret, with the pattern for the text after it. A group of the pattern is the
 // secret, if it looks like one.
 type telling struct {
 	words *wordSet

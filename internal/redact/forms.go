@@ -190,7 +190,7 @@ func (f *form) at(s string, begin, start int) (end int, ok bool) {
 	return end, true
 }
 
-// around finds a form by what it contains.
+// around finds a form by a text in the middle of it.
 func (f *form) around(s string) []span {
 	if f.holds[0] == "#" {
 		return f.afterHex(s)

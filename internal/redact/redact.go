@@ -11,11 +11,11 @@
 //
 //	a text
 //	  |  visible.Strip     invisible characters go
-//	  |  suspicious        is there anything in it that a finder could look for? Mostly not, and it stays as it is
+//	  |  suspicious        is there anything in it that a finder could look for? Usually not, and it is unchanged
 //	  |  each finder       looks for known secrets, names and forms; also in what the text spells (view.go),
 //	  |                    and, if it is JSON, in each of its strings
 //	  v
-//	the text with marks, looked at until nothing changes any more
+//	the text with marks, searched until nothing changes
 //
 // Masking takes time in proportion to the text. The amount of one answer that is examined is limited, and what is not
 // examined is not shown. Masking twice is the same as masking once.

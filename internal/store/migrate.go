@@ -72,7 +72,7 @@ func pingError(err error) error {
 	return fullOr("reach the database", err)
 }
 
-// fullOr returns ErrFull, if that is why something failed, and else the error with what it was.
+// fullOr returns ErrFull if the disk is full, and otherwise wraps the error with what.
 func fullOr(what string, err error) error {
 	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_FULL {
 		return ErrFull

@@ -2,15 +2,15 @@
 // it, and in package mcptool, for an author's handler.
 //
 //	a call of a tool
-//	  |  Listed.Find    is there such a tool: what the server's list says of it is a Tool
-//	  |  Listed.Check   do the arguments fit; a call is only refused because of a list that was fetched anew
+//	  |  Listed.Find    is there such a tool: a Tool is its entry in the server's list
+//	  |  Listed.Check   do the arguments fit; a call is refused only by a list that was just fetched
 //	  |  Said.Nature    what does the tool do to the world
 //	  v
 //	the gateway sends it, or mcptool runs its handler
-//	  |                 a success stays as it is
+//	  |                 a success is unchanged
 //	  v
 //	a failure
-//	  |  Call.Settle    what has the call done, how is that found out, what is masked
+//	  |  Call.Settle    the call's effect, how to verify it, what is masked
 //	  v
 //	contract.Contract.Write
 //

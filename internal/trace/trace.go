@@ -61,7 +61,7 @@ type Exporter struct {
 // Figures are counts of spans.
 type Figures struct {
 	Sent    uint64 // accepted by the collector
-	Dropped uint64 // for which there was no room
+	Dropped uint64 // there was no room for them
 	Refused uint64 // not accepted by the collector
 }
 

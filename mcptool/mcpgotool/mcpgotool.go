@@ -86,7 +86,7 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.R
 	again := request.Params.MultiRoundTripParams
 	requestID := ""
 	if meta := request.Params.Meta; meta != nil {
-		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // another type is none
+		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // a value of another type is ignored
 	}
 	return &handler.Request{
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
