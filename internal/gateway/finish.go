@@ -64,7 +64,9 @@ func finish(c *call, next next) error {
 // tell tells every observer how the call has ended.
 func tell(c *call) error {
 	defer c.in.close()
-	if c.outer.isRelayed() && c.out.Record == nil || len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 { // the log has nothing to say
+	relayed := c.outer.isRelayed() && c.out.Record == nil
+	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 // only the log, and nothing for it
+	if relayed || silent {
 		return nil
 	}
 	o := c.outcome()

@@ -22,8 +22,9 @@ const busyWait = time.Second
 
 // A Call is a call that limits count.
 type Call struct {
-	Tool string
 	Caller
+
+	Tool string
 }
 
 // A Caller is what limits tell callers apart by.
