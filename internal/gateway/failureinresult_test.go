@@ -15,17 +15,17 @@ import (
 // errors and 4xx in their programs. This is a sample: each contract in one era.
 func TestFailureInResultStaysAResult(t *testing.T) {
 	t.Parallel()
-	testSaidAsResult(t)
+	testFailureInResult(t)
 }
 
 // Each contract in the other era.
 func TestLongFailureInResultStaysAResult(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	testSaidAsResult(t)
+	testFailureInResult(t)
 }
 
-func testSaidAsResult(t *testing.T) {
+func testFailureInResult(t *testing.T) {
 	t.Helper()
 	said := map[string]string{}
 	for _, text := range []string{
