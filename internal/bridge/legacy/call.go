@@ -41,8 +41,9 @@ type call struct {
 
 // said is one of the things that a server says before the answer.
 type said struct {
-	notice   []byte    // a notification, or an answer to something else
-	question *question // a request to the client
+	question *question     // a request to the client
+	notice   *wire.Message // a notification
+	text     []byte        // anything else: its reader decides
 }
 
 // An ending is how a call ends.
@@ -99,7 +100,7 @@ func (c *call) tell(s said) {
 }
 
 // offer is tell for what is useless later: it does not wait long for a slow client.
-func (c *call) offer(notice []byte) {
+func (c *call) offer(notice *wire.Message) {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
 	select {
@@ -120,7 +121,7 @@ func (c *call) listen(l *hearing) {
 		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
 			c.hear(part)
 		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
-			c.tell(said{notice: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
+			c.tell(said{text: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
 		default:
 			c.ending <- ending{of: l, answer: part}
 			return
@@ -153,9 +154,14 @@ var nobody = wire.ID("null")
 
 func (c *call) hear(part *wire.Part) {
 	if part.Kind == wire.Notification {
-		if !c.s.srv.isHeld(c) { // else there is nobody to tell
-			c.tell(said{notice: bytes.Clone(part.Data)})
+		if c.s.srv.isHeld(c) { // there is nobody to tell
+			return
 		}
+		heard := said{text: bytes.Clone(part.Data), notice: new(wire.Message)}
+		if wire.Parse(heard.text, heard.notice) != nil {
+			heard.notice = nil
+		}
+		c.tell(heard)
 		return
 	}
 	about := c

@@ -141,9 +141,9 @@ func (s *session) hear(at *opened, part *wire.Part) {
 		}
 		return
 	}
-	var m wire.Message
-	if part.Kind == wire.Notification && wire.Parse(part.Data, &m) == nil && !s.hearOfCall(&m) {
-		s.publish(&m)
+	m := new(wire.Message)
+	if part.Kind == wire.Notification && wire.Parse(bytes.Clone(part.Data), m) == nil && !s.hearOfCall(m) {
+		s.publish(m)
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *session) hearOfCall(m *wire.Message) bool {
 		return false
 	}
 	if c != nil && !s.srv.isHeld(c) {
-		c.offer(bytes.Clone(m.Raw))
+		c.offer(m)
 	}
 	return true
 }

@@ -74,10 +74,13 @@ func (t *turn) next() []byte {
 		var text []byte
 		select {
 		case s := <-t.c.said:
-			if s.question != nil {
+			switch {
+			case s.question != nil:
 				text = t.ask(s.question)
-			} else {
+			case s.notice != nil:
 				text = t.notice(s.notice)
+			default:
+				text = s.text
 			}
 		case e := <-t.c.ending:
 			t.end(e)
@@ -107,18 +110,14 @@ func (t *turn) end(e ending) {
 }
 
 // notice returns a notification in the client's form, or nil if the client does not get it.
-func (t *turn) notice(text []byte) []byte {
-	var m wire.Message
-	if wire.Parse(text, &m) != nil {
-		return text // such as an answer to nobody: its reader decides
-	}
+func (t *turn) notice(m *wire.Message) []byte {
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
-		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
+		return wire.Splice(nil, m.Raw, wire.Edit{At: m.ProgressTokenAt, With: t.token})
 	case m.Method == wire.MethodLog && t.c.s.srv.p.Program && t.c.s.key.of.IsAnonymous():
 		return nil // a program says it on behalf of any call
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(json.Text(m.Params, "/level")) >= t.level:
-		return text
+		return m.Raw
 	default: // it is about somebody else, or not wanted
 		return nil
 	}
