@@ -115,15 +115,27 @@ func (c *toolCall) misaddress() {
 	c.text(json.RawMessage(`777777`), "not mine")
 }
 
-// large writes a line with n bytes between before and after.
+// Pauses is a text with which the tools large and large-id-last pause: see [Program.Release].
+const Pauses = "pauses"
+
+// large writes a line with n bytes between before and after. If text is [Pauses], it counts as a call of that tool when
+// half of them have been written, and waits there until its Program is released.
 func (c *toolCall) large(before, after string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := bufio.NewWriterSize(c.out, 1<<20)
 	_, _ = w.WriteString(before)
 	chunk := bytes.Repeat([]byte("a"), 1<<10)
-	for n := c.args.N; n > 0; n -= len(chunk) {
-		_, _ = w.Write(chunk[:min(n, len(chunk))])
+	half := c.args.N / 2
+	for i, n := range []int{half, c.args.N - half} {
+		if i == 1 && c.args.Text == Pauses {
+			_ = w.Flush()
+			c.note(callsFile, Pauses)
+			c.awaitRelease()
+		}
+		for ; n > 0; n -= len(chunk) {
+			_, _ = w.Write(chunk[:min(n, len(chunk))])
+		}
 	}
 	_, _ = w.WriteString(after + "\n")
 	_ = w.Flush() // the parent may have gone

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A Program is a child as a server's command: the faults of its processes, and what they have done. Both
@@ -82,7 +83,7 @@ func Answering(members string, runs bool) string {
 // Always applies a fault to all further calls of a tool.
 func (p *Program) Always(tool, fault string) { p.script("always", tool, fault) }
 
-// Release lets all calls of the tool hold be answered, including future ones.
+// Release lets all calls of the tool hold be answered, including future ones, and continues large answers.
 func (p *Program) Release() {
 	p.tb.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, releasedFile), []byte("now\n"), 0o600); err != nil {
@@ -152,6 +153,13 @@ func (p *Program) count(file, what string) int {
 func readNotes(dir, file string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, file)) // a missing file means that nothing has happened
 	return string(text)
+}
+
+// awaitRelease waits until its Program is released.
+func (c *child) awaitRelease() {
+	for c.noted(releasedFile) == "" {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // noted returns the content of a file of its Program.

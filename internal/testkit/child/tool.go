@@ -83,9 +83,7 @@ var extraTools = map[string]func(c *toolCall){
 	},
 	"hold": func(c *toolCall) { // returns text once its Program is released
 		go func() {
-			for c.noted(releasedFile) == "" {
-				time.Sleep(time.Millisecond)
-			}
+			c.awaitRelease()
 			c.say(c.args.Text)
 		}()
 	},
