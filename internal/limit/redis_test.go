@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -240,12 +242,24 @@ func setMemory(most string) func(t *testing.T, s *service.Process) {
 // A call that is cancelled while waiting for Redis does not count as a failure of Redis.
 func TestCallerGone(t *testing.T) {
 	t.Parallel()
-	server := service.NewRedis(t)
-	shared := limit.NewShared(open(t, server.URL, 200*time.Millisecond), nil, slog.New(slog.DiscardHandler))
-	server.Pause(t)
-	defer server.Resume(t)
+	hanging, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	shared := limit.NewShared(open(t, "redis://"+hanging.Addr().String(), 200*time.Millisecond), nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	defer cancel()
+	go func() {
+		conn, err := hanging.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Read(make([]byte, 1))
+		cancel()
+		_, _ = io.Copy(io.Discard, conn) // until the client closes it
+	}()
 	if _, err := shared.Take(ctx, time.Now(), []limit.Charge{{Window: testWindow(1, time.Hour)}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
