@@ -41,6 +41,9 @@
 // every way in is in internal/endpoint. Package mcptool uses both as well.
 //
 // A stage is in the file of its name. What differs for messages without an answer of their own is in deliver.go.
+// [inbound] reads the server's answer and knows what may be wrong with it, and [reply] alone has the client's
+// writer. What happens between the two is up to the endpoint's [manner]: enforcing.go, with what does not fit the
+// decision window in large.go, or observing.go.
 //
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
 // has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a

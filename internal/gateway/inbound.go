@@ -135,7 +135,7 @@ func (in *inbound) ended(ctx context.Context) error {
 		return in.to.broken(ctx, in.err)
 	case in.wrong != nil:
 		return in.bad(in.wrong)
-	case errors.Is(in.err, io.EOF) && in.resumable && in.req.era == wire.Legacy && in.id == nil: // otherwise the client would not know about the answer
+	case errors.Is(in.err, io.EOF) && in.resumable && in.req.era == wire.Legacy && in.id == nil: // else the client knows another id
 		return nil
 	default:
 		return in.bad(errNoMessage).WithMessage("%s ended its answer without a result.", in.to.Title)
