@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// runPage runs a page that must have at least least commands.
+// runPage runs a page, and fails if it has fewer than least commands.
 func runPage(t *testing.T, name, bin string, least int) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
