@@ -167,9 +167,8 @@ func TestLogLine(t *testing.T) {
 func TestLoggedCause(t *testing.T) {
 	t.Parallel()
 	for _, fault := range answered() {
-		t.Run(fault.Name, func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+		runVirtual(t, fault.Name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
 			client := f.client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)

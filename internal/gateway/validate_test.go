@@ -380,9 +380,8 @@ func TestListFails(t *testing.T) {
 		faults.RPCError("RPC error", -32601, "Method not found", ""), faults.Reply("a number as list", `"result":{"tools":7}`),
 		faults.Large(testkit.JSON, 9<<20, faults.Whole), faults.EndWithoutAnswer(), faults.CutEvent(), endless,
 	} {
-		t.Run(fault.Name, func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+		runVirtual(t, fault.Name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			srv.Always("tools/list", fault)
 			f := start(t, srv.URL(), "timeout: 4s")
 			client := f.client(t, testkit.Modern)
