@@ -152,7 +152,7 @@ func TestManyCalls(t *testing.T) {
 			in++
 			most = max(most, in)
 			mu.Unlock()
-			time.Sleep(50 * time.Microsecond)
+			time.Sleep(50 * time.Microsecond) // so that others wait for the place
 			mu.Lock()
 			in--
 			mu.Unlock()

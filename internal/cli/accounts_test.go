@@ -285,7 +285,7 @@ func expire(t *testing.T, callers, times int, store string) {
 					mu.Lock()
 					calls++
 					mu.Unlock()
-					time.Sleep(100 * time.Millisecond)
+					time.Sleep(100 * time.Millisecond) // the tokens expire with time, however many calls are made
 				}
 			})
 		}

@@ -81,7 +81,7 @@ func (b *balancer) check(ctx context.Context) {
 		for _, r := range b.replicas {
 			r.ready.Store(r.isReady())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // the interval of the health checks
 	}
 }
 
@@ -105,7 +105,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			return resp, err
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // until the next checks
 	}
 	return nil, errors.New("no replica is ready")
 }

@@ -181,7 +181,7 @@ func TestLogins(t *testing.T) {
 			return l.Link + " " + l.Sealed
 		}
 		put("late", "h1", time.Nanosecond)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the store counts in microseconds
 		if got := taken("late"); got != "" {
 			t.Errorf("after its time: %s", got)
 		}
