@@ -11,7 +11,7 @@ class Decision:
 
 
 def _effect(e, nature):
-    """Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says."""
+    """Returns whether a failed call changed anything. A tool that only reads has no effect, whatever is stated."""
     if nature == "reads" or _text(e.get("effect")):
         return "none" if nature == "reads" else e["effect"]
     before = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")
@@ -20,7 +20,7 @@ def _effect(e, nature):
 
 
 def _may_succeed(stated):
-    """Says whether the contract calls a failure retryable, were the effect known."""
+    """Says whether the contract calls a failure retryable, apart from its effect."""
     e = {**stated, "effect": "none"}
     entry, code = _choose(e)
 #{{if has "code.otherwise"}}
@@ -32,7 +32,7 @@ def _may_succeed(stated):
 
 
 def _settle(stated, nature):
-    """Completes a failure by what the contract says of it: its effect, and its advice where it states none."""
+    """Completes a failure with the contract's effect, and with its advice if the failure states none."""
     e = {**stated, "effect": _effect(stated, nature)}
     if e["effect"] == "unknown" and not stated.get("effect") and stated.get("retry") == "same_call":
         e["effect"] = "none"  # as the server says
@@ -43,7 +43,7 @@ def _settle(stated, nature):
 
 
 def _backoff(e, attempt, random):
-    """Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum."""
+    """Returns the wait before the next attempt of a call that has failed attempt times. A stated wait is a minimum."""
     rule, stated = CONTRACT["retry"], min(max(_number(e.get("afterMs")), 0), 9_223_372_036_854)  # as a record can state
     start = stated or max(rule["startMs"], 1000 if _kind(e) == "rate_limited" else 0)
     jitter = rule["jitterMs"] * random if attempt >= rule["jitterFrom"] else 0
@@ -51,7 +51,7 @@ def _backoff(e, attempt, random):
 
 
 def _wait_text(ms):
-    """Writes a wait for a person: in the two largest of its units."""
+    """Writes a wait for a person, in its two largest units."""
     if ms < 60_000:
         return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
     units = (1000, 60 * 60, 60, "min", "s"), (60_000, 24 * 60, 60, "h", "min"), (3_600_000, float("inf"), 24, "d", "h")

@@ -1,12 +1,12 @@
 # ---- Reading.
 
 _MAX_ITEMS = 1000  # how much of a list is read
-# What runtimes put before the text of a failure.
+# Prefixes that runtimes add to the text of a failure.
 _WRAPPERS = re.compile(r"MCP error -?[0-9]{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* ")
 
 
 def _fits(shape, raw):
-    """Says whether a value may have been written in a shape: its constants and a code stand there."""
+    """Says whether a value may be in a shape: its constants and a code are present."""
     def stands(source, v):
 #{{if has "is"}}
         if _is_constant(source):
@@ -19,7 +19,7 @@ def _fits(shape, raw):
 
 #{{if has "contract.forms"}}
 def _fits_whole(shape, raw):
-    """Says whether a value has all members of a shape, and each is of the type that is written."""
+    """Says whether a value has all members of a shape, each with the right type."""
     def stands(source, v):
         if _is_constant(source):
             return _same(v, source["is"])
@@ -31,7 +31,7 @@ def _fits_whole(shape, raw):
 
 #{{end}}
 def _read(source, raw, e, base):
-    """Stores in base, a part of e, what a source has written. Says whether it can have written this."""
+    """Stores the value of a source in base, a part of e. Says whether the source can have written this value."""
     if isinstance(source, str):
         _set(base, source, raw)
 #{{if has "is"}}
@@ -73,7 +73,7 @@ def _read_shape(shape, raw, e, base):
         return False
     is_fit = True
 #{{if has "oneOf"}}
-    # Which of several sources has written a member, the others tell: they are read first.
+    # Other members show which of several sources has written a member: they are read first.
     for name, source in sorted(shape.items(), key=lambda m: isinstance(m[1], dict) and "oneOf" in m[1]):
 #{{else}}
     for name, source in shape.items():
@@ -131,7 +131,7 @@ def _read_own(layout, raw, e):
 
 
 def _own_object(layout, raw, is_sure):
-    """Returns the record of an object of the contract; None where it is none."""
+    """Returns the record of an object of the contract; None if it is not one."""
     e = {}
 #{{if has "is"}}
     is_sure = is_sure or any(map(_is_constant, layout.get("shape", {}).values()))
@@ -141,7 +141,7 @@ def _own_object(layout, raw, is_sure):
 
 #{{if has "layouts.line" "layouts.human"}}
 def _own_text(layout, text, is_sure):
-    """Returns the record of a text of the contract: of either block; None where it is none."""
+    """Returns the record of a text of the contract, of either block; None if it is not one."""
 #{{if has "layouts.line"}}
     e = _own_line(layout, text, is_sure) if "line" in layout else _own_object(layout, _parsed(text), is_sure)
 #{{else}}
@@ -158,7 +158,7 @@ def _own_text(layout, text, is_sure):
 #{{end}}
 #{{if has "layouts.line"}}
 def _own_line(layout, text, is_sure):
-    """Reads a line, the hints behind it, and an envelope."""
+    """Reads a line with its hints and its envelope."""
     envelope, hints, e, enveloped = layout.get("envelope"), layout.get("hints", {}), {}, None
     at = text.rfind(envelope["mark"]) if envelope else -1
     if at >= 0 and _read_shape(envelope["shape"], _parsed(text[at + len(envelope["mark"]):]), e, e):
@@ -185,7 +185,7 @@ def _own_line(layout, text, is_sure):
 
 #{{end}}
 def _identify(e, text, is_sure):
-    """Finds the code whose own sentence stands in a text, the longest first. Says whether there is one."""
+    """Finds the code whose own sentence is in a text, the longest first. Says whether there is one."""
     longest = 0
     for entry in CODES:
         for template in entry.get("message", ()):
@@ -200,7 +200,7 @@ def _identify(e, text, is_sure):
 
 
 def _read_forms(text, objects, is_sure):
-    """Reads an answer in the contract's own forms, and in others that it knows; None where it is in none of them."""
+    """Reads an answer in the contract's own forms, and in other known forms; None for any other answer."""
 #{{if has "layouts.line" "layouts.human" "contract.forms"}}
     for raw in objects:
 #{{if has "contract.forms"}}
@@ -255,7 +255,7 @@ def _range_of(code):
 
 #{{end}}
 def _completed(e, entry=None, kind=None, is_item=False):
-    """Gives a record that was read in the contract's form what its code stands for; entry, kind: in place of that."""
+    """Completes a record in the contract's form with the meaning of its code; entry, kind: replace the code's."""
     code, status, said = _text(e.get("code")), _number(_get(e, "upstream.status")), e.get("kind")
     if not is_item and e.get("contract") == CONTRACT["name"]:
         return e
@@ -309,7 +309,7 @@ def _completed(e, entry=None, kind=None, is_item=False):
 
 
 def _apply(e, entry):
-    """Adds what an entry says: its kind, its constants, and what its message holds."""
+    """Adds the properties of an entry: its kind, its constants, and the parts of its message."""
     e["kind"] = entry["kind"]
 #{{if has "code.open"}}
     if entry is _OPEN:
@@ -332,7 +332,7 @@ def _apply(e, entry):
 
 
 def _say_retryable(e, retryable):
-    """States what the wire's boolean says. That there is no way says less than a kind that names one."""
+    """Stores the boolean on the wire as advice. A kind that names a way to retry overrides a mere false."""
     if retryable:
         e["retry"] = "same_call"
     elif retryable is not None and _usual_advice(e) == "same_call":
@@ -361,7 +361,7 @@ def parse_result(result: Any) -> Failure | Question | None:
 
 
 def _read_failed(text, objects):
-    """Reads an answer that is a failure by a sure sign."""
+    """Reads an answer that is certainly a failure."""
     plain = {"kind": "unknown", "message": _cut(text), "retry": "re_read", "origin": "server"}
     records = (record for record in map(_read_record, objects) if record is not None)
     if record := next(records, None):
@@ -425,7 +425,7 @@ def parse_error(error: Any) -> Failure:
 
 
 def parse_http(status: int, headers: Mapping[str, str], body: str) -> Failure | None:
-    """Reads a whole HTTP answer: None where its status is none of a failure. headers maps names to values."""
+    """Reads a whole HTTP answer: None if its status is not a failure. headers maps names to values."""
     if status < 400:
         return None
     headers = {name.lower(): value for name, value in headers.items()}

@@ -11,16 +11,16 @@ class Failure(Exception):
 
 
 class Question(Exception):
-    """A question to the caller, which is no failure. record: message, reason, fields, suggestions, options."""
+    """A question to the caller, which is not a failure. record: message, reason, fields, suggestions, options."""
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
         super().__init__(record["message"])
 
 
-# ---- The record: a dict in its JSON form. What is empty may be missing.
+# ---- The record: a dict in its JSON form. Empty members may be missing.
 
-# What its members are like. Others may be anything.
+# The types of its members. Unlisted ones may be anything.
 _LIKE = {
     "kind": "", "code": "", "contract": "", "message": "", "retry": "", "effect": "", "provider": "", "origin": "",
     "requestId": "", "v": 0, "hints": [""], "afterMs": 0, "verify": {"tool": "", "args": {}, "lookAt": ""},
@@ -31,7 +31,7 @@ _LIKE = {
     "missing": [{"what": "", "impact": "", "message": ""}], "details": {}, "truncated": False,
     "upstream": {"status": 0, "code": "", "requestId": ""},
 }
-# What its objects have even where it is empty.
+# The members that its objects have even if empty.
 _NEEDED = {"verify": {"tool": ""}, "violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0},
            "succeeded": {"id": ""}, "failed": {"id": ""}, "missing": {"what": ""}}
 _WORDS = {
@@ -61,7 +61,7 @@ def _plain_text(v): return v if isinstance(v, str) else _json(v)
 
 
 def _parsed(text):
-    """Returns the JSON value of a text; None where it is none."""
+    """Returns the JSON value of a text; None if it is not JSON."""
     try:
         return json.loads(text, parse_constant=lambda word: [][0])
     except (ValueError, IndexError, RecursionError):
@@ -95,7 +95,7 @@ def _encode(e):
 
 
 def _read_record(raw):
-    """Reads the record's own JSON form, as far as its words are known; None where it is none."""
+    """Reads the record's own JSON form, with the words that are known; None if it is not a record."""
     e = {name: v for name, v in _fields(raw).items() if v is not None}
     if _number(e.get("v")) <= 0 or not e.get("kind") or not _is_like(_LIKE, e):
         return None
@@ -109,17 +109,17 @@ def _read_record(raw):
 
 
 def _instant(text):
-    """Returns an instant of RFC 3339; None where the text is none."""
+    """Returns an instant of RFC 3339; None if the text is not one."""
     try:
         return datetime.fromisoformat(text)
     except (ValueError, TypeError):
         return None
 
 
-# ---- Paths into it. After a colon stands what is on the wire, where that is no text: afterMs:seconds.
+# ---- Paths into it. After a colon comes the type on the wire, unless it is text: afterMs:seconds.
 
 def _converted(path, raw):
-    """Returns a value of the wire as the record has it; None where it is empty, or of another type."""
+    """Converts a value of the wire for the record; None if it is empty, or of another type."""
     name, _, type = path.partition(":")
     whole = int(raw) if _is_number(raw) and abs(raw) < 2**53 and raw == int(raw) else None
     match type:
@@ -167,7 +167,7 @@ def _child(at, step):
 
 
 def _get(e, path):
-    """Returns what a path leads to; None where it is empty."""
+    """Returns the value at a path; None if it is empty."""
     place, _, type = path.partition(":")
     for step in place.split("."):
         e = _child(e, step)
@@ -175,7 +175,7 @@ def _get(e, path):
 
 
 def _set(at, path, raw):
-    """Stores a value of the wire at a path. What is empty, or of another type, is not stored."""
+    """Stores a value of the wire at a path, unless it is empty or of another type."""
     value, steps = _converted(path, raw), path.partition(":")[0].split(".")
     for step, below in zip(steps, [*steps[1:], ""]) if value is not None else ():
         there = _child(at, step) if below else value
@@ -192,11 +192,11 @@ def _set(at, path, raw):
         at = there
 
 
-# ---- Templates: texts with {path} and {path|text}, and doubled braces for those that stand for themselves.
+# ---- Templates: texts with {path} and {path|text}, and doubled braces for literal braces.
 
 @lru_cache(None)
 def _parts(template):
-    """Takes a template apart: (None, text) or (path, what stands for it when it is empty)."""
+    """Parses a template: (None, text) or (path, text to use if it is empty)."""
     parts, text = [], ""
     for m in re.finditer(r"\{\{|\}\}|\{([^}]*)\}|[^{}]+", template):
         if m[1] is None:
@@ -209,7 +209,7 @@ def _parts(template):
 
 
 def _literal(template):
-    """Returns the text of a template without placeholders; None where it has some."""
+    """Returns the text of a template without placeholders; None if it has some."""
     return None if any(path for path, _ in _parts(template)) else "".join(text for _, text in _parts(template))
 
 
@@ -217,7 +217,7 @@ def _is_framed(template): return any(_is_sentence(path) for path, _ in _parts(te
 
 
 def _match(template, text):
-    """Takes a text apart that a template may have written: paths with their texts; None where it is another one."""
+    """Parses a text that a template may have written: paths with their texts; None if it has another form."""
     parts, found = _parts(template), []
     for i, (path, other) in enumerate(parts):
         end = len(text)
@@ -307,7 +307,7 @@ def _choose(e):
 
 
 def _filled(template, e):
-    """Fills in the template of a code; "" where that makes no word."""
+    """Fills in the template of a code; "" if the result is not a word."""
     texts = [text if path is None else _text(_get(e, path)) or text for path, text in _parts(template)]
     return "".join(texts) if all(texts) and _is_code_word("".join(texts)) else ""
 

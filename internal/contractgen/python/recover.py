@@ -2,7 +2,7 @@
 
 @dataclass
 class Step:
-    """A step of a call: call, verify, poll, connect, answer, wait or decide. A wait is told before it begins."""
+    """A step of a call: call, verify, poll, connect, answer, wait or decide. A wait is reported before it begins."""
     action: str
     tool: str
     attempt: int
@@ -14,7 +14,7 @@ class Step:
 #{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 @dataclass
 class Verification:
-    """What there is to judge whether a write took effect. result: of the verify call; None: there is no such thing."""
+    """The facts for judging whether a write took effect. result: of the verify call; None: the item does not exist."""
     tool: str
     arguments: dict[str, Any]
     failure: Failure
@@ -70,7 +70,7 @@ def _now(): return time.monotonic() * 1000
 
 
 class _Exchange:
-    """One call of the caller's, with all that is done for it."""
+    """One call of the caller, with everything that is done for it."""
 
     def __init__(self, session, tool, arguments, options):
         self.session, self.tool, self.arguments, self.options = session, tool, arguments, options
@@ -144,7 +144,7 @@ class _Exchange:
             pass  # what an observer does wrong is no fault of the call's
 
     async def wait(self, ms, reason):
-        """Waits, and says whether the call goes on."""
+        """Waits, and says whether the call continues."""
         if ms > 0:
             self.note("wait", wait_ms=ms, reason=reason)
             await self.options.sleep(ms / 1000)
@@ -201,7 +201,7 @@ class _Exchange:
             raise
 
     def believed(self, stated, tool):
-        """Takes from a failure what a server that is not trusted says of the effect."""
+        """Removes from a failure what an untrusted server says about the effect."""
         is_said = stated.get("effect") in ("applied", "unknown")
         return stated if is_said else {**stated, "effect": _effect({**stated, "effect": ""}, self.nature(tool))}
 
@@ -216,7 +216,7 @@ class _Exchange:
         return d.repeat and await self.wait(wait, d.reason)
 
     async def hook(self, action, run, *arguments):
-        """Runs a function of the caller's. Returns whether it has done its work, and its value."""
+        """Runs a function of the caller. Returns whether it has done its work, and its value."""
         try:
             async with asyncio.timeout(max(self.left(), 0) / 1000):
                 value = run(*arguments)
@@ -269,7 +269,7 @@ class _Exchange:
         has_landed = None
 #{{if has "landed"}}
         data, rule = _data(plain), CONTRACT["verify"].get(self.tool, {"args": ()})
-        # Without an argument that the verify call takes from this one, it asks about something else.
+        # The verify call takes an argument from the write. Without it, it would be about something else.
         is_asked = _same([call["tool"], call.get("args", {})], [own.get("tool"), own.get("args")]) \
             and all(a["name"] in own["args"] for a in rule["args"])
         if is_asked and "landed" in rule and (plain is None or data is not _NOTHING):
@@ -286,11 +286,11 @@ class _Exchange:
         return {**e, "effect": "none", "retry": "same_call"} if has_landed is False else e, has_landed, result
 
     def may_ask(self, tool):
-        """Says whether a call that the server names is made: if the server has that tool, and it only reads."""
+        """Says whether a call that the server names may be made: the server has that tool, and it only reads."""
         return (self.tools is None or tool in self.tools) and self.nature(tool) == "reads"
 
     async def look_up(self, tool, arguments):
-        """Makes the verify call until it is answered: whether it was, and its result, None for no such thing."""
+        """Makes the verify call until it is answered: whether it was, and its result, None for no such item."""
         attempt = 0
         while True:
             attempt += 1
@@ -306,7 +306,7 @@ class _Exchange:
 #{{end}}
 #{{if has "contract.batch"}}
     async def repeat_items(self, result, e):
-        """Makes a call that has failed in part again, with the items alone that failed and may succeed."""
+        """Repeats a call that has failed in part, with only the failed items that may succeed."""
         argument, nature = CONTRACT["batch"].get(self.tool), self.nature(self.tool)
         items = {_id(item): item for item in _list(self.arguments.get(argument))}
         done, failed = [], []
@@ -357,7 +357,7 @@ class _Exchange:
 
 #{{end}}
     async def follow(self, result):
-        """Waits for the work that a call has begun, where its answer names the call that asks how it gets on."""
+        """Waits for the work that a call has started, if its answer names the call to poll."""
         if self.nature(self.tool) != "reads":
             self.server.mistakes = {}  # what was wrong may be right now
 #{{if has "contract.poll"}}
@@ -384,7 +384,7 @@ class _Exchange:
 
 
 def _plain(v):
-    """Returns what an SDK has returned as JSON has it."""
+    """Returns an SDK's result as JSON values."""
     if hasattr(v, "model_dump"):
         return v.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(v, dict) or not hasattr(v, "content"):
@@ -412,7 +412,7 @@ def _raised(error):
 
 
 def _verify_call(tool, arguments):
-    """Returns the contract's call that settles whether a tool's call took effect, filled in; {} where there is none."""
+    """Returns the contract's call that settles whether a tool's call took effect, with its arguments; {} if none."""
     if tool not in CONTRACT["verify"]:
         return {}
     rule, args = CONTRACT["verify"][tool], {}
@@ -423,7 +423,7 @@ def _verify_call(tool, arguments):
     return {"tool": rule["call"], "args": args, "lookAt": rule.get("lookAt", "")}
 
 
-# Names of arguments that hold what must not be shown.
+# Names of arguments whose values must not be shown.
 _SECRET = re.compile(r"(?i)pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|otp$|auth$|bearer"
                      r"|(private|access|signing|session|ssh).?(key|id)")
 
@@ -447,7 +447,7 @@ def _data(result):
 
 
 def _has_landed(rule, arguments, data):
-    """Says whether a write has landed, by the data of the verify call; None where that is open."""
+    """Says whether a write has landed, by the data of the verify call; None if that is open."""
     exists, contains = rule.get("exists"), rule.get("contains", False)
     if data is _NOTHING:
         return None if exists is None else not exists
@@ -461,7 +461,7 @@ def _has_landed(rule, arguments, data):
 
 
 def _find(value, pointer):
-    """Returns what a JSON Pointer leads to, other than null, "*" being each item; and if all but its end is there."""
+    """Returns the value at a JSON Pointer, if not null ("*": any item), and whether all but its last member exists."""
     _, slash, path = pointer.partition("/")
     if not slash:
         return [] if value is None or value is _NOTHING else [value], True
@@ -478,7 +478,7 @@ def _find(value, pointer):
 
 
 def _holds_value(value, want):
-    """Says whether a text holds another, a list an item, or an object the members of another."""
+    """Says whether a text contains another, a list an item, or an object the members of another."""
     if isinstance(value, str):
         return isinstance(want, str) and want in value
     if isinstance(value, list):
@@ -493,7 +493,7 @@ def _id(item):
 
 
 def _items(ids, data):
-    """Returns the items of a call that has succeeded as a whole, each with its part of the result."""
+    """Returns the items of a call that has succeeded completely, each with its part of the result."""
     lists = [data] if isinstance(data, list) else list(_fields(data).values())
     whole = [data] if len(ids) == 1 and data is not _NOTHING else []
     values = next((v for v in lists if isinstance(v, list) and len(v) == len(ids)), whole)
@@ -501,7 +501,7 @@ def _items(ids, data):
 
 
 def _parse_call(text):
-    """Reads a call as texts name it: study_get(study_id="s-1", lean=True); None where it is none."""
+    """Reads a call as written in texts: study_get(study_id="s-1", lean=True); None if it is not one."""
     whole = re.fullmatch(r"""\s*([^\s"'=,(]+)\((.*)\)\s*""", text, re.S)
     rest, arguments = "," + whole[2].strip() if whole and whole[2].strip() else "", {}
     while rest.strip():

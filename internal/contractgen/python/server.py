@@ -1,13 +1,13 @@
-# ---- What callers share. Times are in milliseconds.
+# ---- The state that callers share. Times are in milliseconds.
 
 class _Circuit:
-    """Holds calls back from what has failed five times in a row: for a while, and then one call at a time may try."""
+    """Holds calls back after five failures in a row: for a while, then one call at a time may try."""
 
     def __init__(self):
         self.failures, self.opens, self.until, self.trying, self.next, self.failed = 0, 0, 0.0, 0.0, 0.0, 0.0
 
     def wait(self, now, last):
-        """Returns how long a call waits until it asks again. One that can wait until last tries early."""
+        """Returns how long a call waits until it asks again. A call that can wait until last tries early."""
         is_early = last > 0 and last - self.failed >= 1000
         if self.until == 0:
             return 0
@@ -35,13 +35,13 @@ class Server:
         self._tools, self._way, self._spent, self._resumes, self._next, self._limit = {}, _Circuit(), 0.0, 0.0, 0.0, {}
 
     def take(self, repetitions: float = 1) -> bool:
-        """Takes a repetition, if that is within the budget. Each call of a caller gives a fifth of one: take(-0.2)."""
+        """Takes a retry, if the budget allows it. Each call of a caller adds a fifth of one: take(-0.2)."""
         is_within = self._spent + repetitions <= 10
         self._spent = max(self._spent + repetitions * is_within, -90)
         return is_within
 
     def turn(self, now: float, least_ms: float) -> float:
-        """Returns how long a caller waits for its turn: after a rate limit one comes after the other."""
+        """Returns how long a caller waits for its turn: after a rate limit, calls are made one at a time."""
         if now >= self._resumes:
             return least_ms
         at = self._next

@@ -1,4 +1,4 @@
-// How authors of servers and of clients use the module of a contract.
+// How authors of servers and clients use a contract's module.
 import { CallFailed, Server, ask, codes, decide, failures, keepFailures, parseError, parseHTTP, parseResult, recover, write } from "./fieldmcp.js";
 import type { Code, Failure, Kind, Question, ToolResult, WireError } from "./fieldmcp.js";
 
@@ -14,7 +14,7 @@ function answered(answer: ReturnType<typeof write>): ToolResult {
   throw new Error(answer.surface === "error" ? answer.error.message : answer.body);
 }
 
-/** A client: how long to wait before the same call is made again; undefined: it is of no use. */
+/** A client: the wait before the same call is repeated; undefined: repeating it is useless. */
 export function waitMs(result: unknown): number | undefined {
   const reading = parseResult(result);
   if (reading === undefined) return undefined;
@@ -36,7 +36,7 @@ export async function overHTTP(answer: { status: number; headers: { get(name: st
 
 export const ofError = (error: { code: number; message: string; data?: unknown }): string | undefined => parseError(error).failure?.code;
 
-/** The client of an SDK, as far as it matters here. */
+/** The parts of an SDK's client that are used here. */
 interface Client {
   callTool(params: { name: string; arguments?: { [name: string]: unknown } }, schema?: unknown, options?: { timeout?: number }): Promise<{ [name: string]: unknown }>;
 }
@@ -49,7 +49,7 @@ export async function recovered(client: Client): Promise<ToolResult | readonly s
   }
 }
 
-/** What all callers of the server share, and the fetch for its transport. */
+/** The state that all callers of the server share, and the fetch for its transport. */
 export const shared = new Server();
 declare const fetch: (url: string | URL, init?: { method?: string; body?: string }) => Promise<Response>;
 declare class URL {}

@@ -1,4 +1,4 @@
-// ---- What answers tell of writes, items and work.
+// ---- What answers say about writes, items and work.
 
 /** Returns the data of a tool result: its structured content, or the JSON of its first text. */
 function dataOf(result: unknown): Value {
@@ -7,12 +7,12 @@ function dataOf(result: unknown): Value {
   return isObject(data) ? data : parsed(textOr(child(child(r["content"], "0"), "text")));
 }
 
-/** Says by the answer of the verify call whether a write has landed, if the contract does; undefined: it stays open. */
+/** Says whether the verify call's answer shows that a write has landed, by the contract's rule; undefined: open. */
 function landedBy(tool: string, args: Arguments, call: Fields, result: unknown): boolean | undefined {
   const { args: taken, landed } = fieldsOr(own(contract.verify, tool));
   const mine = verifyCall(tool, args);
   const data = dataOf(result);
-  // Without an argument that the verify call takes from this one, it asks about something else.
+  // The verify call takes an argument from the write. Without it, it would be about something else.
   const asks = listOr(taken).every((a) => own(mine?.["args"], textOr(own(a, "name"))) !== undefined);
   const isMine = isSame([call["tool"], call["args"]], [mine?.["tool"], mine?.["args"]]);
   if (!isObject(landed) || !asks || !isMine) return undefined;
@@ -25,7 +25,7 @@ function landedBy(tool: string, args: Arguments, call: Fields, result: unknown):
   return found.some((value) => isSame(value, want) || (contains === true && holdsValue(value, want)));
 }
 
-/** Says whether a text holds another, a list an item, or an object the members of another. */
+/** Says whether a text contains another, a list an item, or an object the members of another. */
 function holdsValue(value: Value, want: Value): boolean {
   if (isText(value)) return isText(want) && value.includes(want);
   const holds = (item: Value): boolean => isSame(item, want) || (isObject(item) && holdsValue(item, want));
@@ -39,7 +39,7 @@ function idOf(item: Value): string {
   return textOr(id) || JSON.stringify(id);
 }
 
-/** Returns the items of a call that has succeeded as a whole, each with its part of the result. */
+/** Returns the items of a call that has succeeded completely, each with its part of the result. */
 function itemsOf(ids: readonly string[], data: Value): Fields[] {
   const fits = (v: Value): v is Value[] => Array.isArray(v) && v.length === ids.length;
   const list = Array.isArray(data) ? [data].find(fits) : Object.values(fieldsOr(data)).find(fits);
@@ -49,14 +49,14 @@ function itemsOf(ids: readonly string[], data: Value): Fields[] {
 
 const bareWords: Fields = { True: true, False: false, None: null };
 
-/** Reads a call as texts name it: study_get(study_id="s-1", lean=True). */
+/** Reads a call as written in texts: study_get(study_id="s-1", lean=True). */
 function parseCall(text: string): { readonly tool: string; readonly args: Fields } | undefined {
   const [, tool, inner = ""] = /^\s*([^\s"'=,(]+)\((.*)\)\s*$/s.exec(text) ?? [];
   const args: Fields = {};
   for (let rest = inner.trim() && "," + inner; rest.trim(); ) {
     const [head = "", name] = /^\s*,\s*([^\s"',()=]+)\s*=\s*/.exec(rest) ?? [];
     rest = rest.slice(head.length);
-    // A value ends before a comma, or at the end: the first such place at which it is one.
+    // A value ends before a comma or at the end: at the first of these places that makes it valid.
     const ends = [...rest.matchAll(/,|$/g)].map((m) => rest.slice(0, m.index).trim());
     const isValue = (one: string): boolean => Object.hasOwn(bareWords, one) || parsed(one) !== undefined;
     const word = ends.find((one) => isValue(one) || /^'[^'\\]*'$/.test(one));
@@ -69,10 +69,10 @@ function parseCall(text: string): { readonly tool: string; readonly args: Fields
 }
 
 //{{if has "contract.advised"}}
-/** A call that a hint names, with the arguments that the hint gives: the caller knows the others. */
+/** A call that a hint names, with the arguments in the hint: the caller has to add the others. */
 export type Advice = { readonly tool: string; readonly args: Arguments; readonly hint: string };
 
-/** Returns the calls that the hints of a failure name, of tools that the contract knows. */
+/** Returns the calls in the hints of a failure, for tools that the contract knows. */
 export function advised(failure: Failure): readonly Advice[] {
   return (failure.hints ?? []).flatMap((hint) => {
     const found = contract.advised.flatMap((tool) => {

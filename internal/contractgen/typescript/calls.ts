@@ -1,12 +1,12 @@
 // ---- The arguments of calls.
 
-/** Names of arguments that hold what must not be shown. */
+/** Names of arguments whose values must not be shown. */
 const secretName = new RegExp(
   "pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|otp$|auth$|bearer" +
     "|(private|access|signing|session|ssh).?(key|id)", "i",
 );
 
-/** Returns the value at a JSON Pointer into arguments, to be shown: no secret, and at most 128 bytes long. */
+/** Returns the value at a JSON Pointer into arguments if it can be shown: no secret, and at most 128 bytes long. */
 function shownArgument(args: unknown, pointer: string): Value {
   const value = find(copyOf(args), pointer).found[0];
   const long = encodeURI(JSON.stringify(value ?? 0)).replace(/%../g, "x").length > 128;
@@ -14,7 +14,7 @@ function shownArgument(args: unknown, pointer: string): Value {
 }
 
 //{{if has "contract.verify"}}
-/** Returns the contract's call that settles whether a tool's call took effect, filled in. */
+/** Returns the contract's call that settles whether a tool's call took effect, with its arguments. */
 function verifyCall(tool: string, args: unknown): Fields | undefined {
   const rule = own(contract.verify, tool);
   if (!isObject(rule)) return undefined;
@@ -28,7 +28,7 @@ function verifyCall(tool: string, args: unknown): Fields | undefined {
 }
 
 //{{end}}
-/** Returns what a JSON Pointer leads to, other than null, "*" being each item; reached: all but its end is there. */
+/** Returns the value at a JSON Pointer, if not null; "*" is any item. reached: all but the last member exists. */
 function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
   const [, raw, rest = ""] = /^\/([^/]*)(.*)$/s.exec(pointer) ?? [];
   if (raw === undefined) return { found: value === null || value === undefined ? [] : [value], reached: true };

@@ -1,12 +1,12 @@
 // ---- Deciding.
 
-/** What a tool does to the world. Idempotent: it writes, and twice has the effect of once. */
+/** What a tool does to the world. Idempotent: it writes, and a second call changes nothing more. */
 export type Nature = "writes" | "idempotent" | "reads";
 
-/** What is done about a failure. verify: the call that settles first whether the failed one took effect. */
+/** The reaction to a failure. verify: the call that first settles whether the failed call took effect. */
 export type Decision = Readonly<{ repeat: boolean; waitMs: number; verify?: Verify; reason: string }>;
 
-/** Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says. */
+/** Returns whether a failed call changed anything. A tool that only reads has no effect, whatever is stated. */
 function effectOf(e: Fields, nature: Nature): string {
   if (nature === "reads" || textOr(e["effect"])) return nature === "reads" ? "none" : textOr(e["effect"]);
   if (kindOf(e) === "partial") return "applied";
@@ -14,7 +14,7 @@ function effectOf(e: Fields, nature: Nature): string {
   return isBefore || kindOf(e) === "not_implemented" ? "none" : "unknown";
 }
 
-/** Says whether the contract calls a failure retryable, were the effect known. */
+/** Says whether the contract calls a failure retryable, apart from its effect. */
 function maySucceed(from: Fields): boolean {
   const e = { ...from, effect: "none" };
 //{{if has "code.otherwise"}}
@@ -26,7 +26,7 @@ function maySucceed(from: Fields): boolean {
 //{{end}}
 }
 
-/** Completes a failure by what the contract says of it: its effect, and its advice where it states none. */
+/** Completes a failure with the contract's effect, and with its advice if the failure states none. */
 function settle(from: Fields, nature: Nature): Fields {
   const saysSafe = !from["effect"] && from["retry"] === "same_call";
   const effect = effectOf(from, nature);
@@ -35,7 +35,7 @@ function settle(from: Fields, nature: Nature): Fields {
   return { ...from, effect: effect === "unknown" && saysSafe ? "none" : effect, retry };
 }
 
-/** Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum. */
+/** Returns the wait before the next attempt of a call that has failed attempt times. A stated wait is a minimum. */
 function backoff(e: Fields, attempt: number, random: number): number {
   const { startMs, factor, jitterMs, jitterFrom } = contract.retry;
   const said = Math.min(Math.max(numberOr(e["afterMs"]), 0), 9_223_372_036_854); // the longest that a record can state
@@ -64,7 +64,7 @@ function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, rando
   return { repeat: true, waitMs: wait, reason: reasons[nature] };
 }
 
-/** Decides whether to make a call again that failed in its attempt-th attempt (from 1). random is in [0, 1). */
+/** Decides whether to repeat a call that failed in its attempt-th attempt (from 1). random is in [0, 1). */
 export function decide(f: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random()): Decision {
   return judge(settle(statedBy(f), nature), nature, attempt, leftMs, random);
 }

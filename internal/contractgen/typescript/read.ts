@@ -1,6 +1,6 @@
 // ---- Reading.
 
-/** What was read from an answer: a failure or a question. */
+/** The failure or question in an answer. */
 export type Reading = Readonly<{ failure: Failure; question?: never } | { question: Question; failure?: never }>;
 
 const closedSets: { readonly [path: string]: readonly string[] } = {
@@ -8,14 +8,14 @@ const closedSets: { readonly [path: string]: readonly string[] } = {
   effect: ["none", "applied", "unknown"], origin: ["caller", "gateway", "server", "provider"],
 };
 const maxItems = 1000; // of a list
-/** Of failures; behind the first, those of tools that return theirs. */
+/** Of failures; after the first, those of tools that return theirs. */
 const layouts: readonly Fields[] = contract.layouts;
 //{{if has "is"}}
 const isConstant = (source: Value): source is Fields => isObject(source) && "is" in source;
 //{{end}}
 const isCode = (source: Value): source is string => source === "code" || source === "code:number";
 
-/** Reads the record's own JSON form, as far as its words are known; undefined where it is none. */
+/** Reads the record's own JSON form, with the words that are known; undefined if it is not a record. */
 function readRecord(raw: Value): Fields | undefined {
   if (numberOr(own(raw, "v")) <= 0 || !own(raw, "kind") || !isLike(like, raw)) return undefined;
   const isKnown = ([name, value]: [string, Value]): boolean =>
@@ -26,7 +26,7 @@ function readRecord(raw: Value): Fields | undefined {
   return e;
 }
 
-/** Stores the texts that a template has captured. Says whether it has written the text. */
+/** Stores the texts that a template has captured. Says whether the template can have written the text. */
 function store(e: Fields, found: readonly [path: string, text: string][] | undefined): boolean {
   for (const [path, text] of found ?? []) {
     const type = typeOf(path);
@@ -36,7 +36,7 @@ function store(e: Fields, found: readonly [path: string, text: string][] | undef
   return found !== undefined;
 }
 
-/** Says whether a value may have been written in a shape: its constants and a code stand there. */
+/** Says whether a value may be in a shape: its constants and a code are present. */
 function fits(shape: Fields, raw: Value): boolean {
   const stands = ([name, source]: [string, Value]): boolean =>
 //{{if has "is"}}
@@ -49,10 +49,10 @@ function fits(shape: Fields, raw: Value): boolean {
 }
 
 //{{if has "contract.forms"}}
-/** Forms that are read and never written. */
+/** Forms that are read but never written. */
 const forms: readonly Fields[] = contract.forms;
 
-/** Says whether a value has all members of a shape, and each is of the type that is written. */
+/** Says whether a value has all members of a shape, each with the right type. */
 function fitsWhole(shape: Fields, raw: Value): boolean {
   const stands = (source: Value, value: Value): boolean => {
     if (isConstant(source)) return isSame(value, source["is"]);
@@ -64,7 +64,7 @@ function fitsWhole(shape: Fields, raw: Value): boolean {
 }
 
 //{{end}}
-/** Stores in base, a part of e, what a source has written. Says whether it can have written this. */
+/** Stores the value of a source in base, a part of e. Says whether the source can have written this value. */
 function read(source: Value, raw: Value, e: Fields, base: Fields): boolean {
   if (isText(source)) set(base, source, raw);
 //{{if has "own"}}
@@ -95,7 +95,7 @@ function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): boolean 
   if (!isObject(raw)) return false;
   let fit = true;
 //{{if has "oneOf"}}
-  // Which of several sources has written a member, the others tell: they are read first.
+  // Other members show which of several sources has written a member: they are read first.
   const isChoice = (source: Value): boolean => own(source, "oneOf") !== undefined;
   const sources = Object.entries(shape).sort(([, a], [, b]) => Number(isChoice(a)) - Number(isChoice(b)));
   for (const [name, source] of sources) {
@@ -138,13 +138,13 @@ function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fie
   }
 }
 
-/** Returns the object at a member of base, which is made where it is missing. */
+/** Returns the object at a member of base, and creates it if it is missing. */
 const memberOf = (base: Fields, name: string): Fields =>
   fieldsOr(own(put(base, name, fieldsOr(own(base, name))), name));
 
 /**
- * Stores a value that one of several sources may have written: a word of a closed set where it belongs, another in the
- * first path that can hold it; and what the conditions of a constant say.
+ * Stores a value that one of several sources may have written: a word of a closed set where it belongs, any other in
+ * the first suitable path; and the properties in the conditions of a constant.
  */
 function readChoice(choices: readonly Fields[], raw: Value, e: Fields, base: Fields): void {
   const takes = ({ path, for: selector }: Fields): boolean => {
@@ -210,7 +210,7 @@ function ownText(layout: Fields, text: string, sure: boolean): Fields | undefine
 
 //{{end}}
 //{{if has "layouts.line"}}
-/** Reads a line, the hints behind it, and an envelope. */
+/** Reads a line with its hints and its envelope. */
 //{{if has "code.open" "code.message"}}
 function ownLine({ envelope, hints }: Fields, line: string, text: string, sure: boolean): Fields | undefined {
 //{{else}}
@@ -253,7 +253,7 @@ function ownLine({ envelope, hints }: Fields, line: string, text: string): Field
 
 //{{end}}
 //{{if has "code.message"}}
-/** Finds the code whose own sentence stands in a text, the longest first. */
+/** Finds the code whose own sentence is in a text, the longest first. */
 function identify(e: Fields, text: string, sure: boolean): Fields | undefined {
   let longest = 0;
   for (const entry of codes) {
@@ -272,7 +272,7 @@ function identify(e: Fields, text: string, sure: boolean): Fields | undefined {
 }
 
 //{{end}}
-/** Reads an answer in the contract's own forms, and in others that it knows. */
+/** Reads an answer in the contract's own forms, and in other known forms. */
 function readForms(text: string, objects: readonly Value[], sure: boolean): Fields | undefined {
 //{{if has "layouts.line" "layouts.human" "contract.forms"}}
   for (const raw of objects) {
@@ -327,7 +327,7 @@ function rangeOf(code: string): (typeof contract.ranges)[number] | undefined {
 }
 
 //{{end}}
-/** Gives a record that was read in the contract's form what its code stands for. inner, kind: instead of its code's. */
+/** Completes a record in the contract's form with the meaning of its code. inner, kind: replace the code's. */
 function complete(from: Fields, inner?: CodeEntry, kind?: Value, isItem = false): Fields {
   if (!isItem && from["contract"] === contract.name) return from;
   const { retryable, ...e }: Fields = from;
@@ -372,7 +372,7 @@ function complete(from: Fields, inner?: CodeEntry, kind?: Value, isItem = false)
   return isItem ? sayRetryable(e, again) : { origin: "server", ...sayRetryable(e, again) };
 }
 
-/** Adds what an entry says: its kind, its constants, and what its message holds. */
+/** Adds the properties of an entry: its kind, its constants, and the parts of its message. */
 function apply(e: Fields, entry: CodeEntry): void {
   e["kind"] = entry.kind;
 //{{if has "code.open"}}
@@ -391,12 +391,12 @@ function apply(e: Fields, entry: CodeEntry): void {
 //{{end}}
 }
 
-/** States what the wire's boolean says. That there is no way says less than a kind that names one. */
+/** Stores the boolean on the wire as advice. A kind that names a way to retry overrides a mere false. */
 const sayRetryable = (e: Fields, retryable: Value): Fields =>
   retryable === true ? { ...e, retry: "same_call" }
   : retryable === false && usualAdvice(e) === "same_call" ? { ...e, retry: "never" } : e;
 
-/** Records as they were read: without the advice that an encoded one derives from its kind. */
+/** Records as they were read: without the advice that an encoded record derives from its kind. */
 const stated = new WeakMap<Failure, Fields>();
 const statedBy = (failure: Failure): Fields => stated.get(failure) ?? fieldsOr(copyOf(failure));
 function failureOf(e: Fields): Failure {
@@ -405,13 +405,13 @@ function failureOf(e: Fields): Failure {
   return failure;
 }
 
-/** What runtimes put before the text of a failure. */
+/** Prefixes that runtimes add to the text of a failure. */
 const wrapper = /^(MCP error -?\d{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* )/;
-/** Returns a copy of what an answer holds: a member that cannot be copied must not hide the others. */
+/** Returns a copy of an answer: a member that cannot be copied must not hide the others. */
 const copyOfEach = (answer: unknown): Fields =>
   Object.fromEntries(Object.entries(isObject(answer) ? answer : {}).map(([name, value]) => [name, copyOf(value)]));
 
-/** Reads a tool result, the member "result" of a JSON-RPC answer: undefined where it is no failure. */
+/** Reads a tool result, the member "result" of a JSON-RPC answer: undefined if it is not a failure. */
 export function parseResult(result: unknown): Reading | undefined {
   const { _meta, content, structuredContent, error, isError } = copyOfEach(result);
   const record = readRecord(own(_meta, metaKey));
@@ -429,7 +429,7 @@ export function parseResult(result: unknown): Reading | undefined {
   return e && { failure: failureOf(record ?? e) };
 }
 
-/** Reads an answer that is a failure by a sure sign. */
+/** Reads an answer that is certainly a failure. */
 function readFailed(text: string, objects: readonly Value[]): Fields {
   let e = objects.map(readRecord).find(isObject) ?? readForms(text, objects, true);
   let rest = text;
@@ -497,7 +497,7 @@ function readError(error: unknown): Fields {
   return readForms(message, objects, true) ?? (data === undefined || data === null ? e : { ...e, details: { data } });
 }
 
-/** Reads a whole HTTP answer: undefined where its status is none of a failure. headers are like those of fetch. */
+/** Reads a whole HTTP answer: undefined if its status is not a failure. headers are like those of fetch. */
 export const parseHTTP = (status: number, headers: HeadersLike, body: string): { failure: Failure } | undefined =>
   status < 400 ? undefined : { failure: failureOf(readHTTP(status, headers, body)) };
 export type HeadersLike = { get(name: string): string | null };
@@ -529,7 +529,7 @@ function readHTTP(status: number, headers: HeadersLike, body: string): Fields {
   return { ...e, upstream, afterMs: Math.max(numberOr(e["afterMs"]), numberOr(wait)) };
 }
 
-/** Orders quotas: those that are used up first, and of these the one that is reset last. */
+/** Sorts quotas: those that are used up first, and of these the one that is reset last. */
 function binding(a: Value, b: Value): number {
   const [left, right] = [a, b].map((q) => numberOr(own(q, "remaining")) > 0);
   const [p, q] = [a, b].map((quota) => Date.parse(textOr(own(quota, "resetAt"))) || 0);

@@ -1,4 +1,4 @@
-// ---- The record while it is worked on: what is empty may be missing.
+// ---- The record during processing: empty members may be missing.
 type Fields = { [name: string]: Value };
 type Value = null | boolean | number | string | Value[] | Fields | undefined;
 const isObject = (v: unknown): v is Fields => typeof v === "object" && v !== null && !Array.isArray(v);
@@ -10,10 +10,10 @@ const fieldsOr = (v: Value): Fields => (isObject(v) ? v : {});
 const objectsAt = (e: Fields, list: string): Fields[] => listOr(e[list]).filter(isObject);
 const own = (o: Value, name: string): Value => (isObject(o) && Object.hasOwn(o, name) ? o[name] : undefined);
 const isEmpty = (v: Value): boolean => !v || (typeof v === "object" && Object.keys(v).length === 0);
-/** Sets a member, also one that is called __proto__. */
+/** Sets a member, even one with the name __proto__. */
 const put = (o: Fields, name: string, value: Value): Fields =>
   Object.defineProperty(o, name, { value, enumerable: true, configurable: true, writable: true });
-/** Returns what a function returns; undefined where it throws: JSON may be broken, or nested too deeply. */
+/** Returns the result of a function; undefined if it throws: JSON may be broken, or nested too deeply. */
 function attempt<T>(run: () => T): T | undefined {
   try {
     return run();
@@ -59,12 +59,12 @@ const keepsEmpty = (path: string): boolean => path === "message" || /^(any|count
 const child = (at: Value, step: string): Value =>
   Array.isArray(at) ? at.find((item, i) => String(i) === step || own(item, "policy") === step) : own(at, step);
 const filled = (path: string, value: Value): Value => (isEmpty(value) && !keepsEmpty(path) ? undefined : value);
-/** Returns what a path leads to; undefined where it is empty. */
+/** Returns the value at a path; undefined if it is empty. */
 const get = (e: Value, path: string): Value => filled(path, stepsOf(path).reduce(child, e));
-/** Returns a value of the wire as the record has it; undefined where it is empty, or of another type. */
+/** Converts a value of the wire for the record; undefined if it is empty, or of another type. */
 const convert = (path: string, raw: Value): Value => filled(path, conversions[typeOf(path)]?.(raw, path));
 
-/** What becomes of a value of the wire, by the type at the end of a path; undefined: it is of another type. */
+/** Converters of values of the wire, by the type at the end of a path; undefined: the value has another type. */
 const conversions: { readonly [type: string]: (raw: Value, path: string) => Value } = {
   "": (raw, path) => (typeof raw === "number" && path !== "message" ? String(raw) : isText(raw) ? raw : undefined),
 //{{if has ":given"}}
@@ -105,7 +105,7 @@ const conversions: { readonly [type: string]: (raw: Value, path: string) => Valu
 };
 const wholeOr = (v: Value): number | undefined => (Number.isSafeInteger(v) ? (v as number) : undefined);
 const bounded = (ms: number): number => Math.round(Math.min(Math.max(ms, 0), maxWaitMs));
-/** Stores a value of the wire at a path. What is empty, or of another type, is not stored. */
+/** Stores a value of the wire at a path, unless it is empty or of another type. */
 function set(base: Fields, path: string, raw: Value): void {
   const value = convert(path, raw);
   const steps = stepsOf(path);
@@ -131,7 +131,7 @@ function set(base: Fields, path: string, raw: Value): void {
 }
 
 type Part = { text: string; path?: string; or?: string | undefined };
-/** Takes a template apart: texts, {path} and {path|text}. Doubled braces stand for themselves. */
+/** Parses a template: texts, {path} and {path|text}. Doubled braces are literal braces. */
 function partsOf(template: string): readonly Part[] {
   const parts: Part[] = [];
   for (const [token, path, or] of template.matchAll(/\{\{|\}\}|\{([^}|]*)(?:\|([^}]*))?\}|[^{}]+/g)) {
@@ -153,7 +153,7 @@ function literalOf(template: string): string | undefined {
   return parts.some((p) => p.path !== undefined) ? undefined : parts.map((p) => p.text).join("");
 }
 
-/** Fills a template in; undefined when a placeholder without another text is empty. */
+/** Fills a template in; undefined if a placeholder without a default text is empty. */
 function render(template: string, valueOf: (path: string) => Value): string | undefined {
   const texts = partsOf(template).map((p) => {
     const value = p.path === undefined ? p.text : valueOf(p.path);
@@ -164,7 +164,7 @@ function render(template: string, valueOf: (path: string) => Value): string | un
 const spell = (value: Value): string =>
   Array.isArray(value) ? value.map(spell).join(", ") : isText(value) ? value : JSON.stringify(value);
 
-/** Takes a text apart that a template may have written; undefined where it is of another form. */
+/** Parses a text that a template may have written; undefined if it has another form. */
 function match(template: string, text: string): readonly [path: string, text: string][] | undefined {
   const parts = partsOf(template);
   const found: [string, string][] = [];
@@ -181,7 +181,7 @@ function match(template: string, text: string): readonly [path: string, text: st
   return text === "" ? found : undefined;
 }
 
-/** Writes a wait for a person: in the two largest of its units, rounded up, since it is a minimum. */
+/** Writes a wait for a person, in its two largest units, rounded up, since it is a minimum. */
 function waitText(ms: number): string {
   if (ms < 60_000) return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
   const [unit, per, large, small] = ms <= 3_599_000 ? [1000, 60, "min", "s"] as const
@@ -192,7 +192,7 @@ function waitText(ms: number): string {
 
 // ---- Choosing the code of a record.
 
-/** A record as the contract sees it; of the call its tool, and where it stood when it failed, where that is known. */
+/** A record as the contract sees it, with the tool of the call, and the point at which the call failed, if known. */
 type Subject = { e: Fields; get: (path: string) => Value; tool?: string | undefined; at?: string | undefined };
 const subjectOf = (e: Fields): Subject => ({ e, get: (path) => get(e, path) });
 const byCode = new Map<string, CodeEntry>(codes.map((entry) => [entry.code, entry]));
@@ -203,7 +203,7 @@ for (const entry of codes) {
 //{{end}}
 const fallback = byCode.get(contract.default) as CodeEntry;
 //{{if has "code.open"}}
-/** The entry of words that are not listed. */
+/** The entry for unlisted words. */
 const open = codes.find((entry) => entry.open);
 const isCodeWord = (word: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(word);
 //{{end}}
@@ -211,7 +211,7 @@ const statusOf = (e: Fields): number => numberOr(get(e, "upstream.status"));
 const places: { readonly [condition: string]: string } = {
   resource: "resource.type", upstream_code: "upstream.code", rule: "violations.0.rule",
 };
-/** What conditions look at, unless it is at a path of their name. */
+/** The values of conditions, unless they are at a path of their name. */
 const wordOf: Record<string, (e: Fields) => string> = { kind: kindOf, class: classOf, retry: adviceOf };
 //{{if has "for.status" "for.params" "for.has" "for.tool" "for.at"}}
 /** The conditions that are more than a word. */
@@ -264,8 +264,8 @@ function choose(s: Subject): readonly [entry: CodeEntry, code: string] {
 }
 
 /**
- * Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the
- * failure decides. That a call may have taken effect is not overruled, nor is advice that departs from the kind's.
+ * Says whether the same call may succeed. A code that is never retryable stays so, and for an unlisted one the failure
+ * decides. A possible effect of the call is not overruled, nor is advice that departs from the kind's.
  */
 function isRetryable(e: Fields, entry: CodeEntry, code: string): boolean {
   const rule = entry.retryable;

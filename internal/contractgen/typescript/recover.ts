@@ -1,6 +1,6 @@
 // ---- Recovering.
 
-// What every runtime has, as far as it is needed here.
+// The parts of every runtime that are used here.
 type Signal = typeof globalThis extends { AbortSignal: { prototype: infer T } } ? T : BareSignal;
 type BareSignal = Record<"addEventListener" | "removeEventListener", (on: "abort", run: () => void) => void>
   & { readonly aborted: boolean; readonly reason?: unknown };
@@ -11,10 +11,10 @@ declare const Response: new (body: string, init: { headers: { [name: string]: st
 type HTTPAnswer = { readonly status: number; readonly headers: HeadersLike; text(): Promise<string> };
 export type Called = { readonly name: string; readonly arguments?: Arguments | undefined };
 type Params = { name: string; arguments?: { [name: string]: unknown } };
-/** The client of an SDK, or a function that calls a tool and hands on the signal. */
+/** The client of an SDK, or a function that calls a tool and passes on the signal. */
 export type Caller = { callTool(params: Params): Promise<unknown> } | ((p: Params, signal: Signal) => Promise<unknown>);
 
-/** A step of a call, in its attempt-th attempt. A wait is told before it begins, and all else when it has ended. */
+/** A step of a call, in its attempt-th attempt. A wait is reported before it begins, every other step after its end. */
 export interface Step {
   readonly action: "call" | "verify" | "poll" | "connect" | "answer" | "wait" | "decide";
   readonly tool: string;
@@ -25,7 +25,7 @@ export interface Step {
 }
 
 //{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
-/** What there is to judge if a write took effect. result: of the verify call; undefined: there is no such thing. */
+/** The facts for judging whether a write took effect. result: of the verify call; undefined: no such item. */
 export interface Verification {
   readonly tool: string;
   readonly arguments: Arguments;
@@ -35,16 +35,16 @@ export interface Verification {
 }
 
 //{{end}}
-/** How recover works. server is what the callers of one server share. timeoutMs is the time of the call with all of it
- * (2 minutes), attemptTimeoutMs of an attempt (as long, less a quarter, at most 15 s, if something could be done then).
- * If trusted is false, it is not believed that a call took no effect. natures says what tools do if the contract does
- * not, tools is what tools/list has. connect has an account connected, and answer returns arguments: the call is
- * made again with them. observe is told of each step, which is added to report.
+/** How recover works. server is the state that callers of one server share. timeoutMs limits the whole call (default: 2
+ * minutes), attemptTimeoutMs an attempt (default: the same, less a quarter, at most 15 s, if something could follow).
+ * If trusted is false, the server's word that a call took no effect does not count. natures says what tools do if the
+ * contract does not; tools are those of tools/list. connect connects an account, and answer returns arguments: the call
+ * is repeated with them. observe is called with each step, which is added to report.
 //{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
- * landed judges whether a write has landed if the contract does not; undefined: it stays open.
+ * landed judges whether a write has landed if the contract does not; undefined: open.
 //{{end}}
 //{{if has "contract.batch"}}
- * succeeded is given the items of a batch as soon as they are done.
+ * succeeded gets the items of a batch as soon as they are done.
 //{{end}}
  */
 export interface RecoverOptions {
@@ -69,7 +69,7 @@ export interface RecoverOptions {
   readonly sleep?: (ms: number, signal: Signal) => Promise<void>;
 }
 
-/** The failure that a call has ended with. result: the items that have succeeded, of a call that has failed in part. */
+/** The failure with which a call has ended. result: the items that have succeeded, if only a part has failed. */
 export class CallFailed extends Error {
   override readonly name = "CallFailed";
   readonly failure: Failure;
@@ -82,7 +82,7 @@ export class CallFailed extends Error {
   }
 }
 
-/** The question that a call has ended with. */
+/** The question with which a call has ended. */
 export class InputNeeded extends Error {
   override readonly name = "InputNeeded";
   readonly question: Question;
@@ -93,8 +93,8 @@ export class InputNeeded extends Error {
   }
 }
 
-/** Returns a fetch for the HTTP transport of an SDK. Of an answer that is no success SDKs drop Retry-After and more: it
- * becomes a JSON-RPC error, which they hand on. A lost session and a challenge to sign in reach them as they are. */
+/** Returns a fetch for the HTTP transport of an SDK. SDKs drop Retry-After and more from an HTTP error: it becomes a
+ * JSON-RPC error, which they pass on. A lost session and a challenge to sign in reach them unchanged. */
 export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnswer>>(fetch: F): F {
   const send = async (...request: Parameters<F>): Promise<HTTPAnswer> => {
     const answer = await fetch(...request);
@@ -110,7 +110,7 @@ export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnsw
   return send as F;
 }
 
-/** One call of the caller's, with all that is done for it. */
+/** One call of the caller, with everything that is done for it. */
 type Exchange = ReturnType<typeof exchange>;
 function exchange(caller: Caller, tool: string, given: Arguments, options: RecoverOptions) {
   const call = typeof caller === "function" ? caller : (params: Params) => caller.callTool(params);
@@ -127,7 +127,7 @@ function exchange(caller: Caller, tool: string, given: Arguments, options: Recov
 //{{end}}
 }
 
-/** Calls a tool, and does what the contract says when the call fails. */
+/** Calls a tool, and follows the contract if the call fails. */
 export async function recover<R = ToolResult>(caller: Caller, call: Called, options: RecoverOptions = {}): Promise<R> {
   const x = exchange(caller, call.name, call.arguments ?? {}, options);
   const { connect, answer } = options;
@@ -170,9 +170,9 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
   }
 }
 
-/** Why a call is stopped whose time is over. */
+/** The reason for stopping a call whose time is over. */
 const timeUp = new Error("The time of the call is over.");
-/** Tells the call from others. */
+/** Identifies the call. */
 const fingerprint = (x: Exchange): string => canonical([x.tool, copyOf(x.args)]);
 const left = (x: Exchange): number => x.ends - Date.now();
 const random = (x: Exchange): number => (x.options.random ?? Math.random)();
@@ -192,7 +192,7 @@ function natureOf(x: Exchange, tool: string): Nature {
 const natureOf = (x: Exchange, tool: string): Nature => x.options.natures?.[tool] ?? "writes";
 //{{end}}
 
-/** Says whether a call that the server names is made: if the server has that tool, and it only reads. */
+/** Says whether a call that the server names may be made: the server has that tool, and it only reads. */
 const mayAsk = (x: Exchange, tool: string): boolean =>
   (x.options.tools?.some((t) => t.name === tool) ?? tool !== "") && natureOf(x, tool) === "reads";
 
@@ -202,7 +202,7 @@ function note(x: Exchange, step: Omit<Step, "tool" | "attempt"> & { readonly too
   attempt(() => x.options.observe?.(whole)); // what an observer does wrong is no fault of the call's
 }
 
-/** Runs something until it has ended, or its time is over, or the caller stops the call: both throw why. */
+/** Runs something until it ends, or its time is over, or the caller stops the call: the latter two throw the reason. */
 async function within<T>(x: Exchange, ms: number, run: (signal: Signal) => T | Promise<T>): Promise<T> {
   const outer = x.options.signal as BareSignal | undefined;
   const stop = new AbortController();
@@ -221,7 +221,7 @@ async function within<T>(x: Exchange, ms: number, run: (signal: Signal) => T | P
   }
 }
 
-/** Waits, and says whether the call goes on. */
+/** Waits, and says whether the call continues. */
 async function wait(x: Exchange, waitMs: number, reason: string): Promise<boolean> {
   if (waitMs > 0) note(x, { action: "wait", waitMs, reason });
   const { sleep } = x.options;
@@ -231,9 +231,9 @@ async function wait(x: Exchange, waitMs: number, reason: string): Promise<boolea
   return left(x) > 0 && x.options.signal?.aborted !== true;
 }
 
-/** What one call has led to. lost: it did not reach the server; refused: by an HTTP status, before MCP. */
+/** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP. */
 type Outcome = Partial<Reading> & { result?: unknown; e?: Fields; lost?: boolean; unsent?: boolean; refused?: boolean };
-/** Makes one call: of the tool, or of another on its behalf. */
+/** Makes one call: of the tool, or of another one on its behalf. */
 async function make(x: Exchange, action: "call" | "verify" | "poll", tool: string, args: Arguments): Promise<Outcome> {
   const last = x.ends - Math.min(left(x) / 4, 15_000);
   const admit = () => x.server.admit(Date.now(), last, tool);
@@ -256,7 +256,7 @@ function endingOf(x: Exchange, e: Fields | undefined, lost = false): Ending {
   return classOf(e) === "upstream" && maySucceed(e) ? "down" : "answered";
 }
 
-/** Makes one attempt. Where something could be done after it, it leaves time for that. */
+/** Makes one attempt. If something could be done after it, it leaves time for that. */
 async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome> {
 //{{if has "contract.verify"}}
   const isLast = natureOf(x, tool) === "writes" && !Object.hasOwn(contract.verify, x.tool);
@@ -276,7 +276,7 @@ async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome
   }
 }
 
-/** Reads what an SDK has thrown. Of what it does not know it may have sent the call, or not. */
+/** Reads an error that an SDK has thrown. After an unknown error, the call may or may not have been sent. */
 function thrown(error: unknown): Outcome {
   const { code, status, message, data } = Object(error) as Arguments;
   const text = isText(message) ? message : String(error);
@@ -293,7 +293,7 @@ function thrown(error: unknown): Outcome {
   return kept ? refusedBy(kept, e) : { e };
 }
 
-/** Takes from a failure what a server that is not trusted says of the effect. */
+/** Removes from a failure what an untrusted server says about the effect. */
 function believed(x: Exchange, e: Fields, tool: string): Fields {
   if (x.options.trusted !== false || e["effect"] === "applied" || e["effect"] === "unknown") return e;
   return { ...e, effect: effectOf({ ...e, effect: "" }, natureOf(x, tool)) };
@@ -308,7 +308,7 @@ async function again(x: Exchange, d: Decision, e: Fields, what = ""): Promise<bo
   return d.repeat && wait(x, waitMs, d.reason);
 }
 
-/** Runs a function of the caller's. */
+/** Runs a function of the caller. */
 async function hook(x: Exchange, action: Step["action"], run: () => unknown): Promise<{ value: unknown } | undefined> {
   try {
     const value = await within(x, left(x), run);
@@ -321,7 +321,7 @@ async function hook(x: Exchange, action: Step["action"], run: () => unknown): Pr
 }
 
 //{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
-/** Settles what became of a write of which it is not known: whether it has landed, or the failure to judge. */
+/** Settles a write with an unknown effect: returns whether it has landed, or the failure to judge. */
 async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boolean | undefined; result?: unknown }> {
 //{{if has "contract.verify"}}
   const calls = [e["verify"], verifyCall(x.tool, x.args)];
@@ -346,7 +346,7 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   return { e: landed === false ? { ...e, effect: "none", retry: "same_call" } : e, landed, result: found.result };
 }
 
-/** Makes the verify call until it is answered. Its result is undefined for no such thing. */
+/** Makes the verify call until it is answered. Its result is undefined if the item does not exist. */
 async function lookUp(x: Exchange, tool: string, args: Fields): Promise<{ readonly result: unknown } | undefined> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await make(x, "verify", tool, args);
@@ -370,7 +370,7 @@ async function hasLanded(x: Exchange, e: Fields, call: Fields, result: unknown):
 
 //{{end}}
 //{{if has "contract.batch"}}
-/** Makes a call that has failed in part again, with the items alone that failed and may succeed. */
+/** Repeats a call that has failed in part, with only the failed items that may succeed. */
 async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unknown> {
   const argument = textOr(own(contract.batch, x.tool));
   const nature = natureOf(x, x.tool);
@@ -423,7 +423,7 @@ async function hand(x: Exchange, all: Fields[], items: readonly Fields[]): Promi
 }
 
 //{{end}}
-/** Ends the call with a result, or that of the work that it has begun, if that names the call that asks for it. */
+/** Ends the call with its result, or with the result of the work that it has started, if it names the call to poll. */
 async function done(x: Exchange, result: unknown): Promise<unknown> {
   if (natureOf(x, x.tool) !== "reads") x.server.mistakes.clear(); // what was wrong may be right now
 //{{if has "contract.poll"}}

@@ -1,6 +1,6 @@
-// ---- What callers share. Times are in milliseconds.
+// ---- The state that callers share. Times are in milliseconds.
 
-/** Holds calls back from what has failed five times in a row: for a while, and then one call at a time may try. */
+/** Holds calls back after five failures in a row: for a while, then one call at a time may try. */
 class Circuit {
   failures = 0;
   opens = 0;
@@ -9,7 +9,7 @@ class Circuit {
   next = 0; // when the next one that waits asks again
   failed = 0;
 
-  /** Returns how long a call waits until it asks again. One that can wait no longer than until last may try early. */
+  /** Returns how long a call waits until it asks again. A call that can wait until last tries early. */
   wait(now: number, last: number): number {
     const early = last > 0 && last - this.failed >= 1000;
     if (this.until === 0) return 0;
@@ -28,11 +28,11 @@ class Circuit {
   }
 }
 
-/** What an attempt tells: it was answered, the way to the server is broken, what is behind the tool is; or nothing. */
+/** The result of an attempt: it was answered, the way to the server is broken, the backend is down; or unknown. */
 export type Ending = "answered" | "unreached" | "down" | "untold";
 
-/** What all callers of one server share: a budget of repetitions, a pace after rate limits, circuits for the way to the
- * server and for each tool, and the mistakes that it has refused. */
+/** The state that all callers of one server share: a retry budget, a pace after rate limits, circuits for the way to
+ * the server and for each tool, and the mistakes that it has refused. */
 export class Server {
   readonly mistakes = new Map<string, { readonly failure: Failure; readonly until: number }>();
   readonly #tools = new Map<string, Circuit>();
@@ -40,14 +40,14 @@ export class Server {
   #spent = 0;
   #pace = { until: 0, next: 0, limit: {} as Fields };
 
-  /** Takes a repetition, if that is within the budget. Each call of a caller gives a fifth of one: take(-0.2). */
+  /** Takes a retry, if the budget allows it. Each call of a caller adds a fifth of one: take(-0.2). */
   take(repetitions = 1): boolean {
     if (this.#spent + repetitions > 10) return false;
     this.#spent = Math.max(this.#spent + repetitions, -90);
     return true;
   }
 
-  /** Returns how long a caller waits for its turn: after a rate limit one comes after the other. */
+  /** Returns how long a caller waits for its turn: after a rate limit, calls are made one at a time. */
   turn(now: number, leastMs: number): number {
     if (now >= this.#pace.until) return leastMs;
     const at = this.#pace.next;
@@ -56,7 +56,7 @@ export class Server {
   }
 
   /** Returns how long a call waits until it asks again, at most until last, and the failure that holds it back. 0: it
-   * begins, and learn is told its end. */
+   * begins; pass its end to learn. */
   admit(now: number, last: number, tool: string): [waitMs: number, why: Fields] {
     const turn = this.turn(now, 0);
     if (turn > 0) return [turn, this.#pace.limit];
@@ -66,7 +66,7 @@ export class Server {
     return [wait, { kind: "unavailable", message: "Calls before this one have failed.", retry: "same_call" }];
   }
 
-  /** Takes in how an attempt has ended, and its failure: a limit holds back all callers. */
+  /** Learns how an attempt has ended, and its failure: a limit holds back all callers. */
   learn(now: number, tool: string, ending: Ending, e?: Fields): void {
     const leastMs = numberOr(e?.["afterMs"]);
     const behind = this.#tools.get(tool) ?? new Circuit();

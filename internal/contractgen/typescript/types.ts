@@ -1,4 +1,4 @@
-/** What the members of the record are like; anything is what a member may be that is like nothing. */
+/** The types of the record's members; anything is the type of unlisted members. */
 const anything: unknown = undefined;
 const like = {
   v: 0, kind: "unknown" as Kind, code: "", contract: "", message: "", hints: [""], retry: "never" as Retry, afterMs: 0,
@@ -10,15 +10,15 @@ const like = {
   missing: [{ what: "", impact: "", message: "" }], origin: "server" as Origin,
   upstream: { status: 0, code: "", requestId: "" }, requestId: "", details: {} as Arguments, truncated: false,
 };
-/** What its objects have even where it is empty. */
+/** The members that its objects have even if empty. */
 const needed = {
   verify: { tool: "" }, violations: { pointer: "", param: "" }, quotas: { remaining: 0 },
   succeeded: { id: "" }, failed: { id: "" }, missing: { what: "" },
 };
 
-/** A failure: the JSON form of the record, version 1. Branch on kind, what happened, or on code. retry: what has to
- * come before the call is made again; afterMs: the least wait; effect: if the failed call changed anything; verify: the
- * call that tells. Of quotas the binding one stands first. origin is who failed, upstream what provider answered. */
+/** A failure: the JSON form of the record, version 1. Branch on kind, what happened, or on code. retry: the condition
+ * for a retry; afterMs: the minimum wait; effect: whether the failed call changed anything; verify: the call that shows
+ * it. The binding quota is first. origin is who failed, upstream the provider's answer. */
 export type Failure = Like & Readonly<{ kind: Kind; failed?: readonly Readonly<{ id: string; error: Failure }>[] }>;
 type Like = { readonly [K in Exclude<keyof typeof like, "kind" | "failed">]?: Member<(typeof like)[K], Needed<K>> };
 type Needed<K> = K extends keyof typeof needed ? Readonly<(typeof needed)[K]> : unknown;
@@ -31,7 +31,7 @@ export type Origin = "caller" | "gateway" | "server" | "provider";
 export type Arguments = { readonly [name: string]: unknown };
 export type Verify = NonNullable<Failure["verify"]>;
 
-/** A question to the caller, which is no failure: the call is made again with values for fields. */
+/** A question to the caller, which is not a failure: the call is repeated with values for fields. */
 export interface Question {
   readonly message: string;
   readonly reason?: string;
@@ -51,7 +51,7 @@ export interface ToolResult {
 export type ToolResult = Readonly<{ content: readonly unknown[]; isError?: boolean; [member: string]: unknown }>;
 //{{end}}
 
-/** What the contract says of a code: when it is chosen, if the same call may succeed, what it says beyond its kind. */
+/** A code of the contract: when it is chosen, whether the same call may succeed, its properties beyond its kind. */
 export type CodeEntry = {
   readonly code: string;
   readonly kind: Kind;
@@ -59,7 +59,7 @@ export type CodeEntry = {
   readonly retryable: boolean | string | string[];
   readonly set?: Fields;
 //{{if or writes (has "code.open")}}
-  /** The code is another's word, which is passed on. */
+  /** The code is another program's word, which is passed on. */
   readonly open?: true;
 //{{end}}
 //{{if or writes (has "code.name")}}
@@ -86,11 +86,11 @@ export type CodeEntry = {
   readonly rpc?: { code: number; messages: string[]; data?: Source };
 //{{end}}
 //{{if or writes (has "code.otherwise")}}
-  /** The code to use where no HTTP answer can be given. */
+  /** The code to use if no HTTP answer is possible. */
   readonly otherwise?: string;
 //{{end}}
 //{{if writes}}
-  /** The least wait where none is stated. */
+  /** The minimum wait if none is stated. */
   readonly waitMs?: number;
   readonly hint?: Hint[];
 //{{end}}
@@ -98,43 +98,43 @@ export type CodeEntry = {
 /** Conditions, all of which hold. */
 type Selector = { [condition: string]: string[] };
 /**
- * Where a value on the wire comes from: a path, or an object with one of is (a constant), text (a template), own (the
+ * The source of a value on the wire: a path, or an object with one of is (a constant), text (a template), own (the
  * object of the contract), list, each and item, shape, and oneOf. In templates {path} is a member of the record, and
- * {path|text} the text where that is empty. After the colon of a path stands what is on the wire where it is no text.
+ * {path|text} has a text for an empty one. After the colon of a path comes the type on the wire, unless it is text.
  */
 type Source = string | Fields;
 //{{if writes}}
 type Contract = {
   name: string;
   default: string;
-  /** Of failures; behind the first, those of tools that return theirs. */
+  /** Of failures; after the first, those of tools that return theirs. */
   layouts: [Layout, ...Layout[]];
   /** Where an unknown tool is reported. */
   unknownTool: string;
-  /** How values are spelled in calls: as in JSON, or as in Python. */
+  /** How values are written in calls: as in JSON, or as in Python. */
   literals: string;
-  /** There is a place for what was given as an argument. */
+  /** There is a place for the given value of an argument. */
   showsValues: boolean;
   question?: Fields;
   hints: Hint[];
-  /** How often a call is repeated, and after which waits. */
+  /** The number of attempts, and the waits between them. */
   retry: Record<"retries" | "startMs" | "factor" | "jitterMs" | "jitterFrom", number>;
 //{{if has "contract.forms"}}
-  /** Forms that are read and never written. */
+  /** Forms that are read but never written. */
   forms: Fields[];
 //{{end}}
 //{{if has "contract.ranges"}}
   ranges: { from: number; to: number; kind: Kind; name: string }[];
 //{{end}}
 //{{if has "contract.silence"}}
-  /** What it means that an object says nothing about repeating the call. */
+  /** The meaning of an object that does not say whether to retry. */
   silence: boolean;
 //{{end}}
 //{{if has "contract.verify"}}
   verify: Fields;
 //{{end}}
 //{{if has "contract.poll"}}
-  /** How a client waits for work that a call has begun. */
+  /** How a client waits for work that a call has started. */
   poll: { wait: string; next: string; status: string[]; pending: string[] };
 //{{end}}
 //{{if has "contract.batch"}}
@@ -142,7 +142,7 @@ type Contract = {
   batch: Fields;
 //{{end}}
 //{{if has "contract.readers"}}
-  /** The tools that only read; *: all others than those that are verified. */
+  /** The tools that only read; *: all that have no verify call. */
   readers: string[];
 //{{end}}
 //{{if has "contract.advised"}}
@@ -150,7 +150,7 @@ type Contract = {
   advised: string[];
 //{{end}}
 };
-/** The object, left out: the record; or the line, left out: the text is the object. */
+/** The object; if missing, the record. Or the line; if missing, the text is the object. */
 type Layout = {
   shape?: Fields;
   line?: string;

@@ -1,28 +1,28 @@
 // ---- Writing.
 
-/** What is known of the call that failed. What is left out is empty or false. */
+/** Facts about the failed call. Missing ones are empty or false. */
 export interface Call {
-  /** The JSON-RPC method. Left out: tools/call. Only that one is answered with a tool result. */
+  /** The JSON-RPC method. Default: tools/call. Only that one is answered with a tool result. */
   readonly method?: string;
   readonly tool?: string;
   readonly arguments?: unknown;
   /** The URL of the request. */
   readonly url?: string;
-  /** Where the call stood when it failed. Left out: in the tool. */
+  /** The point at which the call failed. Default: in the tool. */
   readonly at?: At;
-  /** The HTTP status that the transport demands. */
+  /** The HTTP status that the transport requires. */
   readonly status?: number;
-  /** The whole HTTP answer is still to be written. */
+  /** The whole HTTP answer can still be written. */
   readonly http?: boolean;
   /** The tool declares an outputSchema: structuredContent is left out. */
   readonly outputSchema?: boolean;
-  /** The tool's inputSchema has the argument by which a call chooses the texts. */
+  /** The tool's inputSchema has the argument with which a call chooses the texts. */
   readonly formatArgument?: boolean;
   /** Results name their type, as of MCP 2026-07-28. */
   readonly resultType?: boolean;
-  /** The tools of the server: a hint that names another one is left out. Left out: not known. */
+  /** The tools of the server: a hint that names another one is left out. Default: unknown. */
   readonly tools?: readonly string[];
-  /** The present. Left out: now. */
+  /** The present. Default: now. */
   readonly now?: Date;
 }
 
@@ -30,7 +30,7 @@ export type At =
   | "credentials_missing" | "credentials_invalid" | "user_missing" | "user_invalid"
   | "session" | "arguments" | "upstream_misconfigured" | "upstream" | "tool";
 
-/** A failure as it is to be sent. */
+/** A failure in the form in which it is sent. */
 export type Answer =
   /** The member "result" of the JSON-RPC answer. */
   | { readonly surface: "result"; readonly result: ToolResult }
@@ -45,11 +45,11 @@ export type RPCError = { readonly code: number; readonly message: string; readon
 interface Bound extends Subject {
   readonly entry: CodeEntry | undefined;
   readonly call: Call;
-  /** Returns what a path leads to from the record, or from an item of one of its lists. */
+  /** Returns the value at a path into the record, or into an item of one of its lists. */
   readonly from: (base: Value, path: string) => Value;
 }
 
-/** bare: the sentence is the record's own, not the form that the code gives it. */
+/** bare: the sentence is the record's own, not in the form of the code. */
 function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound {
   const from = (base: Value, path: string): Value => {
     const at = base === e ? -1 : path.indexOf("error.");
@@ -69,7 +69,7 @@ const isUnlisted = ({ e, entry }: Bound): boolean =>
   !!entry && !entry.open && !!e["code"] && e["code"] !== entry.code;
 const some = <T extends Value>(value: T): T | undefined => (isEmpty(value) ? undefined : value);
 
-/** Returns what a path leads to, also where that is made of other members. */
+/** Returns the value at a path, even if it is computed from other members. */
 function compute(s: Bound, path: string, bare = false): Value {
   const { e, entry, call } = s;
   const [place = "", type = ""] = path.split(":");
@@ -117,18 +117,18 @@ const nowMs = (call: Call): number => (call.now ?? new Date()).getTime();
 const statusText = (status: number): string => statusTexts[status] ?? "";
 
 //{{if has "contract.ranges"}}
-/** Returns the name of the range of a code that is not listed. */
+/** Returns the name of the range of an unlisted code. */
 function rangeNameOf({ e, entry }: Bound): string | undefined {
   const code = textOr(e["code"]);
   const n = /^[+-]?\d+$/.test(code) && code !== entry?.code ? Number(code) : NaN;
   return contract.ranges.find((r) => r.from <= n && n <= r.to)?.name;
 }
 //{{else}}
-/** Returns the name of the range of a code that is not listed: this contract has none. */
+/** Returns the name of the range of an unlisted code: this contract has none. */
 const rangeNameOf = (_: Bound): string | undefined => undefined;
 //{{end}}
 
-/** Returns the JSON form of a record, its members in their order. */
+/** Returns the JSON form of a record, with its members in order. */
 function encoded(e: Fields): Fields {
   const to = encode(e);
   const names = [...Object.keys(like), ...Object.keys(to).sort().filter((name) => !Object.hasOwn(like, name))];
@@ -137,7 +137,7 @@ function encoded(e: Fields): Fields {
   return Object.fromEntries(names.filter((name) => to[name] !== undefined).map((name) => [name, to[name]]));
 }
 
-/** Returns the sentence in the form that the code gives it. */
+/** Returns the sentence in the form of the code. */
 function messageOf(s: Bound): string {
   const { e, entry, call } = s;
   if (!entry || isUnlisted(s) || (entry === fallback && classOf(e) === "protocol")) return sentenceOf(e);
@@ -145,13 +145,13 @@ function messageOf(s: Bound): string {
   return entry.message?.map((t) => render(t, bare.get)).find((text) => text !== undefined) ?? sentenceOf(e);
 }
 
-/** Writes a call as a text names it: order_get(reference="A-17"). */
+/** Writes a call as in texts: order_get(reference="A-17"). */
 function callText(verify: Fields): string {
   const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(value)}`);
   return `${textOr(verify["tool"])}(${args.join(", ")})`;
 }
 
-/** Spells a value as the contract does in calls. */
+/** Writes a value as the contract does in calls. */
 function literal(value: Value): string {
   const json = JSON.stringify(value ?? null);
   if (contract.literals !== "python") return json;
@@ -165,7 +165,7 @@ function hintsOf(s: Bound, fresh: boolean): string[] {
   const old = !fresh && given.some((hint) => contract.hints.some((h) => match(h.text, hint)));
   const warning = old ? undefined : pick(contract.hints, s);
   const hints = [warning, ...given];
-  // A word of the other side's own comes with its own advice.
+  // A code of another program comes with its own advice.
   const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider";
   const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
   if (advises) hints.push(pick(s.entry?.hint ?? [], s));
@@ -177,14 +177,14 @@ function pick(hints: readonly Hint[], s: Bound): string | undefined {
   return fitting.map((hint) => render(hint.text, s.get)).find((text) => text !== undefined);
 }
 
-/** Puts a record in the words of the contract: its code, and the wait and the hints that come with it. */
+/** Puts a record into the words of the contract: its code, with its wait and hints. */
 function bind(from: Fields, call: Call): Bound {
   const e = fieldsOr(copyOf(from));
   e["kind"] = kindOf(e);
   const chosen = choose(boundTo(e, call));
   const fresh = e["contract"] !== contract.name;
   if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen[1] });
-  // Another entry stands in because of where the answer is to be written.
+  // Another entry replaces it because of the place of the answer.
   const { code, otherwise = "" } = chosen[0];
   const other = call.http ? codes.find((one) => one.otherwise === code) : byCode.get(otherwise);
   if (other) e["code"] = other.code;
@@ -210,7 +210,7 @@ function bind(from: Fields, call: Call): Bound {
 const layoutOf = ({ tool = "" }: Call): Layout =>
   contract.layouts.find((layout) => layout.tools?.includes(tool)) ?? contract.layouts[0];
 
-/** Writes what comes from a source; undefined where it comes out empty. */
+/** Writes the value of a source; undefined if it is empty. */
 function write1(source: Value, s: Bound, base: Value): Value {
   if (isText(source)) return s.from(base, source);
   const { is, own: isOwn, text, shape, list, each, item, oneOf } = fieldsOr(source);
@@ -230,7 +230,7 @@ function write1(source: Value, s: Bound, base: Value): Value {
   return undefined;
 }
 
-/** Writes an object; undefined when nothing is in it. */
+/** Writes an object; undefined if it is empty. */
 function writeShape(shape: Fields, s: Bound, base: Value): Fields | undefined {
   const object: Fields = {};
   for (const [name, source] of Object.entries(shape)) {
@@ -244,7 +244,7 @@ function writeShape(shape: Fields, s: Bound, base: Value): Fields | undefined {
   return some(object);
 }
 
-/** Returns the record with the code that it has in a tool result, where its own stands for another answer. */
+/** Returns the record with its code for tool results, if its own code is for another kind of answer. */
 function inResult(s: Bound): Bound {
   const fits = (entry: CodeEntry): boolean => !entry.open && !entry.otherwise && !entry.rpc;
   if (s.entry && fits(s.entry)) return s;
@@ -260,19 +260,19 @@ function objectOf(s: Bound): Fields {
   return shape ? (writeShape(shape, s, s.e) ?? {}) : encoded(s.e);
 }
 
-/** What Unicode calls white space. */
+/** The characters that Unicode calls white space. */
 const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 const trimmed = (text: string): string => text.replace(new RegExp(`^${spaces.source}|${spaces.source}$`, "g"), "");
 const words = (text: string): string[] => text.split(spaces).filter((word) => word);
 const oneLine = (text: string): string => (/[\r\n]/.test(text) ? words(text).join(" ") : text);
 
-/** Writes a sentence so that it cannot be taken for the hints that follow it. */
+/** Writes a sentence so that it cannot be mistaken for the hints after it. */
 function fold(layout: Layout, sentence: string): string {
   if (!layout.hints || !/[\r\n]/.test(sentence)) return sentence;
   return layout.hints.before === "\n" ? trimmed(sentence).replace(/\r\n|\r|\n/g, "\n  ") : oneLine(sentence);
 }
 
-/** Writes the line, the hints behind it, and structure as one line of JSON. */
+/** Writes the line, its hints, and structure as one line of JSON. */
 function writeLine(layout: Layout, s: Bound): string {
   const marks = [layout.hints?.before ?? "", layout.envelope?.mark ?? ""].filter((mark) => mark.trim());
   const unmark = (text: string, mark: string): string => {
@@ -383,7 +383,7 @@ function asFailure({ message, fields = [] }: Question): Failure {
   return { kind: "missing_param", message, violations };
 }
 
-/** Puts a question in Markdown: the sentence, then what there is to choose from. */
+/** Puts a question into Markdown: the sentence, then the choices. */
 function questionText(q: Question): string {
   let text = q.message;
   for (const [field, values] of Object.entries(q.suggestions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))) {
