@@ -51,7 +51,7 @@ func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, ent
 func startBefore(t *testing.T, server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
 	f, serve := &accountFront{}, testkit.Serve
-	if _, url, _ := strings.Cut(server, "url: "); testkit.IsInMemory(strings.Trim(url, "'")) {
+	if _, at, _ := strings.Cut(server, "url: "); testkit.IsInMemory(strings.Trim(at, "'")) {
 		serve = testkit.ServeInMemory
 	}
 	tokens := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
