@@ -35,7 +35,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// The badge says whether the page is told of what is new. htmx connects again after a stream, and not after a first request that fails.
+// The badge says whether the page gets live updates. htmx reconnects after a stream, but not after a failed first request.
 const connectAgainAfter = 5000; // ms
 const live = (text) => (event) => {
   const badge = event.target.closest?.("#live");

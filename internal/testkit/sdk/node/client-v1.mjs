@@ -37,7 +37,7 @@ await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks
   };
 });
 
-// stdio starts a server. Its transport does not keep the version that is spoken, as the other does.
+// stdio starts a server. Its transport does not keep the negotiated version, as the other one does.
 function stdio([command, ...args], env) {
   const transport = new StdioClientTransport({ command, args, env });
   transport.setProtocolVersion = (version) => { transport.protocolVersion = version; };

@@ -6,7 +6,7 @@ import { elicit, run, sample } from './driver.mjs';
 const newest = '2026-07-28';
 const modes = { legacy: 'legacy', modern: { pin: newest }, auto: 'auto' };
 
-// anything is a schema that takes every result, for methods that the SDK does not know.
+// anything is a schema that accepts every result, for methods unknown to the SDK.
 const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };
 
 await run(async ({ url, start, env, era, versions, headers, timeout, capabilities }, hooks) => {

@@ -1,5 +1,5 @@
-// Reads one command a line from stdin, has an SDK's client carry it out, and writes one line to stdout with what the
-// client's program gets: the result, or what was thrown. Ends with stdin.
+// Reads commands from stdin, one per line, runs them with an SDK's client, and writes one line each to stdout with the
+// result or the error. Ends with stdin.
 import { createInterface } from 'node:readline';
 
 const notifications = [];
@@ -37,13 +37,13 @@ export async function run(connect) {
   process.exit(0);
 }
 
-// elicit is what the user answers to every question.
+// elicit is the user's answer to every question.
 export const elicit = async () => ({ action: 'accept', content: { name: 'Ada' } });
 
-// sample is what the user's model answers to everything.
+// sample is the answer of the user's model to everything.
 export const sample = async () => ({ role: 'assistant', model: 'testkit', content: { type: 'text', text: 'sampled' } });
 
-// describe turns whatever was thrown into JSON, and names what a program could tell it by.
+// describe turns an error into JSON with everything by which a program can distinguish it.
 function describe(error, depth = 0) {
   if (!(error instanceof Error)) {
     return { class: typeof error, message: String(error) };

@@ -1,5 +1,5 @@
-// Preloaded into a server on stdio: it does what it is asked, but the first answer with "hold this answer" in it does not
-// go out. The file that TESTKIT_HELD names then holds the id of the process, which can be ended in the middle of that call.
+// Preloaded into a server on stdio: the server works normally, but its first answer that contains "hold this answer" is
+// held back. The file that TESTKIT_HELD names then has the process id, so that the process can be killed during the call.
 import { writeFileSync } from 'node:fs';
 
 const write = process.stdout.write;
@@ -8,7 +8,7 @@ process.stdout.write = function (chunk, ...rest) {
   return (String(chunk).includes('hold this answer') && hold()) || write.call(this, chunk, ...rest);
 };
 
-// hold notes that an answer is held, unless one was before, by this process or another.
+// hold records that an answer is held, unless this process or another one has held one before.
 function hold() {
   try {
     writeFileSync(process.env.TESTKIT_HELD, `${process.pid}\n`, { flag: 'wx' });

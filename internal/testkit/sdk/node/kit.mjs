@@ -1,7 +1,7 @@
 // Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
 //   node kit.mjs MODULE KIT [DECISIONS RECOVERIES]
-// Prints each case that differs, with what is wanted and what came, then how many cases were run. A module that only reads is
-// only held to reading. One that writes makes a failure of each code and reads it back. All read hostile answers. Form of the kit:
+// Prints each case that differs, with the expected and the actual text, then the number of cases. A module that only reads
+// is only tested for reading. One that writes also reads back a failure of each code. All read hostile answers. The format:
 // contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -25,7 +25,7 @@ function compare(name, what, want, got) {
   console.log(`${name}: ${what}\n  want ${text(want)}\n  got  ${text(got)}`);
 }
 
-// parts takes an HTTP answer of the kit apart. Names of headers are the same in any case.
+// parts parses an HTTP answer of the kit. Header names are case-insensitive.
 function parts(http) {
   const end = http.indexOf("\n\n");
   const [status, ...lines] = http.slice(0, end).split("\n");
@@ -68,14 +68,14 @@ for (const [name, files] of cases) {
   const want = JSON.parse(files["read.json"]);
   compare(name, "read", want, reading === undefined ? {} : JSON.parse(JSON.stringify({ record: reading.failure, question: reading.question })));
 }
-// What is done about a failure is the same, byte for byte.
+// Decisions about failures are the same, byte for byte.
 const decisions = decisionsPath ? readFileSync(decisionsPath, "utf8").trimEnd().split("\n") : [];
 for (const line of decisions) {
   const { name, failure, nature, attempt, leftMs, random } = JSON.parse(line);
   const want = line.slice(line.indexOf('"decision":') + '"decision":'.length, -1);
   compare(name, "decided", want, JSON.stringify(contract.decide(failure, nature, attempt, leftMs, random)));
 }
-// Whole recoveries make the same calls after the same waits, and come to the same end.
+// Whole recoveries make the same calls after the same waits, and end in the same way.
 const [, contractName] = /contract (\S+)/.exec(archive);
 const lines = recoveriesPath ? readFileSync(recoveriesPath, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line)) : [];
 const recoveries = lines.filter((line) => line.contract === contractName);
@@ -104,7 +104,7 @@ function sorted(value) {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
 }
-// A call that is stopped, or whose time is over, ends at once, and its failure says so.
+// A call that is stopped, or whose time is over, ends immediately, and its failure says so.
 if (recoveriesPath) {
   const hangs = () => new Promise(() => {});
   const ended = (options) => contract.recover(hangs, { name: "tool" }, options).then(() => "a result", (error) => error.failure?.kind ?? String(error));
@@ -113,7 +113,7 @@ if (recoveriesPath) {
   setTimeout(() => stop.abort(), 20);
   compare("signal", "ended", "cancelled", await ended({ signal: stop.signal }));
 }
-// Five calls in a row that do not reach the server open the circuit that its callers share. Then none is sent, until one may try.
+// Five calls in a row that do not reach the server open the circuit that callers share. Then none is sent until one may try.
 if (contractName === "recourse") {
   const server = new contract.Server();
   let sent = 0;
@@ -130,7 +130,7 @@ if (contractName === "recourse") {
   compare("circuit", "ended when a call may try", ["a result", 6], [await ended(5000), sent]);
   compare("circuit", "ended when it is closed", ["a result", 7], [await ended(100), sent]);
 }
-// Circuits open, wait and close at the same moments, and hints name the same calls.
+// Circuits open, wait and close at the same times, and hints name the same calls.
 const linesOf = (name) => readFileSync(new URL(name, pathToFileURL(recoveriesPath)), "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
 for (const { name, steps } of recoveriesPath ? linesOf("circuits.jsonl") : []) {
   const server = new contract.Server();
@@ -147,7 +147,7 @@ for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("adv
   if (name !== contractName) continue;
   compare(hint, "advised", tool ? [{ tool, args, hint }] : [], contract.advised({ kind: "unknown", hints: [hint] }));
 }
-// An observer that throws is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments.
+// An observer that throws does not affect the call, and a refusal by HTTP does not count as a mistake in the arguments.
 {
   const observe = () => {
     throw new Error("the observer");
@@ -174,7 +174,7 @@ if (contractName === "recourse") {
     compare("limit", "ended", ["rate_limited", "Slow down.", 1], [failure.kind, failure.message, sent]);
   }
 }
-// A server that is not trusted is not believed that a write took no effect.
+// An untrusted server's word that a write took no effect does not count.
 if (contractName === "recourse") {
   const safe = { v: 1, kind: "timeout", retry: "same_call", effect: "none" };
   for (const [trusted, want] of [[true, 4], [false, 1]]) {
@@ -184,13 +184,13 @@ if (contractName === "recourse") {
     compare("trusted", "calls", want, sent);
   }
 }
-// What an HTTP answer says beside its status reaches an SDK as a JSON-RPC error; what it acts on itself stays as it is.
+// The headers of an HTTP error reach an SDK as a JSON-RPC error; statuses on which the SDK itself acts are unchanged.
 const limited = async (url) => new Response("{}", { status: Number(url), headers: { "Retry-After": "12" } });
 const request = { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call" }) };
 const kept = await (await contract.keepFailures(limited)("429", request)).json();
 compare("keepFailures", "error", [7, "rate_limited", 12000, "none"], [kept.id, kept.error.data.kind, kept.error.data.afterMs, kept.error.data.effect]);
 compare("keepFailures", "lost session", 404, (await contract.keepFailures(limited)("404", request)).status);
-// What a constructor makes comes back with its code, on one of the surfaces.
+// A constructor's failure is read back with its code, on one of the surfaces.
 for (const [code, failure] of Object.entries(contract.failures ?? {})) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));
   compare(`failures.${code}`, "made, written and read", code, codes.find((c) => c === code) ?? codes[0]);
@@ -203,7 +203,7 @@ function readBack(answer) {
   }[answer.surface]();
   return reading?.failure?.code;
 }
-// Nothing that a server sends makes the parser throw, or what it makes of it the writer.
+// No answer of a server makes the parser throw, nor its result the writer.
 const nested = {};
 for (let i = 0, at = nested; i < 100_000; i++) at = at.a = {};
 const inText = (text) => ({ content: [{ type: "text", text }], isError: true });

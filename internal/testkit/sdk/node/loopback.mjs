@@ -1,5 +1,5 @@
-// Preloaded into a server that would listen on every interface and live on: it listens on the loopback interface only,
-// says on which port, and ends with its stdin, and so with whoever started it.
+// Preloaded into a server that would listen on all interfaces and never exit: it listens on the loopback interface only,
+// prints the port, and exits with its stdin, and so with its parent.
 import net from 'node:net';
 
 const listen = net.Server.prototype.listen;

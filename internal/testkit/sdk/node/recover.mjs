@@ -1,7 +1,7 @@
 // Makes calls through recover() of a module that `recourse contract gen` wrote, with an SDK's client:
 //   node recover.mjs SDK MODULE.ts URL HEADERS CALLS
-// SDK is v1 or v2. HEADERS is a JSON object, CALLS a JSON array of {tool, arguments, title}: whether a write has landed is told by
-// the title. Prints a line for each call: what it ended with, and what was done for it. Waits take no time: the clock goes forward.
+// SDK is v1 or v2. HEADERS is a JSON object, CALLS a JSON array of {tool, arguments, title}: the title shows whether a
+// write has landed. Prints a line for each call: its end, and everything that was done. Waits only advance the clock.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import * as v2 from '@modelcontextprotocol/client';

@@ -28,7 +28,7 @@ def compare(name, what, want, got):
 
 
 def spelled(value):
-    """Spells JSON so that equal values are equal texts."""
+    """Writes JSON so that equal values are equal texts."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
@@ -84,7 +84,7 @@ for line in decisions:
 
 
 class Script:
-    """A session that answers as a line of the recoveries says."""
+    """A session that answers by a line of the recoveries."""
 
     def __init__(self, answers):
         self.answers, self.calls, self.waits = answers, [], []
@@ -124,7 +124,7 @@ async def ended(timeout_ms):
     except contract.Failure as failure:
         return failure.kind
 
-# Whole recoveries make the same calls after the same waits, and come to the same end.
+# Whole recoveries make the same calls after the same waits, and end in the same way.
 recoveries = []
 if more:
     with open(more[1], encoding="utf-8") as file:
@@ -142,7 +142,7 @@ def lines_of(name):
         return [json.loads(line) for line in file]
 
 
-# Circuits open, wait and close at the same moments, and hints name the same calls.
+# Circuits open, wait and close at the same times, and hints name the same calls.
 for line in lines_of("circuits.jsonl") if more else ():
     server = contract.Server()
     for i, step in enumerate(line["steps"]):
@@ -160,7 +160,7 @@ for line in lines_of("advice.jsonl") if more else ():
 
 
 class Scripted:
-    """A session that a function answers for."""
+    """A session whose answers come from a function."""
 
     def __init__(self, answer):
         self.answer, self.sent = answer, 0
@@ -171,7 +171,7 @@ class Scripted:
 
 
 async def circuit():
-    """Five calls in a row that do not reach the server open the circuit. Then none is sent, until one may try."""
+    """Five calls in a row that do not reach the server open the circuit. Then none is sent until one may try."""
     def answer(session):
         if not session.is_up:
             raise ConnectionRefusedError
@@ -207,7 +207,7 @@ async def limited():
 
 
 async def untrusted():
-    """A server that is not trusted is not believed that a write took no effect."""
+    """An untrusted server's word that a write took no effect does not count."""
     async def sleep(seconds):
         pass
     safe = {"v": 1, "kind": "timeout", "retry": "same_call", "effect": "none"}
@@ -221,7 +221,7 @@ async def untrusted():
 
 
 async def observed():
-    """An observer that raises is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments."""
+    """An observer that raises does not affect the call, and a refusal by HTTP is not a mistake in the arguments."""
     def observe(step):
         raise ValueError
     logged = []
@@ -255,7 +255,7 @@ if contract.CONTRACT["name"] == "recourse":
     asyncio.run(limited())
     asyncio.run(untrusted())
 
-# Nothing that a server sends makes the parser raise.
+# No answer of a server makes the parser raise.
 nested = {}
 for _ in range(100_000):
     nested = {"a": nested}
