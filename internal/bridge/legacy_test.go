@@ -174,6 +174,28 @@ func TestQuestionOnTheStream(t *testing.T) {
 	})
 }
 
+// So does a large one that says only at its end what it is.
+func TestLargeQuestionOnTheStream(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 300<<10)
+	o := newLegacyEra(t, nil)
+	o.call = func(c *serverCall) {
+		c.ask("elicitation/create", func(text string) {
+			o.broadcast(`{"params":{"message":"` + large + `"},` + strings.TrimPrefix(strings.Replace(text, `,"params":{"message":"?"}`, "", 1), "{"))
+		})
+	}
+	b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
+	header, body := modernRequest("tools/call", "t", "", "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `"params":{"message":"`+large+`"}`) {
+		t.Errorf("got %.300s, %v, want the whole question", text, err)
+	}
+}
+
 // A held call keeps its session. Other calls of the same caller get another one, so that each question belongs to
 // one call.
 func TestHeldCallHasItsSessionForItself(t *testing.T) {

@@ -49,16 +49,24 @@ func (l *hearing) next() (*wire.Part, error) {
 		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
 			return part, nil // its reader sees what is wrong with it
 		}
-		switch err := l.messages.Rest(part, maxHeard); {
-		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
-			return nil, errUnheard
-		case err != nil:
+		if err := l.collect(part); err != nil {
 			return nil, err
 		}
-		l.note(part)
 		return part, nil
 	}
 	return nil, l.messages.End()
+}
+
+// collect makes a message of its first piece.
+func (l *hearing) collect(part *wire.Part) error {
+	switch err := l.messages.Rest(part, maxHeard); {
+	case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
+		return errUnheard
+	case err != nil:
+		return err
+	}
+	l.note(part)
+	return nil
 }
 
 func (l *hearing) note(part *wire.Part) {

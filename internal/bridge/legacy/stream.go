@@ -123,12 +123,13 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 	l.open(resp)
 	for {
 		part, err := l.next()
+		if err == nil && !part.Complete && part.Err == nil { // nobody waits for an answer here
+			err = l.collect(part)
+		}
 		if err != nil {
 			return
 		}
-		if part.Complete {
-			s.hear(st.at, part)
-		}
+		s.hear(st.at, part)
 	}
 }
 
