@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -60,7 +61,7 @@ func (w *wholeEvents) fill() {
 		w.begun = bytes.Clone(part.Raw)
 	case !part.First: // too large: it is passed on part by part
 		w.answered = true
-		w.ready, w.begun = append(w.begun, part.Raw...), nil
+		w.ready, w.begun = slices.Concat(w.begun, part.Raw), nil
 	default:
 		w.resumable = w.resumable || part.HasID
 		w.answered = w.answered || part.Kind == wire.Response && part.Signs.ID.Equal(w.id)

@@ -31,7 +31,7 @@ func TestStreamThatBreaksOff(t *testing.T) {
 		{"an answer to another request", "data: " + strings.Replace(answer, "7", "8", 1) + "\n\n", false, "data: " + strings.Replace(answer, "7", "8", 1) + "\n\n", true},
 		{"after the answer", "data: " + answer + "\n\n" + notice[:9], false, "data: " + answer + "\n\n" + notice[:9], false},
 		{"lines that end in CR", "data: " + answer + "\r\r", false, "data: " + answer + "\r\r", false},
-		{"a resumable stream", "id: 1\ndata:\n\ndata: " + answer[:20], false, "id: 1\ndata:\n\ndata: " + answer[:20], false},
+		{"a resumable stream", "id: 1\ndata:\n\n" + "data: " + answer[:20], false, "id: 1\ndata:\n\n" + "data: " + answer[:20], false},
 		{"an answer beyond the buffer", large + "\n\n", false, large + "\n\n", false},
 		{"within an answer beyond the buffer", large, false, large, false},
 	} {

@@ -34,6 +34,9 @@
 // of any size. MessageReader.Rest collects a message that came in pieces, and Whole passes over those that
 // are too large to come as a whole.
 //
+// A message is parsed where it comes in, and travels as a [Message]: only who changes its text, such as its id or
+// a name in it, has it parsed again.
+//
 // Nothing here decodes arguments or results. Both readers return the positions of values in the text,
 // and [Splice] replaces some of them and leaves the rest byte for byte as it was sent.
 package wire

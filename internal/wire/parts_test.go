@@ -28,22 +28,28 @@ func TestPartsAndWhole(t *testing.T) {
 		{"a JSON answer", strings.NewReader(reply), false, []string{"response to 1"}, []string{"response to 1"}, io.EOF},
 		{
 			"a large JSON answer", strings.NewReader(long), false,
-			[]string{"invalid, begun", "response to 1, going on", "response to 1, ended"}, nil, io.EOF,
+			[]string{"invalid, begun", "response to 1, going on", "response to 1, ended"},
+			nil, io.EOF,
 		},
 		{"a page", strings.NewReader("<html>"), false, []string{"broken, begun", "broken, ended"}, []string{"broken, begun"}, io.EOF},
 		{"half a JSON answer", io.MultiReader(strings.NewReader(reply[:20]), iotest.ErrReader(broken)), false, nil, nil, broken},
 		{
 			"a stream", strings.NewReader(": hello\n\n" + event(notice) + event(long) + "event: x\ndata: {}\n\n" + event(reply)), true,
 			[]string{"notification", "invalid, begun", "response to 1, ended", "other", "response to 1"},
-			[]string{"notification", "response to 1"}, io.EOF,
+			[]string{"notification", "response to 1"},
+			io.EOF,
 		},
 		{
 			"a stream that ends inside an event", strings.NewReader(event(notice) + "data: {"), true,
-			[]string{"notification", "invalid, begun"}, []string{"notification"}, wire.ErrUnfinishedEvent,
+			[]string{"notification", "invalid, begun"},
+			[]string{"notification"},
+			wire.ErrUnfinishedEvent,
 		},
 		{
 			"a stream that breaks off", io.MultiReader(strings.NewReader(event(notice)), iotest.ErrReader(broken)), true,
-			[]string{"notification"}, []string{"notification"}, broken,
+			[]string{"notification"},
+			[]string{"notification"},
+			broken,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
