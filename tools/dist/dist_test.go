@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// TestDist builds a release, looks into everything that is in it, and builds a part of it once more.
+// TestDist builds a release, checks everything in it, and builds a part of it again.
 func TestDist(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	out, again := t.TempDir(), t.TempDir()
@@ -34,12 +34,12 @@ func TestDist(t *testing.T) {
 	}
 	want, got := contents(t, out), contents(t, again)
 	if len(want) != 13 { // 6 archives, 4 packages, the image, the bill of materials, the checksums
-		t.Errorf("a release has %d files, not 13", len(want))
+		t.Errorf("got %d files in the release, want 13", len(want))
 	}
 	for name := range got {
-		isWhole := name == mark || strings.HasSuffix(name, "_image.tar") || strings.HasSuffix(name, ".cdx.json") // of all platforms
+		isWhole := name == mark || strings.HasSuffix(name, "_image.tar") || strings.HasSuffix(name, ".cdx.json") // for all platforms
 		if !isWhole && !bytes.Equal(want[name], got[name]) {
-			t.Errorf("%s: the second build gave other bytes", name)
+			t.Errorf("%s: the second build differs", name)
 		}
 	}
 	sums(t, want)
@@ -75,7 +75,7 @@ func sums(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// archive checks what is in an archive, and that the program for this platform states its version.
+// archive checks the content of an archive, and that the program for this platform prints its version.
 func archive(t *testing.T, name string, files map[string][]byte, program string) {
 	t.Helper()
 	folder := strings.TrimSuffix(strings.TrimSuffix(name, ".tar.gz"), ".zip")
@@ -89,11 +89,11 @@ func archive(t *testing.T, name string, files map[string][]byte, program string)
 	}
 	for shell, sign := range map[string]string{"recourse.bash": "complete ", "_recourse": "#compdef recourse", "recourse.fish": "complete "} {
 		if !bytes.Contains(files[folder+"/completions/"+shell], []byte(sign)) {
-			t.Errorf("%s: %s is no completion: it has no %q", name, shell, sign)
+			t.Errorf("%s: %s is not a completion script: no %q", name, shell, sign)
 		}
 	}
 	if !bytes.Contains(files[folder+"/THIRD_PARTY_LICENSES.txt"], []byte("github.com/modelcontextprotocol/go-sdk")) {
-		t.Errorf("%s: the licenses do not name the SDK", name)
+		t.Errorf("%s: no SDK in the licenses", name)
 	}
 	if !strings.HasSuffix(folder, runtime.GOOS+"_"+runtime.GOARCH) {
 		return
@@ -108,7 +108,7 @@ func archive(t *testing.T, name string, files map[string][]byte, program string)
 	}
 }
 
-// listed has another program list a package, where it is installed.
+// listed lists a package with another program, if that is installed.
 func listed(t *testing.T, program string, args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -124,7 +124,7 @@ func listed(t *testing.T, program string, args ...string) {
 		"/usr/share/fish/vendor_completions.d/recourse.fish", "/usr/share/doc/recourse/LICENSE",
 	} {
 		if !bytes.Contains(said, []byte(want+"\n")) {
-			t.Errorf("%s lists no %s:\n%s", program, want, said)
+			t.Errorf("%s: no %s in the list:\n%s", program, want, said)
 		}
 	}
 }
@@ -182,11 +182,11 @@ func images(t *testing.T, body []byte) {
 		}
 	}
 	if want := []string{"linux/amd64", "linux/arm64"}; !slices.Equal(platforms, want) {
-		t.Errorf("the image is for %v, not %v", platforms, want)
+		t.Errorf("got platforms %v, want %v", platforms, want)
 	}
 }
 
-// bill checks that the bill of materials names the modules of go.mod.
+// bill checks that the bill of materials has the modules of go.mod.
 func bill(t *testing.T, body []byte) {
 	t.Helper()
 	var bom struct {
@@ -206,7 +206,7 @@ func bill(t *testing.T, body []byte) {
 			found = found || c.Name == want && c.Version != "" && strings.HasPrefix(c.Purl, "pkg:golang/"+want+"@")
 		}
 		if !found {
-			t.Errorf("the bill of materials does not name %s", want)
+			t.Errorf("no %s in the bill of materials", want)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), "../..", foreign, "linux/amd64"); err == nil || !strings.Contains(err.Error(), "name another folder") {
-		t.Errorf("a folder of somebody else's: %v", err)
+		t.Errorf("a folder with other files: %v", err)
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
