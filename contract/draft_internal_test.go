@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -11,6 +12,9 @@ func TestDropLeavesNothing(t *testing.T) {
 	t.Parallel()
 	var used draft
 	if err := testkit.Use(&used); err != nil {
+		t.Fatal(err)
+	}
+	if err := testkit.Use(used.e, errors.New("a cause")); err != nil { // its memory is kept
 		t.Fatal(err)
 	}
 	used.reset()

@@ -376,7 +376,8 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 				t.Error("a call was refused")
 			}
 		}
-		synctest.Wait()                    // until the gateway is done with the cancelled call, too
+		synctest.Wait() // until the gateway is done with the cancelled call, too
+
 		if n := issuer.Fetches(); n != 2 { // with the redirect
 			t.Errorf("got %d fetches of the keys", n)
 		}

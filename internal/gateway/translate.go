@@ -208,8 +208,8 @@ func (c *call) passRefusal(f *failure) {
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s, toPerson := c.on, c.account.Shown()
-		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.table.url(c.req.http),
-			toPerson).
+		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd,
+			c.table.url(c.req.http), toPerson).
 			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).ForAnswer()
 	}
 	return c.mask

@@ -38,7 +38,7 @@ func Compact(folder string, other map[string][]byte) ([]byte, error) {
 		name := filepath.Base(file)
 		src, ok := other[name]
 		if !ok {
-			if src, err = os.ReadFile(file); err != nil { //nolint:gosec // of the folder that the caller names
+			if src, err = os.ReadFile(file); err != nil {
 				return nil, fmt.Errorf("read a file to be made compact: %w", err)
 			}
 		}
