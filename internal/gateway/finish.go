@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func finish(c *call, next next) error {
 	switch {
 	case c.reply.broken:
 		c.out.End = observe.BrokenOff
-	case c.reply.gone, c.left():
+	case c.reply.gone, c.left() && !c.answered():
 		c.out.End = observe.Left
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded
@@ -59,6 +60,12 @@ func finish(c *call, next next) error {
 	c.out.Took = time.Since(c.out.Began)
 	_ = c.caught(tell) // the client has its answer, whatever observers do
 	return nil
+}
+
+// answered reports whether the client has a whole answer, with which it may well have gone.
+func (c *call) answered() bool {
+	lasts := c.req.http.Method == http.MethodGet || c.req.msg.Method == wire.MethodListen
+	return c.reply.started && c.out.Record == nil && !lasts
 }
 
 // tell tells every observer how the call has ended.

@@ -103,7 +103,7 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		failing bool // the client gets no whole answer
 	}{
 		{name: "success", want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
-		{name: "success, in events", tool: testkit.Progress, args: `{"steps":2}`, want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
+		{name: "success, in events", faults: []testkit.Fault{faults.Large(testkit.SSE, 1000, faults.Whole)}, want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
 		{name: "a notification", notify: true, want: seen{End: observe.Succeeded, Attempts: []int{202}, Status: 202}},
 		{name: "an unknown path", path: "/nowhere", want: seen{End: observe.Failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
 		{name: "an additional stage", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
@@ -159,5 +159,44 @@ func TestEveryCallEndsOnce(t *testing.T) {
 	}
 	if len(w.more) != 0 {
 		t.Errorf("got %d more outcomes", len(w.more))
+	}
+}
+
+// A client that hangs up with the last event of its answer has had it: the call has succeeded.
+func TestClientGoesWithItsAnswer(t *testing.T) {
+	t.Parallel()
+
+	srv := testkit.NewServer(t, testkit.WithForm(testkit.SSE))
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: '"+srv.URL()+"'}}\n"), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(cfg, set, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	w := &watcher{more: make(chan struct{}, 1)}
+	g.Observe(w)
+	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(around), func(c *call, next next) error {
+		err := next(c)
+		<-c.req.http.Context().Done() // the client goes before the call has ended
+		return err
+	}))
+
+	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
+	answer, err := client.OpenCall(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := answer.NextMessage(); err != nil || m.Result == nil {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	answer.Close()
+	<-w.more
+	want := []seen{{End: observe.Succeeded, Attempts: []int{200}, Status: 200}}
+	if diff := cmp.Diff(want, w.calls); diff != "" {
+		t.Error("(-want +got)\n" + diff)
 	}
 }
