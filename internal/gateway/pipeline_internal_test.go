@@ -67,16 +67,11 @@ func forbidding(c *call, next next) error {
 	return next(c)
 }
 
-// Every observer gets one outcome of each call, however it ends. An additional stage is a function and its place in the
-// list of stages.
-func TestEveryCallEndsOnce(t *testing.T) {
-	t.Parallel()
-
-	const get = `{"field_id":"F-1"}`
-	srv := testkit.NewServer(t)
+// watched serves a gateway with an additional stage, and returns its URL and an observer of its calls.
+func watched(t *testing.T, file string, additional stage) (url string, w *watcher) {
+	t.Helper()
 	set := contract.Builtin()
-	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm: {url: '"+srv.URL()+"', trust_annotations: true, timeout: 20s}\n"+
-		"  watched: {url: '"+srv.URL()+"', mode: observe, timeout: 20s}\n"), config.Options{KnownContracts: set.Names()})
+	cfg, err := config.Parse("recourse.yaml", []byte(file), config.Options{KnownContracts: set.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +80,21 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	w := &watcher{more: make(chan struct{}, 100)}
+	w = &watcher{more: make(chan struct{}, 100)}
 	g.Observe(w)
-	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, forbidding))
-	url := testkit.Serve(t, g)
+	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, additional))
+	return testkit.Serve(t, g), w
+}
+
+// Every observer gets one outcome of each call, however it ends. An additional stage is a function and its place in the
+// list of stages.
+func TestEveryCallEndsOnce(t *testing.T) {
+	t.Parallel()
+
+	const get = `{"field_id":"F-1"}`
+	srv := testkit.NewServer(t)
+	url, w := watched(t, "servers:\n  farm: {url: '"+srv.URL()+"', trust_annotations: true, timeout: 20s}\n"+
+		"  watched: {url: '"+srv.URL()+"', mode: observe, timeout: 20s}\n", forbidding)
 
 	tests := []struct {
 		name    string
@@ -167,25 +173,13 @@ func TestClientGoesWithItsAnswer(t *testing.T) {
 	t.Parallel()
 
 	srv := testkit.NewServer(t, testkit.WithForm(testkit.SSE))
-	set := contract.Builtin()
-	cfg, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: '"+srv.URL()+"'}}\n"), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := New(cfg, set, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	w := &watcher{more: make(chan struct{}, 1)}
-	g.Observe(w)
-	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(around), func(c *call, next next) error {
+	url, w := watched(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n", func(c *call, next next) error {
 		err := next(c)
 		<-c.req.http.Context().Done() // the client goes before the call has ended
 		return err
-	}))
+	})
 
-	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
+	client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)
 	answer, err := client.OpenCall(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
 		t.Fatal(err)
