@@ -320,6 +320,7 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 				t.Errorf("after shop is back: got %s", r.Text())
 			}
 		}
+		synctest.Wait() // a call gives its place back after its answer
 		for _, p := range f.g.Protections() {
 			if p.Bulkheads[0].In != 0 {
 				t.Errorf("%s: got %+v", p.Server, p.Bulkheads)
