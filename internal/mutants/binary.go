@@ -38,11 +38,17 @@ var compacts = map[string]string{
 	"contract/internal/wild/families": "contract/internal/wild/families.compact",
 }
 
+// compactOf returns the embedded file that a file is a part of in the program, and whether there is one.
+func compactOf(file string) (name string, ok bool) {
+	name, ok = compacts[path.Dir(file)]
+	return name, ok && path.Ext(file) == ".yaml"
+}
+
 // inProgram returns the embedded file that a file with these contents becomes a part of, which is the file itself unless
 // it is in [compacts].
 func inProgram(root, file string, contents []byte) (name string, text []byte, err error) {
-	name, isPart := compacts[path.Dir(file)]
-	if !isPart || path.Ext(file) != ".yaml" {
+	name, isPart := compactOf(file)
+	if !isPart {
 		return file, contents, nil
 	}
 	folder := filepath.Join(root, filepath.FromSlash(path.Dir(file)))

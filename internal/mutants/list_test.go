@@ -45,8 +45,8 @@ func TestSample(t *testing.T) {
 	}
 	sampled := map[string]bool{} // by kind
 	for _, m := range list {
-		kind, isPart := compacts[path.Dir(m.File)]
-		if !isPart || path.Ext(m.File) != ".yaml" {
+		kind, isPart := compactOf(m.File)
+		if !isPart {
 			kind = path.Ext(m.File)
 		}
 		sampled[kind] = sampled[kind] || m.Sample
