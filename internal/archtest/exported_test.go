@@ -1,20 +1,16 @@
 package archtest_test
 
 import (
-	"flag"
 	"fmt"
 	"go/types"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // A golden file lists what importers can name, so that every change of it appears in a diff.
 func TestExported(t *testing.T) {
@@ -24,22 +20,7 @@ func TestExported(t *testing.T) {
 	for _, p := range publicPackages(t) {
 		list.WriteString(exported(p))
 	}
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
-	golden := filepath.Join("testdata", "exported.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(list.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), list.String()); diff != "" {
-		t.Errorf("the exported names have changed; -update rewrites %s (-want +got):\n%s", golden, diff)
-	}
+	contracttest.Golden(t, filepath.Join("testdata", "exported.txt"), list.String())
 }
 
 // exported lists a package's exported objects by name, one per line, and below each type its fields and methods,

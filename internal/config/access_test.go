@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // All mistakes in access control are found, each with its position. A plain key in the place of a hash is not shown.
@@ -57,7 +58,7 @@ endpoints:
 	if err == nil {
 		t.Fatal("no mistakes")
 	}
-	golden(t, filepath.Join("testdata", "access.txt"), err.Error()+"\n")
+	contracttest.Golden(t, filepath.Join("testdata", "access.txt"), err.Error()+"\n")
 }
 
 func TestAccess(t *testing.T) {

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files") //nolint:gochecknoglobals // a test flag
 
 func options() config.Options {
 	env := map[string]string{"FARM_TOKEN": "t0ken", "EMPTY": "", "LINES": "a\nb"}
@@ -142,7 +140,7 @@ func TestMistakes(t *testing.T) {
 			if _, ok := errors.AsType[strictyaml.Errors](err); !ok {
 				t.Fatalf("got %v, want mistakes", err)
 			}
-			golden(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
+			contracttest.Golden(t, strings.TrimSuffix(path, ".yaml")+".txt", err.Error()+"\n")
 		})
 	}
 }
@@ -186,7 +184,7 @@ func TestLoad(t *testing.T) {
 
 func TestReference(t *testing.T) {
 	t.Parallel()
-	golden(t, "../../docs/configuration.md", config.Reference())
+	contracttest.Golden(t, "../../docs/configuration.md", config.Reference())
 }
 
 func TestEveryKeyIsDocumented(t *testing.T) {
@@ -241,24 +239,4 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-// golden compares got with a file, which -update rewrites.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
-	}
 }

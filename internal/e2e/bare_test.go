@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -64,7 +63,7 @@ func TestBare(t *testing.T) {
 					txtar.File{Name: c.name + "/bare", Data: []byte(placed(was, dir) + "\n")},
 					txtar.File{Name: c.name + "/through", Data: []byte(placed(is, dir) + "\n")})
 			}
-			compareGolden(t, filepath.Join("testdata", "bare", server.name+".txtar"), txtar.Format(golden))
+			contracttest.Golden(t, filepath.Join("testdata", "bare", server.name+".txtar"), string(txtar.Format(golden)))
 		})
 	}
 }
@@ -123,29 +122,6 @@ func modelSees(t *testing.T, m testkit.Message) string {
 
 // placed replaces the test's folder with DIR.
 func placed(text, dir string) string { return strings.ReplaceAll(text, dir, "DIR") }
-
-// compareGolden compares got with the golden file, or rewrites the file.
-func compareGolden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", file, diff)
-	}
-}
 
 // realServers are the reference servers from npm.
 func realServers() []talkative {

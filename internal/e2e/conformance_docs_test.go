@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -34,19 +33,7 @@ func TestConformanceDocs(t *testing.T) {
 	}
 	heading, _, _ := strings.Cut(strings.TrimPrefix(conformanceIntro, "\n"), "\n")
 	page, _, _ := strings.Cut(string(text), "\n"+heading)
-	want := page + conformancePage()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
-	}
+	contracttest.Golden(t, path, page+conformancePage())
 }
 
 // conformancePage returns the section.

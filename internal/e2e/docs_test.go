@@ -1,38 +1,18 @@
 package e2e_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // The page for clients' authors is generated from the table that TestFailures uses.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	const path = "../../docs/clients.md"
-	got := page(failures())
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is out of date; -update rewrites it (-want +got):\n%s", path, diff)
-	}
+	contracttest.Golden(t, "../../docs/clients.md", page(failures()))
 }
 
 const (
