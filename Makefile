@@ -54,7 +54,7 @@ PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./in
 
 # Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, a
 # simulation, a long list, and properties of records. They run without the race detector, too.
-ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestListApplies|TestEveryRecordFits|TestCopiesAreIndependent)$$
+ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestEveryRecordFits|TestCopiesAreIndependent)$$
 
 .PHONY: test
 test: ## Run the tests, under the race detector where anything runs at the same time
@@ -73,7 +73,7 @@ test-plain:
 
 .PHONY: test-alone
 test-alone:
-	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate ./internal/mutants
+	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-one
@@ -96,13 +96,8 @@ test-bench: ## Run the tests of the benchmarks, which start many processes
 test-dist: ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
-.PHONY: test-mutants
-test-mutants: ## Change the program in a few places, one in each kind of file, and see that tests notice
-	@$(INSTALL)
-	@go run ./internal/mutants -sample
-
 .PHONY: test-all
-test-all: test test-long test-bench test-dist test-mutants ## Run all five
+test-all: test test-long test-bench test-dist ## Run all four
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -152,10 +147,6 @@ screenshots: ## Take the pictures in docs/console and docs/connections anew, in 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
 	go run ./cmd/recourse simulate --write docs
-
-.PHONY: mutants
-mutants: ## Change the program in many places, one at a time, and report what no test notices
-	go run ./internal/mutants
 
 .PHONY: cross
 cross: ## Compile for linux, darwin and windows, on amd64 and arm64; test-dist links the program for each

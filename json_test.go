@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" && os.Getenv("RECOURSE_GOLDEN") != "off" { // make mutants
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", file, diff)
 			}
 		})

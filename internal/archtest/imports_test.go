@@ -185,7 +185,7 @@ var layers = []layer{
 		up:       "main starts the commands; they are tested without it",
 	},
 	{
-		packages: []string{"cmd", "internal/archtest", "internal/bench", "internal/e2e", "internal/mutants"},
+		packages: []string{"cmd", "internal/archtest", "internal/bench", "internal/e2e"},
 		beside:   "programs and the tests of the tree have nothing to say to each other",
 	},
 }

@@ -40,9 +40,6 @@ func TestMain(m *testing.M) {
 // Stories are what users do, from the command line to the output.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: golden files prove nothing, since make golden rewrites them
-		return
-	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update,
 		Setup: setFreeAddress, Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers},
