@@ -46,7 +46,7 @@ export GORACE := atexit_sleep_ms=0 clear_shadow_mmap_threshold=10000000
 # Collecting garbage is expensive under the race detector, and there is enough memory to do so less often.
 test test-one: export GOGC := 400
 
-# Packages that start no goroutines, nor do their tests (internal/archtest checks it): the race detector would find nothing there, and
+# Packages that start no goroutines, nor do their tests: the race detector would find nothing there, and
 # take most of the time. The packages that use them from many goroutines are tested under it.
 PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./internal/config ./internal/console/templates \
 	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/json ./internal/kinddoc ./internal/nearest ./internal/promises \

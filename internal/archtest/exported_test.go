@@ -1,10 +1,18 @@
 package archtest_test
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"go/importer"
+	"go/token"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,25 +20,30 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// A golden file lists what importers can name, so that every change of it appears in a diff.
+// A golden file lists what importers can name, so that every change of it appears in a diff. They can name all of it: nothing in
+// it is of an internal package.
 func TestExported(t *testing.T) {
 	t.Parallel()
 
 	var list strings.Builder
 	for _, p := range publicPackages(t) {
-		list.WriteString(exported(p))
+		list.WriteString(exported(t, p))
 	}
 	contracttest.Golden(t, filepath.Join("testdata", "exported.txt"), list.String())
 }
 
 // exported lists a package's exported objects by name, one per line, and below each type its fields and methods,
 // including promoted ones from unexported types.
-func exported(p *types.Package) string {
+func exported(t *testing.T, p *types.Package) string {
+	t.Helper()
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "package %s // import %q\n", p.Name(), p.Path())
 	of := func(other *types.Package) string {
 		if other == p {
 			return ""
+		}
+		if isInternal(other.Path()) {
+			t.Errorf("%s names a type of %s, which its importers cannot", p.Path(), other.Path())
 		}
 		return other.Name()
 	}
@@ -121,4 +134,59 @@ func members(named *types.Named, of types.Qualifier) []string {
 
 func signature(m types.Object, of types.Qualifier) string {
 	return strings.TrimPrefix(types.TypeString(m.Type(), of), "func")
+}
+
+// publicPackages returns what the packages declare that other modules can import.
+func publicPackages(t *testing.T) []*types.Package {
+	t.Helper()
+
+	var public []string
+	for _, p := range readPackages(t, readFiles(t)) {
+		name := strings.TrimSuffix(module+"/"+p.path, "/.")
+		if !isInternal(name) && len(p.imports) > 0 {
+			public = append(public, name)
+		}
+	}
+	exports := exportsOf(t, public)
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	var packages []*types.Package
+	for _, path := range public {
+		loaded, err := imports.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded.Name() != "main" {
+			packages = append(packages, loaded)
+		}
+	}
+	if len(packages) < len(deliveries) {
+		t.Errorf("only %d packages are public", len(packages))
+	}
+	return packages
+}
+
+// exportsOf returns the files with the compiled declarations of packages and of all that they need, by import path.
+func exportsOf(t *testing.T, packages []string) map[string]string {
+	t.Helper()
+
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}")
+	list.Args = append(list.Args, packages...)
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", list, err)
+	}
+	files := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		if path, file, ok := strings.Cut(lines.Text(), " "); ok {
+			files[path] = file
+		}
+	}
+	return files
+}
+
+// isInternal reports whether other modules cannot import a package of ours.
+func isInternal(path string) bool {
+	name, isOurs := ours(path)
+	return isOurs && slices.Contains(strings.Split(name, "/"), "internal")
 }

@@ -2,11 +2,8 @@ package archtest_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // layer is a group of packages that import neither each other nor anything of a later layer. A package's subpackages
@@ -265,6 +262,9 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 
 	packages := readPackages(t, readFiles(t))
+	if len(packages) < len(layers) { // a rule without packages would find nothing
+		t.Fatalf("only %d packages were found", len(packages))
+	}
 	rules := map[string]func([]pkg) []string{
 		"every package has a place":                  everyPackageHasAPlace,
 		"imports run downwards":                      importsRunDownwards,
@@ -279,125 +279,4 @@ func TestImports(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A rule without packages would find nothing.
-func TestReadPackagesFindsThisOne(t *testing.T) {
-	t.Parallel()
-
-	const archtest = "internal/archtest"
-	packages := readPackages(t, readFiles(t))
-	i := slices.IndexFunc(packages, func(p pkg) bool { return p.path == archtest })
-	if i < 0 {
-		t.Fatalf("%s is not among %d packages", archtest, len(packages))
-	}
-	if this := packages[i]; len(this.imports) > 0 || !slices.Contains(this.testImports, "github.com/google/go-cmp/cmp") {
-		t.Errorf("%s imports %q, in its tests %q", this.path, this.imports, this.testImports)
-	}
-}
-
-func TestImportRulesFindFaults(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct {
-		rule     func([]pkg) []string
-		packages []pkg
-		want     []string // the beginning of each fault, up to its reason
-	}{
-		"a package without a place": {
-			rule:     everyPackageHasAPlace,
-			packages: []pkg{{path: "contract/lint"}, {path: "contracts"}, {path: "internal/util"}, {path: "internal/testkit/faults"}},
-			want:     []string{"contracts stands in no layer", "internal/util stands in no layer"},
-		},
-		"upwards": {
-			rule: importsRunDownwards,
-			packages: []pkg{
-				{path: "contract", imports: []string{"fmt", module, module + "/internal/gateway", module + "/internal/json"}},
-				{path: ".", imports: []string{module + "/retry"}},
-				{path: "internal/json", imports: []string{module}},
-				{path: "internal/cli", imports: []string{module + "/cmd/recourse", module + "/internal/gateway"}},
-			},
-			want: []string{
-				"contract imports internal/gateway above it",
-				". imports retry above it",
-				"internal/json imports . above it",
-				"internal/cli imports cmd/recourse above it",
-			},
-		},
-		"sideways": {
-			rule: importsRunDownwards,
-			packages: []pkg{
-				{path: "retry", imports: []string{module + "/contract", module + "/retry/budget"}},
-				{path: "internal/strictyaml", imports: []string{module + "/internal/json"}},
-				{path: "mcptool/mcpgotool", imports: []string{module + "/mcptool", module + "/recovery"}},
-			},
-			want: []string{
-				"retry imports contract beside it",
-				"internal/strictyaml imports internal/json beside it",
-				"mcptool/mcpgotool imports recovery beside it",
-			},
-		},
-		"a dependency of the root": {
-			rule: rootImportsTheStandardLibraryOnly,
-			packages: []pkg{
-				{path: ".", imports: []string{"encoding/json", "golang.org/x/net/http2", module + "/internal/json"}},
-				{path: "contract", imports: []string{"golang.org/x/text"}},
-				{path: "internal/http1", imports: []string{"net/http", module + "/internal/nearest"}},
-			},
-			want: []string{
-				"the root package imports golang.org/x/net/http2",
-				"the root package imports " + module + "/internal/json",
-				"internal/http1 imports " + module + "/internal/nearest",
-			},
-		},
-		"a reserved dependency elsewhere": {
-			rule: reservedDependencies,
-			packages: []pkg{
-				{path: "internal/json", imports: []string{"github.com/go-json-experiment/json/jsontext"}},
-				{path: "contract", testImports: []string{"github.com/go-json-experiment/json"}},
-				{path: "internal/config", imports: []string{"github.com/goccy/go-yaml/ast"}},
-				{path: "contract", testImports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-				{path: "internal/gateway", imports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-				{path: "internal/upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
-				{path: "mcptool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
-				{path: "mcptool/mcpgotool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
-				{path: "internal/gateway", imports: []string{module + "/internal/testkit/faults"}},
-				{path: "retry", testImports: []string{module + "/internal/testkit"}},
-				{path: "internal/testkit/faults", imports: []string{module + "/internal/testkit"}},
-				{path: "systems/internal/systemtest", imports: []string{module + "/internal/testkit"}},
-			},
-			want: []string{
-				"contract imports github.com/go-json-experiment/json",
-				"internal/config imports github.com/goccy/go-yaml/ast",
-				"internal/gateway imports github.com/santhosh-tekuri/jsonschema/v6",
-				"internal/upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
-				"mcptool imports github.com/mark3labs/mcp-go/server",
-				"internal/gateway imports " + module + "/internal/testkit/faults",
-			},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := beforeReasons(t, test.rule(test.packages))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("faults (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// beforeReasons cuts the reasons off, and fails if there is none.
-func beforeReasons(t *testing.T, faults []string) []string {
-	t.Helper()
-
-	var starts []string
-	for _, fault := range faults {
-		start, reason, _ := strings.Cut(fault, ": ")
-		if reason == "" {
-			t.Errorf("%q gives no reason", fault)
-		}
-		starts = append(starts, start)
-	}
-	return starts
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The only modules that an importer of contract gets.
@@ -101,14 +99,4 @@ func modulesOf(t *testing.T, path string) []string {
 		t.Fatalf("%v lists %q: not even our own module", list, modules)
 	}
 	return slices.DeleteFunc(modules, func(name string) bool { return name == module })
-}
-
-func TestSurplusModuleIsFound(t *testing.T) {
-	t.Parallel()
-
-	d := delivery{path: "contract", modules: contractModules}
-	got := beforeReasons(t, d.surplus([]string{"github.com/goccy/go-yaml", "github.com/spf13/cobra"}))
-	if diff := cmp.Diff([]string{"contract brings github.com/spf13/cobra"}, got); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
 }
