@@ -56,7 +56,7 @@ func protocolFaults() []protocolFault {
 		{name: "method of an extension", method: "tasks/get", params: `{"taskId":"x"}`, status: inEra(200, 404), code: -32601, id: "7"},
 		{name: "request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, status: is(400), code: -32600},
 		{name: "notification with an id", body: `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, status: is(400), code: -32600, id: "7"},
-		{name: "unknown notification", body: `{"jsonrpc":"2.0","method":"foo/bar"}`, status: is(400), code: -32601},
+		{name: "unknown method without an id", body: `{"jsonrpc":"2.0","method":"foo/bar"}`, status: is(400), code: -32600},
 		{name: "half a message", body: `{"jsonrpc":"2.0",`, status: is(400), code: -32700},
 		{name: "empty body", body: ` `, status: is(400), code: -32700},
 		{name: "neither method nor result", body: `{"jsonrpc":"2.0","id":7}`, status: is(400), code: -32600, id: "7"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/recoursehq/recourse/internal/bridge/legacy"
 	"github.com/recoursehq/recourse/internal/bridge/modern"
@@ -130,7 +129,7 @@ func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response
 // isRequest reports whether the header of a message of the modern era says that it is a request.
 func isRequest(header http.Header) bool {
 	method := header.Get(wire.HeaderMethod)
-	return method != "" && !strings.HasPrefix(method, "notifications/")
+	return method != "" && !wire.IsNotification(method)
 }
 
 func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Response, error) {

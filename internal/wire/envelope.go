@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/lexer"
 )
@@ -15,7 +16,7 @@ type Kind uint8
 const (
 	Invalid      Kind = iota // none of the others
 	Request                  // has a method and an id
-	Notification             // has a method and no id
+	Notification             // has a method of notifications/ and no id
 	Response                 // has an id and a result or an error
 )
 
@@ -117,7 +118,8 @@ type Message struct {
 // message is refused with [CodeInvalidRequest]: a repeated name in any object, more than [lexer.MaxDepth]
 // levels, a batch, an id that is neither a string nor an integer, a jsonrpc member other than "2.0", a
 // method that is not a string, params that are neither an object nor an array, both or none of method,
-// result and error.
+// result and error, a request without an id: only the methods of notifications/ have none (MCP, "Messages"),
+// and a server that looks at nothing but the method would carry it out.
 //
 // The error is always an [*Error]. m.ID is then the id to answer with: it is set only if the id can be
 // read and neither it nor any name is invalid.
@@ -268,10 +270,11 @@ func (p *parser) fill(m *Message) error {
 	}
 	m.Params, m.ParamsAt = params, p.spans[memberParams]
 	m.Result, m.Error = p.of(memberResult), p.of(memberError)
+	m.Method = textOf(method)
 	if err := p.classify(m, method != nil); err != nil {
+		m.Method = ""
 		return err
 	}
-	m.Method = textOf(method)
 	p.fillParams(m)
 	return nil
 }
@@ -297,6 +300,8 @@ func (p *parser) classify(m *Message, hasMethod bool) error {
 		return p.invalid(memberMethod, "", "a message has a method, or a result, or an error, but not two of them")
 	case answers > 1:
 		return p.invalid(memberError, "", "a response has a result or an error, but not both")
+	case hasMethod && m.ID.IsZero() && !IsNotification(m.Method):
+		return p.invalid(memberMethod, "/id", "a request has no id: "+clip(m.Method))
 	case hasMethod && m.ID.IsZero():
 		m.Kind = Notification
 	case hasMethod:
@@ -310,6 +315,9 @@ func (p *parser) classify(m *Message, hasMethod bool) error {
 	}
 	return nil
 }
+
+// IsNotification reports whether messages with that method expect no answer, so that they have no id.
+func IsNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }
 
 // invalid returns the error about a member of the envelope.
 func (p *parser) invalid(of member, pointer, sentence string) error {

@@ -59,8 +59,8 @@ func TestParse(t *testing.T) {
 		},
 		{
 			name: "what is said on a subscription",
-			in:   `{"jsonrpc":"2.0","method":"x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s-1"}}}`,
-			want: wire.Message{Kind: wire.Notification, Method: "x", Subscription: wire.ID(`"s-1"`)},
+			in:   `{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s-1"}}}`,
+			want: wire.Message{Kind: wire.Notification, Method: "notifications/x", Subscription: wire.ID(`"s-1"`)},
 		},
 		{
 			name: "the end of a subscription",
@@ -196,6 +196,11 @@ func TestParseRefuses(t *testing.T) {
 		{"a method and a result", `{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, invalid, "a message has a method, or a result, or an error, but not two of them, at byte 33", "", "1"},
 		{"a result and an error", `{"jsonrpc":"2.0","id":1,"result":{},"error":{}}`, invalid, "a response has a result or an error, but not both, at byte 44", "", "1"},
 		{"a response without id", `{"jsonrpc":"2.0","result":{}}`, invalid, "a response needs the id of its request", "/id", ""},
+		{"a call without an id", `{"jsonrpc":"2.0","method":"tools/call","params":{}}`, invalid, "a request has no id: tools/call, at byte 26", "/id", ""},
+		{"a call without an id, spelled differently", `{"jsonrpc":"2.0","method":"tools\u002fcall"}`, invalid, "a request has no id: tools/call, at byte 26", "/id", ""},
+		{"an unknown method without an id", `{"jsonrpc":"2.0","method":"foo/bar"}`, invalid, "a request has no id: foo/bar, at byte 26", "/id", ""},
+		{"a notification in capitals", `{"jsonrpc":"2.0","method":"Notifications/initialized"}`, invalid, "a request has no id: Notifications/initialized, at byte 26", "/id", ""},
+		{"a method without a name, without an id", `{"jsonrpc":"2.0","method":""}`, invalid, "a request has no id: , at byte 26", "/id", ""},
 		{"a long name twice", call(`{"` + strings.Repeat("n", 500) + `":1,"` + strings.Repeat("n", 500) + `":2}`), invalid, "the member /params/arguments/" + strings.Repeat("n", 64) + "... stands twice in its object, the second time at byte 585", "/params/arguments/" + strings.Repeat("n", 64) + "...", ""},
 	}
 	var m wire.Message
@@ -258,7 +263,7 @@ func TestParseBoundsMemory(t *testing.T) { //nolint:paralleltest // counts what 
 	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(6*len(text)); got > limit {
 		t.Errorf("%d bytes allocated for %d bytes of text, want at most %d", got, len(text), limit)
 	}
-	if err := wire.Parse([]byte(`{"jsonrpc":"2.0","method":"m","params":{"a":1,"b":{"a":1}}}`), &m); err != nil {
+	if err := wire.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"b":{"a":1}}}`), &m); err != nil {
 		t.Errorf("the next message: %v", err)
 	}
 }

@@ -43,5 +43,5 @@ func AgreedIn(text []byte) (f Filter) {
 // IsAnnouncement reports whether a notification of a subscription is for its client, and not about the
 // subscription itself.
 func IsAnnouncement(method string) bool {
-	return strings.HasPrefix(method, "notifications/") && !strings.HasPrefix(method, "notifications/subscriptions/")
+	return IsNotification(method) && !strings.HasPrefix(method, "notifications/subscriptions/")
 }

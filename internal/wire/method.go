@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"strings"
 )
 
 // requests lists the methods of the requests that servers receive, in any version of MCP and in its
@@ -31,10 +30,8 @@ func (m *Message) CheckParams() *Error {
 func (m *Message) Refused() *Error {
 	_, known := requests[m.Method]
 	switch {
-	case m.Kind == Request && strings.HasPrefix(m.Method, "notifications/"):
+	case m.Kind == Request && IsNotification(m.Method):
 		return &Error{Code: CodeInvalidRequest, Message: "a notification has an id: " + clip(m.Method), Pointer: "/id"}
-	case m.Kind == Notification && known:
-		return &Error{Code: CodeInvalidRequest, Message: "a request has no id: " + m.Method, Pointer: "/id"}
 	case m.Kind == Request && !known:
 		return &Error{Code: CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q", clip(m.Method)), Pointer: "/method"}
 	default:

@@ -130,7 +130,7 @@ func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Req
 		}
 		return wire.Respond(http.StatusAccepted, nil), nil
 	}
-	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
+	if !wire.IsNotification(m.Method) || !crosses(m.Method) {
 		return wire.Respond(http.StatusAccepted, nil), nil // servers are not notified of it
 	}
 	h := peer.HeaderOf(r.Header)
