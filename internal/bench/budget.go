@@ -116,8 +116,8 @@ func withMost(f func(c *comparison, v int) float64) func(*results) float64 {
 var budgets = []budget{
 	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, gated, bare)},
 	{"throughput, 1 KB, 32 callers, against a ReverseProxy", true, 1, "x", noise, throughput(many, gated, bare)},
-	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 1.2, "x", noise, throughput(one, gated, pooled)},
-	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 1.33, "x", noise, throughput(many, gated, pooled)},
+	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 1, "x", noise, throughput(one, gated, pooled)},
+	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 1, "x", noise, throughput(many, gated, pooled)},
 	{"added p50, 1 KB, 1 caller, against a ReverseProxy", false, 1, "x", noise, func(r *results) float64 {
 		return r.at(one, func(c *comparison) float64 { return c.latency(gated, bare) })
 	}},
@@ -128,7 +128,7 @@ var budgets = []budget{
 	{"start of wrap, beyond the child's own", false, 50, "ms", noise, func(r *results) float64 { return r.start / millisecond }},
 	{"garbage a call, 1 KB, 1 caller", false, 8, "KB", exactly, garbage(one, gated)},
 	{"garbage a call, 1 KB, 32 callers", false, 8, "KB", exactly, garbage(many, gated)},
-	{"throughput, 1 KB, 32 callers, with most turned on", true, 1.33, "x", noise, withMost(func(c *comparison, v int) float64 {
+	{"throughput, 1 KB, 32 callers, with most turned on", true, 1, "x", noise, withMost(func(c *comparison, v int) float64 {
 		return c.throughput(v, bare)
 	})},
 	{"garbage a call, 1 KB, 32 callers, with most turned on", false, 8, "KB", noise, withMost(func(c *comparison, v int) float64 {

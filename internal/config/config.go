@@ -59,7 +59,6 @@ type Config struct {
 	Store   string   `yaml:"store,secret" default:"(none)" doc:"Database for the journal of calls, API keys and connections: 'sqlite:recourse.db', a file relative to this one, or 'postgres://user:${PASSWORD}@host/database', which replicas share. The tables are created and migrated at startup. Without it nothing is stored. Changes need a restart."`
 	Journal *Journal `yaml:"journal" default:"(all defaults, if there is a store)" doc:"What the store keeps of calls. 'recourse failures' and 'recourse explain' read it."`
 
-	Front     Front     `yaml:"front" default:"lean" doc:"What reads clients' requests: 'lean' is faster for short messages and leaves everything else to 'standard', which is Go's own HTTP server. Changes need a restart."`
 	Log       LogFormat `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
 	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took, but not the arguments. It is logged at the level 'info'."`
 	LogLevel  LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
@@ -72,6 +71,8 @@ type Config struct {
 	Access         strictyaml.Map[Access] `yaml:"access" default:"(none)" doc:"Named ways to find out who calls, for 'access' of a server. See [Who may call](access.md)."`
 	Servers        Servers                `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
 	Endpoints      Endpoints              `yaml:"endpoints" default:"(none)" doc:"Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md)."`
+
+	_ struct{} `doc:"Go's HTTP server reads all requests" gone:"front"`
 }
 
 // Servers are the servers of a [Config] in the order of the file.
@@ -166,15 +167,6 @@ const (
 	LogInfo  LogLevel = "info"
 	LogWarn  LogLevel = "warn"
 	LogError LogLevel = "error"
-)
-
-// Front selects what reads clients' requests.
-type Front string
-
-// The fronts.
-const (
-	FrontLean     Front = "lean"
-	FrontStandard Front = "standard"
 )
 
 // Mode says whether a server's failures are rewritten.

@@ -35,7 +35,7 @@ func TestExample(t *testing.T) {
 	want := &config.Config{
 		Listen: "127.0.0.1:8787", MaxRequest: 4 << 20, DecideWithin: 256 << 10, MaxFailure: 4 << 20,
 		MaxInFlight: 64 << 20, MemoryLimit: 384 << 20,
-		ConsoleRole: "operator", Front: config.FrontLean, Log: config.LogAuto, LogLevel: config.LogInfo, OnRedisFailure: config.RedisFailureOpen,
+		ConsoleRole: "operator", Log: config.LogAuto, LogLevel: config.LogInfo, OnRedisFailure: config.RedisFailureOpen,
 		Servers: config.Servers{
 			{
 				Name: "farm", Title: "farm", URL: "http://127.0.0.1:9101/mcp", Path: "/farm/mcp", Contract: "fieldmcp",

@@ -17,7 +17,6 @@ type enum interface {
 var (
 	_ enum = (*ClientAuth)(nil)
 	_ enum = (*Flow)(nil)
-	_ enum = (*Front)(nil)
 	_ enum = (*LogFormat)(nil)
 	_ enum = (*LogLevel)(nil)
 	_ enum = (*Mode)(nil)
@@ -36,9 +35,6 @@ func (Flow) Words() []string {
 
 // Words returns all of them.
 func (Per) Words() []string { return []string{string(PerCaller), string(PerOrganisation)} }
-
-// Words returns all of them.
-func (Front) Words() []string { return []string{string(FrontLean), string(FrontStandard)} }
 
 // Words returns all of them.
 func (LogFormat) Words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
@@ -67,9 +63,6 @@ func (f *Flow) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Wor
 
 // UnmarshalYAML reads caller or organisation.
 func (p *Per) UnmarshalYAML(n *strictyaml.Node) error { return word(n, p, p.Words()) }
-
-// UnmarshalYAML reads lean or standard.
-func (f *Front) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
 
 // UnmarshalYAML reads one of the forms.
 func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }

@@ -165,12 +165,7 @@ func emptyCall() *call {
 
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
-	c.ctx = c.req.http.Context()
-	if own, ok := c.ctx.(interface{ End(cause error) }); ok && c.req.asks() { // see [http1.Server]
-		c.cancel = own.End
-	} else {
-		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
-	}
+	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.Ends(c.cancel)
 }
@@ -199,13 +194,7 @@ func (c *call) waits() (waited func()) {
 }
 
 // left reports whether the client has gone.
-func (c *call) left() bool {
-	ctx := c.req.http.Context()
-	if c.ctx == ctx { // it may have ended for other reasons
-		return context.Cause(ctx) == context.Canceled //nolint:errorlint // the very error
-	}
-	return ctx.Err() != nil
-}
+func (c *call) left() bool { return c.req.http.Context().Err() != nil }
 
 // release ends the call, and keeps its memory for another one.
 func (c *call) release() {

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
@@ -73,16 +72,11 @@ func floods() map[string]testkit.Fault {
 // The gateway hangs up on clients that never read.
 func TestClientsThatNeverRead(t *testing.T) {
 	t.Parallel()
-	onBoth(t, clientsThatNeverRead)
-}
-
-func clientsThatNeverRead(t *testing.T, reads config.Front) {
-	t.Helper()
 	const patience = 300 * time.Millisecond
 	for name, fault := range floods() {
 		runVirtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 			gateway.SetPatience(g, patience, time.Minute)
 			s := serve(t, g, 10*time.Second)
 			session := "none"
@@ -112,15 +106,10 @@ func clientsThatNeverRead(t *testing.T, reads config.Front) {
 // Draining does not wait for clients that never read.
 func TestDrainWithClientsThatNeverRead(t *testing.T) {
 	t.Parallel()
-	onBoth(t, drainWithClientsThatNeverRead)
-}
-
-func drainWithClientsThatNeverRead(t *testing.T, reads config.Front) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		srv.Always("x/large", faults.Large(testkit.JSON, 8<<20, faults.Whole))
-		g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 		gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
 		s := serve(t, g, 10*time.Second)
 		c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
@@ -16,11 +15,6 @@ import (
 // The connection to the server is reused for the next call, in every form of answer.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
-	onBoth(t, connectionsAreKept)
-}
-
-func connectionsAreKept(t *testing.T, reads config.Front) {
-	t.Helper()
 	for _, contentType := range []string{"application/json", "text/event-stream"} {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +33,7 @@ func connectionsAreKept(t *testing.T, reads config.Front) {
 				_, _ = io.WriteString(w, message)
 				_ = http.NewResponseController(w).Flush()
 			})
-			client := startOn(t, reads, url).client(t, testkit.Modern)
+			client := start(t, url).client(t, testkit.Modern)
 			for range 10 {
 				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
 					t.Fatalf("got %+v, %v", a, err)
@@ -58,16 +52,11 @@ func connectionsAreKept(t *testing.T, reads config.Front) {
 // era the server continues, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
-	onBoth(t, clientGoes)
-}
-
-func clientGoes(t *testing.T, reads config.Front) {
-	t.Helper()
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := startOn(t, reads, srv.URL(), "timeout: 20s")
+			f := start(t, srv.URL(), "timeout: 20s")
 			client := f.client(t, era)
 			srv.Next(testkit.OrderCreate, faults.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
@@ -97,13 +86,8 @@ func clientGoes(t *testing.T, reads config.Front) {
 // A client of the legacy era cancels with a notification.
 func TestCancelledNotification(t *testing.T) {
 	t.Parallel()
-	onBoth(t, cancelledNotification)
-}
-
-func cancelledNotification(t *testing.T, reads config.Front) {
-	t.Helper()
 	srv := testkit.NewServer(t)
-	client := startOn(t, reads, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
+	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, faults.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
@@ -126,13 +110,8 @@ func cancelledNotification(t *testing.T, reads config.Front) {
 // In the modern era POST is the only method: there is no GET stream and no session to DELETE.
 func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
-	onBoth(t, unsupportedMethods)
-}
-
-func unsupportedMethods(t *testing.T, reads config.Front) {
-	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	client := startOn(t, reads, srv.URL()).client(t, testkit.Modern)
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
 		a, err := client.Send(t.Context(), method, nil, nil)
 		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {

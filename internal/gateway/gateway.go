@@ -144,7 +144,6 @@ func (g *Gateway) Close() {
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	in := g.http
 	cfg := g.table.Load().config
-	in.Standard = cfg.Front == config.FrontStandard
 	if cfg.TLS != nil {
 		in.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: g.certificate}
 	}

@@ -63,26 +63,6 @@ type front struct {
 // start starts a gateway. entry has lines of the server's entry; timeout has a default.
 func start(tb testing.TB, serverURL string, entry ...string) *front {
 	tb.Helper()
-	return startOn(tb, config.FrontLean, serverURL, entry...)
-}
-
-// fronts are the two implementations that read requests.
-var fronts = []config.Front{config.FrontLean, config.FrontStandard}
-
-// onBoth runs a test on each front.
-func onBoth(t *testing.T, test func(t *testing.T, reads config.Front)) {
-	t.Helper()
-	for _, reads := range fronts {
-		t.Run(string(reads), func(t *testing.T) {
-			t.Parallel()
-			test(t, reads)
-		})
-	}
-}
-
-// startOn is start with one of the fronts.
-func startOn(tb testing.TB, reads config.Front, serverURL string, entry ...string) *front {
-	tb.Helper()
 	lines := slices.Clone(entry)
 	if serverURL != "" {
 		lines = append(lines, "url: "+serverURL)
@@ -91,7 +71,7 @@ func startOn(tb testing.TB, reads config.Front, serverURL string, entry ...strin
 	if serverURL == "" {
 		reach = impatient
 	}
-	g, log := newReaching(tb, reach, "front: "+string(reads)+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	g, log := newReaching(tb, reach, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	return &front{log: log, url: open(tb, g, testkit.IsInMemory(serverURL)) + "/farm/mcp"}
 }
 

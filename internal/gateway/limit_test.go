@@ -55,50 +55,48 @@ func overLimit(tb testing.TB, c *testkit.Client) *recourse.Error {
 func TestLimitRefuses(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		for _, reads := range fronts {
-			runVirtual(t, era.String()+" "+string(reads), func(t *testing.T) {
-				srv := testkit.NewServer(t, testkit.InMemory())
-				f := startOn(t, reads, srv.URL(), "limits: {minute: {calls: 3/1m}, month: {calls: 100/30d, by: [server, tool]}}")
-				c := f.client(t, era)
-				for range 3 {
-					pass(t, c, 1)
-					time.Sleep(1234567 * time.Microsecond)
-				}
-				now := time.Now()
-				a := call(t, c, testkit.Echo, hi)
-				e := recordOf(t, a)
-				want := &recourse.Error{
-					Kind: recourse.KindRateLimited, Code: "rate_limited", Contract: "recourse",
-					Message: "The limit of 3 calls in 1 min has been reached.", Hints: []string{"Safe to repeat: wait 57 s, then make the same call again."},
-					Retry: recourse.RetrySameCall, RetryAfter: 57 * time.Second, Effect: recourse.EffectNone, Origin: recourse.OriginGateway,
-					Quotas: []recourse.Quota{
-						{Policy: "minute", Limit: 3, Window: time.Minute, ResetAt: now.Add(56297 * time.Millisecond).Truncate(time.Millisecond).UTC()},
-						{Policy: "month", Limit: 100, Window: 30 * 24 * time.Hour, Remaining: 97, Partition: "echo"},
-					},
-					RequestID: a.Header.Get("X-Request-Id"),
-				}
-				want.Quotas[1].ResetAt = e.Quotas[1].ResetAt
-				if diff := cmp.Diff(jsonOf(t, want), jsonOf(t, e)); diff != "" {
-					t.Errorf("record (-want +got):\n%s", diff)
-				}
-				checkHeaders(t, a.Header, map[string]string{
-					"Retry-After": "57", "X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0",
-					"X-RateLimit-Reset": strconv.FormatInt(now.Add(57296*time.Millisecond).Unix(), 10),
-					"RateLimit-Policy":  `"minute";q=3;w=60, "month";q=100;w=2592000`,
-					"RateLimit":         `"minute";r=0;t=57, "month";r=97;t=2591999`,
-				})
-				if n := srv.Executions(testkit.Echo); n != 3 {
-					t.Errorf("got %d calls at the server", n)
-				}
-				time.Sleep(time.Until(e.Quotas[0].ResetAt) - time.Millisecond)
-				if left := overLimit(t, c).Quotas[0]; !left.ResetAt.Equal(e.Quotas[0].ResetAt) {
-					t.Errorf("got resets %s and %s, want the same", e.Quotas[0].ResetAt, left.ResetAt)
-				}
-				time.Sleep(time.Millisecond)
+		runVirtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			f := start(t, srv.URL(), "limits: {minute: {calls: 3/1m}, month: {calls: 100/30d, by: [server, tool]}}")
+			c := f.client(t, era)
+			for range 3 {
 				pass(t, c, 1)
-				_ = overLimit(t, c)
+				time.Sleep(1234567 * time.Microsecond)
+			}
+			now := time.Now()
+			a := call(t, c, testkit.Echo, hi)
+			e := recordOf(t, a)
+			want := &recourse.Error{
+				Kind: recourse.KindRateLimited, Code: "rate_limited", Contract: "recourse",
+				Message: "The limit of 3 calls in 1 min has been reached.", Hints: []string{"Safe to repeat: wait 57 s, then make the same call again."},
+				Retry: recourse.RetrySameCall, RetryAfter: 57 * time.Second, Effect: recourse.EffectNone, Origin: recourse.OriginGateway,
+				Quotas: []recourse.Quota{
+					{Policy: "minute", Limit: 3, Window: time.Minute, ResetAt: now.Add(56297 * time.Millisecond).Truncate(time.Millisecond).UTC()},
+					{Policy: "month", Limit: 100, Window: 30 * 24 * time.Hour, Remaining: 97, Partition: "echo"},
+				},
+				RequestID: a.Header.Get("X-Request-Id"),
+			}
+			want.Quotas[1].ResetAt = e.Quotas[1].ResetAt
+			if diff := cmp.Diff(jsonOf(t, want), jsonOf(t, e)); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			checkHeaders(t, a.Header, map[string]string{
+				"Retry-After": "57", "X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0",
+				"X-RateLimit-Reset": strconv.FormatInt(now.Add(57296*time.Millisecond).Unix(), 10),
+				"RateLimit-Policy":  `"minute";q=3;w=60, "month";q=100;w=2592000`,
+				"RateLimit":         `"minute";r=0;t=57, "month";r=97;t=2591999`,
 			})
-		}
+			if n := srv.Executions(testkit.Echo); n != 3 {
+				t.Errorf("got %d calls at the server", n)
+			}
+			time.Sleep(time.Until(e.Quotas[0].ResetAt) - time.Millisecond)
+			if left := overLimit(t, c).Quotas[0]; !left.ResetAt.Equal(e.Quotas[0].ResetAt) {
+				t.Errorf("got resets %s and %s, want the same", e.Quotas[0].ResetAt, left.ResetAt)
+			}
+			time.Sleep(time.Millisecond)
+			pass(t, c, 1)
+			_ = overLimit(t, c)
+		})
 	}
 }
 

@@ -46,6 +46,14 @@ type scene struct {
 	close  bool // idle connections are closed before the last call
 }
 
+// A deed is what a server does besides writing and waiting.
+type deed int
+
+const (
+	hangUp deed = iota
+	breakOff
+)
+
 // transport has the methods that both transports have.
 type transport interface {
 	http.RoundTripper

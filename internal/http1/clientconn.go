@@ -11,13 +11,14 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// readBuffer is the size of a connection's read buffer, on both the client and the server side.
+	// readBuffer is the size of a connection's read buffer.
 	readBuffer = 4 << 10
 	// inlineWrite is how much any system accepts at once on a quiet connection. Longer requests are
 	// written while waiting for the answer, since it may come before they are sent completely.
@@ -44,8 +45,7 @@ type clientConn struct {
 	mayRead int64        // bytes left for the head, while it is read
 	writing chan written // nil: the request was written, with the outcome in sent
 	sent    written
-	own     *requestContext // tells when it ends; nil: see stop
-	stop    func() bool     // stops waiting for the end of the context; nil: it has none, or it is own
+	stop    func() bool // stops waiting for the end of the context; nil: it has none
 }
 
 // written is the outcome of writing a request.
@@ -87,9 +87,7 @@ var errUntouched = errors.New("http1: the server has closed the connection")
 
 // roundTrip sends the request in c.out. The error is errUntouched if nothing was sent.
 func (c *clientConn) roundTrip(ctx context.Context, r *http.Request) (*http.Response, error) {
-	if own, ok := ctx.(*requestContext); ok && own.begin(c.abort) {
-		c.own = own
-	} else if ctx.Done() != nil {
+	if ctx.Done() != nil {
 		c.stop = context.AfterFunc(ctx, c.abort)
 	}
 	resp, err := c.exchange(r)
@@ -197,13 +195,18 @@ func switches(resp *http.Response) bool {
 		hasToken(strings.Join(resp.Header["Connection"], ","), "upgrade")
 }
 
+func hasToken(value, token string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' }),
+		func(word string) bool { return strings.EqualFold(word, token) })
+}
+
 // end ends the exchange, keeps the connection if possible, and closes it otherwise. It returns the
 // outcome of writing the request.
 func (c *clientConn) end(keep bool) written {
-	if c.stop != nil && !c.stop() || c.own != nil && !c.own.leave() {
+	if c.stop != nil && !c.stop() {
 		keep = false // abort was called, or is about to be
 	}
-	c.stop, c.own = nil, nil
+	c.stop = nil
 	if keep && c.in.Buffered() == 0 && c.wrote() {
 		if cap(c.out) > inlineWrite {
 			c.out = nil

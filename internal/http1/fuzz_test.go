@@ -2,7 +2,6 @@ package http1_test
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -12,12 +11,6 @@ import (
 
 // most returns how many bytes one read returns. Squares give many short reads and a few long ones.
 func most(n uint8) int { return int(n) * int(n) }
-
-var times = regexp.MustCompile(` after [0-9.a-zµ]+`)
-
-// timeless removes times from text: our server notices a client that leaves at once 10 ms later than
-// net/http's.
-func timeless(text string) string { return times.ReplaceAllString(text, "") }
 
 // said returns the text of steps.
 func said(steps []any) (text []byte) {
@@ -30,22 +23,6 @@ func said(steps []any) (text []byte) {
 		}
 	}
 	return text
-}
-
-// The server reads and answers any bytes of a client as net/http does.
-func FuzzServer(f *testing.F) {
-	for _, v := range conversations() {
-		if text := said(v.steps); len(text) < 2<<10 {
-			f.Add(text, uint8(0))
-		}
-	}
-	f.Fuzz(func(t *testing.T, said []byte, n uint8) {
-		v := conversation{steps: []any{string(said), halfClose}, most: most(n)}
-		want, got := timeless(v.said(t, false)), timeless(v.said(t, true))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("net/http (-), ours (+):\n%s", diff)
-		}
-	})
 }
 
 // The transport reads any bytes of a server as net/http does.

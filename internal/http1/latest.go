@@ -3,10 +3,11 @@ package http1
 import (
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
-// latest is the head of the last message on a connection. Most heads differ from the previous one only in the length of the body: then a
+// latest is the head of the last answer on a connection. Most heads differ from the previous one only in the length of the body: then a
 // comparison replaces parsing.
 type latest struct {
 	text     string // the head, without the empty line
@@ -52,14 +53,22 @@ func (l *latest) again(head []byte) (length []byte, ok bool) {
 	return head[l.from:end], true
 }
 
-// isSame reports whether a length equals l's.
-func (l *latest) isSame(length []byte) bool { return string(length) == l.text[l.from:l.to] }
-
 // with returns a copy of the header with a length.
 func (l *latest) with(length []byte) http.Header {
 	header := maps.Clone(l.header)
-	if !l.isSame(length) {
+	if string(length) != l.text[l.from:l.to] {
 		header["Content-Length"] = []string{string(length)}
 	}
 	return header
+}
+
+// parseLength returns the value of Content-Length, if there is exactly one, in its shortest spelling.
+func parseLength(header http.Header) (int64, bool) {
+	values := header["Content-Length"]
+	if len(values) != 1 {
+		return 0, false
+	}
+	text := values[0]
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err == nil && (text[0] != '0' || text == "0")
 }

@@ -4,6 +4,13 @@ import (
 	"errors"
 	"net"
 	"os"
+	"time"
+)
+
+// Deadlines: no deadline, and one that interrupts whatever waits for it.
+var (
+	never time.Time
+	past  = time.Unix(1, 0)
 )
 
 // A rest watches an idle connection, on which nothing is expected.

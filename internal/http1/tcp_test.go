@@ -19,6 +19,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
+var errEnough = errors.New("enough")
+
+const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
+
 // A tcpServer calls answer for each request. answer writes to the connection, and reports whether to keep it.
 type tcpServer struct {
 	t      *testing.T

@@ -35,6 +35,8 @@ type file struct {
 	Servers strictyaml.Map[server] `yaml:"servers"`
 	Body    any                    `yaml:"body"`
 	Hint    oneOrMany              `yaml:"hint"`
+
+	_ struct{} `doc:"the program finds the port by itself" gone:"port"`
 }
 
 // oneOrMany is a text or a list of texts.
@@ -78,6 +80,13 @@ func TestMistakes(t *testing.T) {
 				"  1 | frobnicate: 1\n" +
 				"    | ^~~~~~~~~~\n" +
 				"  hint: known here: `listen`, `servers`, `body`, `hint`",
+		},
+		"key that is gone": {
+			src: "listen: a\nport: 80\n",
+			want: "f.yaml:2:1: the key `port` is gone: the program finds the port by itself\n" +
+				"  2 | port: 80\n" +
+				"    | ^~~~\n" +
+				"  hint: remove the line",
 		},
 		"key of another level": {
 			src: "timeout: 20s\nservers:\n  farm: {url: x, listen: a}\n",

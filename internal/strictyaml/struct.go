@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 // A structType is what a struct's tags say.
 type structType struct {
 	fields []field
-	places [][]int // fields tagged `yaml:",pos"`
+	places [][]int           // fields tagged `yaml:",pos"`
+	gone   map[string]string // keys that there were once, with the reasons
 }
 
 type field struct {
@@ -73,6 +75,10 @@ func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
 }
 
 func (d *Document) unknownKey(e entry, st *structType) {
+	if why, ok := st.gone[e.key]; ok {
+		d.add(d.fault(e.pos, "remove the line", "the key `%s` is gone: %s", e.key, why))
+		return
+	}
 	names := make([]string, len(st.fields))
 	for i, f := range st.fields {
 		names[i] = f.name
@@ -150,7 +156,7 @@ func (d *Document) structType(t reflect.Type) *structType {
 	if st, ok := d.types[t]; ok {
 		return st
 	}
-	st := &structType{}
+	st := &structType{gone: map[string]string{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -164,6 +170,9 @@ func (d *Document) structType(t reflect.Type) *structType {
 			for _, place := range inner.places {
 				st.places = append(st.places, append([]int{i}, place...))
 			}
+			maps.Copy(st.gone, inner.gone)
+		case f.Tag.Get("gone") != "":
+			st.gone[f.Tag.Get("gone")] = f.Tag.Get("doc")
 		case !f.IsExported():
 		case name == "" && options == "pos":
 			st.places = append(st.places, []int{i})

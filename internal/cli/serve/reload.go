@@ -128,9 +128,6 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 		keys = append(keys, "store")
 		c.Store = w.running.Store
 	}
-	if c.Front != w.running.Front {
-		keys = append(keys, "front")
-	}
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
@@ -149,7 +146,7 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	}
 	c.AdminRemote, c.Console, c.JournalTools = w.running.AdminRemote, w.running.Console, w.running.JournalTools
 	c.Profiles = w.running.Profiles
-	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
+	c.Listen, c.Admin, c.Log = w.running.Listen, w.running.Admin, w.running.Log
 	return keys
 }
 

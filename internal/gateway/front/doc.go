@@ -3,7 +3,7 @@
 //
 //	HTTP   a connection
 //	         |  clientConn     its client must read what it is sent
-//	         |  http1.Server   or net/http: over TLS, and for what is not simple
+//	         |  http.Server    net/http's
 //	         v
 //	       handler
 //

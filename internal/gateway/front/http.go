@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/recoursehq/recourse/internal/http1"
 )
 
 const (
@@ -26,10 +24,7 @@ const (
 type HTTP struct {
 	Handler http.Handler
 	Log     *slog.Logger // reports what clients do wrong below HTTP
-	// Standard says that only net/http's server is used, without the lean one in front of it.
-	Standard bool
-	// TLS is the configuration for clients over TLS, with HTTP/2; net/http's server is then used alone, too.
-	// nil means plain HTTP.
+	// TLS is the configuration for clients over TLS, with HTTP/2. nil means plain HTTP.
 	TLS *tls.Config
 	// Drain is called when no new requests are accepted any more: it ends what has no end of its own.
 	Drain func()
@@ -42,14 +37,7 @@ type HTTP struct {
 	Writing, Ending time.Duration
 }
 
-// A server answers requests: [http.Server], or the lean one before it.
-type server interface {
-	Serve(ln net.Listener) error
-	Shutdown(ctx context.Context) error
-	Close() error
-}
-
-func (h *HTTP) server(handler http.Handler) server {
+func (h *HTTP) server(handler http.Handler) *http.Server {
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -57,16 +45,11 @@ func (h *HTTP) server(handler http.Handler) server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
 	}
-	switch {
-	case h.TLS != nil:
+	if h.TLS != nil {
 		srv.TLSConfig = h.TLS
 		srv.Handler = patient{handler, cmp.Or(h.Writing, writeTimeout)}
-		return overTLS{srv}
-	case h.Standard:
-		return srv
-	default:
-		return http1.NewServer(srv)
 	}
+	return srv
 }
 
 // leaving asks clients to close their connections, once it is told to.
@@ -95,7 +78,11 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 	leaving := &leaving{Handler: h.Handler}
 	srv := h.server(leaving)
 	var serving sync.WaitGroup
-	serving.Go(func() { failed <- srv.Serve(conns) })
+	serve := srv.Serve
+	if h.TLS != nil {
+		serve = func(ln net.Listener) error { return srv.ServeTLS(ln, "", "") }
+	}
+	serving.Go(func() { failed <- serve(conns) })
 	defer serving.Wait()
 	select {
 	case err := <-failed:

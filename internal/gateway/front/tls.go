@@ -1,15 +1,9 @@
 package front
 
 import (
-	"net"
 	"net/http"
 	"time"
 )
-
-// overTLS is net/http's server for connections over TLS.
-type overTLS struct{ *http.Server }
-
-func (s overTLS) Serve(ln net.Listener) error { return s.ServeTLS(ln, "", "") }
 
 // patient does for the streams of HTTP/2 what clientConn does for connections: a client that reads its other
 // streams, but not this one, only holds it for a limited time per piece.
