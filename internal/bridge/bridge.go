@@ -79,7 +79,7 @@ func eraOf(header http.Header) wire.Era {
 
 func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
-		resp, err := b.legacy.Do(ctx, r.Clone())
+		resp, err := b.legacy.Do(ctx, r.Clone(), false)
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
@@ -87,7 +87,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 	}
 	asked := b.p.Eras.Of(wire.Modern) == peer.Unknown && isRequest(r.Header)
 	if asked {
-		if resp, err := b.cross(ctx, r); resp != nil || err != nil {
+		if resp, err := b.cross(ctx, r, false); resp != nil || err != nil {
 			return resp, err
 		}
 	}
@@ -104,7 +104,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 		_, _ = b.p.Discover(ctx, r.Caller, r.Header) // so that the next request takes the right way
 		return resp, nil
 	}
-	if bridged, err := b.cross(ctx, r); bridged != nil && err == nil {
+	if bridged, err := b.cross(ctx, r, true); bridged != nil && err == nil {
 		_ = resp.Body.Close()
 		return bridged, nil
 	}
@@ -112,13 +112,14 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 }
 
 // cross finds out whether the server speaks the modern era, and sends the request over the bridge if it does
-// not. If there is neither an answer nor an error, the request must be sent unchanged.
-func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+// not. If there is neither an answer nor an error, the request must be sent unchanged. again says that it has been, and
+// was refused.
+func (b *Bridge) cross(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
 	speaks, err := b.p.Discover(ctx, r.Caller, r.Header)
 	if err != nil || speaks != peer.No {
 		return nil, err
 	}
-	resp, err := b.legacy.Do(ctx, r.Clone())
+	resp, err := b.legacy.Do(ctx, r.Clone(), again)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return nil, nil //nolint:nilnil // it speaks neither era: its own answer to the request is the right one

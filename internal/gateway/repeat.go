@@ -47,6 +47,10 @@ func repeat(c *call, next next) error {
 				continue
 			}
 		}
+		if c.rule.nature == retry.Writes && errors.Is(e.Cause(), upstream.ErrSessionLost) {
+			c.out.Reason = "the server has lost the session, and there is no new one"
+			return settled(e)
+		}
 		e = e.WithEffect(c.effect(e))
 		if before != nil && before.Effect == recourse.EffectUnknown && e.Effect == recourse.EffectNone {
 			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but an earlier one may have
@@ -100,19 +104,38 @@ func (c *call) mayRepeat() bool {
 	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
 }
 
-// regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so
-// that the call can be repeated, writes included; but only once.
+// regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
+// call can be repeated, writes included; but only once, and only in a session that exists. If none can be opened, a
+// write fails with what is known of it: the 404, which is no reason to make the call again.
 func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	switch {
+	case before && c.rule.nature == retry.Writes:
+		return c.to.lostFor(errLostAgain)
 	case before && lost.Kind == recourse.KindUnknownSession:
 		return recourse.Unavailable(c.to.Title).WithMessage("%s does not know the session that it has just opened.", c.to.Title).
 			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
 	case before:
 		return lost
 	}
-	if err := c.renewSession(c.ctx, c.out.last.generation); err != nil {
-		c.out.last.Status = 0 // the call has no answer
-		return recourse.From(err).WithEffect(recourse.EffectNone)
+	for attempt := 1; ; attempt++ {
+		err := c.renewSession(c.ctx, c.out.last.generation)
+		if err == nil {
+			return nil
+		}
+		e := recourse.From(err).WithEffect(recourse.EffectNone)
+		d := c.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
+		switch {
+		case d.Repeat && c.to.Budget.Take() && pause.For(c.ctx, d.Wait):
+		case c.rule.nature == retry.Writes:
+			return c.to.lostFor(err)
+		default:
+			c.out.last.Status = 0 // the call has no answer
+			return e
+		}
 	}
-	return nil
 }
+
+var errLostAgain = errors.New("the server does not know the session that it has just opened")
+
+// lostFor is the failure of a write whose session the server has lost, where there is no new one.
+func (to *target) lostFor(cause error) *recourse.Error { return upstream.SessionLost(to.Title, http.StatusNotFound, cause) }

@@ -43,8 +43,9 @@ func New(p *peer.Peer) *Server {
 	}
 }
 
-// Do takes a request of the modern era. It returns [peer.ErrOtherEra] if the server opens no session.
-func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+// Do takes a request of the modern era. It returns [peer.ErrOtherEra] if the server opens no session. again says that the
+// server has refused the request in the other era: it is then made once here.
+func (srv *Server) Do(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
 	m := r.Message
 	switch {
 	case m == nil:
@@ -78,7 +79,7 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 	case foreign != nil: // if the state were the server's, ready would have found the modern era
 		return nil, srv.forgotten(foreign)
 	default:
-		return s.request(ctx, at, r)
+		return s.request(ctx, at, r, again)
 	}
 }
 
@@ -94,23 +95,41 @@ func bridgeable(method string) bool {
 }
 
 // request makes a request in the session. A server that has lost the session has done nothing, so the request
-// is made once more, in a new session.
-func (s *session) request(ctx context.Context, at *opened, r *upstream.Request) (*http.Response, error) {
-	for again := false; ; again = true {
+// is made once more, in a new session; unless it has been made before.
+func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, again bool) (*http.Response, error) {
+	for ; ; again = true {
 		s.setLevel(ctx, at, wire.LogLevelOf(r.Message.LogLevel))
 		resp, err := s.newCall(at, r).turn(ctx, r.Message).begin()
 		if err != nil || !s.lostBy(ctx, at, resp) {
 			return resp, err
 		}
 		_ = resp.Body.Close()
-		if again { // it may say so about every session; only here is it known that it did nothing
-			return nil, recourse.ClientError(s.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
-				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
+		if again { // it may say so about every session
+			return nil, upstream.SessionLost(s.srv.p.Name(), resp.StatusCode, errLostAgain)
 		}
 		if at, err = s.ready(ctx, at); err != nil {
-			return refusedOpening(err)
+			return s.unopened(ctx, r, resp.StatusCode, err)
 		}
 	}
+}
+
+var errLostAgain = errors.New("the server does not know the session that has just been opened")
+
+// unopened answers a request that the server has refused with a status because it has lost the session, where none
+// could be opened since. What only reads may be tried again, and what a server of the other era has refused, which has
+// taken the place of this one.
+func (s *session) unopened(ctx context.Context, r *upstream.Request, status int, err error) (*http.Response, error) {
+	p := s.srv.p
+	_, denied := errors.AsType[*denial](err)
+	again := denied || wire.ReadsOnly(r.Message.Method)
+	if !again && status == http.StatusBadRequest && errors.Is(err, peer.ErrOtherEra) {
+		speaks, failed := p.Discover(ctx, r.Caller, r.Header)
+		again = failed == nil && speaks == peer.Yes
+	}
+	if again {
+		return refusedOpening(err)
+	}
+	return nil, upstream.SessionLost(p.Name(), status, err)
 }
 
 // lostBy reports whether an answer says that the server does not know the session. The answer is not
@@ -130,9 +149,8 @@ func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) b
 		return false
 	}
 	switch peer.CodeOf(text) {
-	case "-32020", "-32022": // those of the modern era
-		return true
-	case "-32000", "-32001": // the TypeScript SDK's words
+	case "-32020", "-32022", // a server of the modern era may have taken its place
+		"-32000", "-32001": // the TypeScript SDK's words
 		return s.isGone(ctx, at)
 	default:
 		return false

@@ -207,7 +207,7 @@ func (c *call) refusal(resp *http.Response) error {
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
 		return c.srv.p.Refused(resp)
-	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
+	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra():
 		c.srv.p.Eras.Forget()
 		if c.s != nil {
 			c.srv.forget(c.s) // the client opens another one, at the server itself
@@ -232,11 +232,9 @@ func (c *call) refusal(resp *http.Response) error {
 	return nil
 }
 
-// otherEra reports whether a server that refuses in legacy words no longer speaks the modern era.
-func (c *call) otherEra(text []byte) bool {
-	if peer.CodeOf(text) == "-32022" {
-		return true
-	}
+// otherEra reports whether a server that refuses in legacy words no longer speaks the modern era. The words alone would
+// be a reason to make a call again that it may have carried out.
+func (c *call) otherEra() bool {
 	speaks, err := c.srv.p.Discover(c.ctx, c.of, c.header)
 	return err == nil && speaks == peer.No
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
@@ -79,8 +80,10 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 	t.learn(signs.Result.Of(text))
 }
 
-// relearn requests the server's tools on behalf of a caller, and reports whether the tool mirrors anything.
+// relearn requests the server's tools on behalf of a caller, and reports whether the tool turns out to mirror something
+// else than was known.
 func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
+	before := srv.mirrors.of(tool)
 	h := peer.ModernHeader(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
@@ -99,5 +102,5 @@ func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.
 			break
 		}
 	}
-	return len(srv.mirrors.of(tool)) > 0
+	return !reflect.DeepEqual(srv.mirrors.of(tool), before)
 }
