@@ -19,6 +19,7 @@ type Identity struct {
 	Org     string // "": none
 	Roles   []string
 	Scopes  []string  // of a token
+	Users   []string  // whom the caller may be, by a token, where a path names the user; it means nothing elsewhere
 	Expires time.Time // of the credential; zero: never
 	Headers []string  // canonical names of those that held the credentials
 }

@@ -79,9 +79,15 @@ func (c *claims) identity(rule *TokenRule) (authn.Identity, error) {
 		return authn.Identity{}, forged(fmt.Errorf("the claims %s and %s name no caller", rule.NameClaim, rule.OrgClaim))
 	}
 	roles, _ := texts(c.claim(rule.RolesClaim))
+	users, ok := texts(c.claim(rule.UsersClaim))
+	if one, isOne := c.text(rule.UsersClaim); isOne {
+		users = []string{one}
+	} else if !ok {
+		users = nil // of a list with a mistake, nothing counts
+	}
 	expires, _ := instant(c.Expires)
 	return authn.Identity{
-		Access: rule.Access, Method: MethodJWT, Name: name, Org: org, Roles: roles,
+		Access: rule.Access, Method: MethodJWT, Name: name, Org: org, Roles: roles, Users: users,
 		Scopes: slices.Concat(words(c.Scope), words(c.Scp)), Expires: expires, Headers: []string{authorization},
 	}, nil
 }

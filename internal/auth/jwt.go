@@ -33,6 +33,7 @@ type TokenRule struct {
 	Scopes     []string      // required of every token
 
 	NameClaim, OrgClaim, RolesClaim string
+	UsersClaim                      string // "": tokens name no users
 }
 
 const (

@@ -30,6 +30,7 @@ type Endpoint struct {
 	Lists    string        `yaml:"lists" default:"(a file in the user's cache folder)" doc:"File in which the last lists of the servers are kept across restarts, relative to this file. Lists that depend on who calls are never written. 'none' keeps nothing."`
 
 	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own 'access', which replaces the server's."`
+	Users  *Users   `yaml:"users" default:"(every caller may be any user)" doc:"Which users a caller may be, as in a server's entry. An endpoint that offers a server with 'users' needs its own 'users', which replaces the server's."`
 	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry, but with the names that clients see. The servers' own grants apply as well, with the servers' names."`
 
 	Limits       Limits       `yaml:"limits" default:"(none)" doc:"How often the endpoint's tools may be called, as in a server's entry: by the names that clients see. With 'by: [server]', all calls at the endpoint are counted together. The servers' own limits count as well."`
@@ -165,7 +166,7 @@ func (e *Endpoint) complete(servers Servers) {
 	yes := true
 	e.entry = &Server{
 		Name: e.Name, Title: e.Title, Path: e.Path, Contract: e.Contract, Mode: ModeEnforce, Share: ShareAll,
-		Access: e.Access, Grants: e.Grants, Limits: e.Limits, LimitHeaders: e.LimitHeaders, Concurrency: e.Concurrency,
+		Access: e.Access, Users: e.Users, Grants: e.Grants, Limits: e.Limits, LimitHeaders: e.LimitHeaders, Concurrency: e.Concurrency,
 		Redact: RedactOff, Trusted: true, TrustAnnotations: &yes, // each server's own entry has the settings
 	}
 	for i := range e.Servers {
@@ -217,6 +218,7 @@ func (v *validator) endpoints(c *Config, paths map[string]string) {
 			v.doc.Reportf(lists.Pos(), "write the name of a file, or `none`", "`lists` is empty")
 		}
 		v.admission(c, e.Access, e.Grants, ModeEnforce, node)
+		v.users(c, e.Users, e.Path, e.Access, node)
 		v.limits(e.Limits, node.Get("limits"))
 		v.organisations(c, e.Limits, e.Access, node.Get("limits"))
 		if e.Concurrency != nil {
@@ -282,6 +284,9 @@ func (v *validator) member(c *Config, e *Endpoint, m *Member, item *strictyaml.N
 	case len(s.Access)+len(s.Grants) > 0 && len(e.Access) == 0:
 		v.doc.Reportf(at, "add `access` to the endpoint",
 			"the server `%s` asks who calls, and the endpoint lets everybody in", m.Name)
+	case s.Users != nil && e.Users == nil:
+		v.doc.Reportf(at, "add `users` to the endpoint",
+			"the server `%s` asks which users a caller may be, and the endpoint does not", m.Name)
 	case placeholder.MatchString(s.Path) && !placeholder.MatchString(e.Path):
 		v.doc.Reportf(at, "write the endpoint's `path` as `/"+e.Name+"/{user_id}/mcp`",
 			"the path of the server `%s` names the user, and that of the endpoint does not", m.Name)

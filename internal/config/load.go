@@ -152,7 +152,7 @@ func (s *Server) reach() Server {
 	r.Timeout, r.MaxTimeout = 0, 0
 	r.TrustAnnotations, r.Trusted = nil, false
 	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
-	r.Access, r.Grants = nil, nil
+	r.Access, r.Users, r.Grants = nil, nil, nil
 	r.Tools, r.exact, r.patterns, r.API = nil, nil, nil, nil
 	r.Limits, r.LimitHeaders = nil, false
 	return r

@@ -138,6 +138,8 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 	}
 	v.timeouts(s, node)
 	v.headers(s, node)
+	v.userPlace(c, s, node)
+	v.users(c, s.Users, s.Path, s.Access, node)
 	v.protect(s, node)
 	v.admission(c, s.Access, s.Grants, s.Mode, node)
 	if node.Get("openapi") != nil {

@@ -62,3 +62,13 @@ func (p *UserPath) User(path string) (user string, fit Fit) {
 	}
 	return user, Fits
 }
+
+// In returns the user in a path that ends like this one, whatever stands before it; "": it names none.
+func (p *UserPath) In(path string) string {
+	_, rest, ok := strings.Cut(path, p.before)
+	user, tail, _ := strings.Cut(rest, "/")
+	if !ok || strings.TrimSuffix("/"+tail, "/") != strings.TrimSuffix(p.after, "/") {
+		return ""
+	}
+	return user
+}

@@ -38,6 +38,9 @@ func authenticate(c *call, next next) error {
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
+	if refusal := c.on.users.May(c.req.http.Context(), &who, c.req.user); refusal != nil {
+		return c.refuseAccess(refusal)
+	}
 	if c.identify(&who, nil); who.Known() {
 		c.recheck.Start(c.req.http, c.out.Began, c.on)
 	}
@@ -72,8 +75,9 @@ func (t *table) verify(on *endpoint, r *request, now time.Time) (authn.Identity,
 func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 	kind, status := refusal.Record.Kind, door.Status(refusal.At)
 	switch {
-	case status != 0:
+	case status == http.StatusUnauthorized:
 		c.challenge("", refusal)
+	case status != 0:
 	case kind == recourse.KindMissingScope:
 		status = http.StatusForbidden
 		c.challenge("insufficient_scope", refusal)
@@ -100,11 +104,20 @@ func (c *call) challenge(code string, refusal *auth.Refusal) {
 
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
 func (on *endpoint) Again(r *http.Request) *auth.Refusal {
-	now := on.g.table.Load().named[on.Name]
+	t := on.g.table.Load()
+	now := t.named[on.Name]
 	if now == nil || now.access == nil {
 		return nil
 	}
-	return now.access.Again(r.WithContext(on.g.life))
+	who, refusal := now.access.Again(r.WithContext(on.g.life))
+	if refusal != nil || !who.Known() {
+		return refusal
+	}
+	_, user, _ := t.find(r.URL)
+	if refusal = now.users.May(on.g.life, &who, user); refusal != nil && refusal.At == contract.AtUserInvalid {
+		return refusal
+	}
+	return nil
 }
 
 // refuseLapsed returns the failure for a call whose caller is no longer let in. If nothing can have been

@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +42,7 @@ type endpoint struct {
 	many      *manyServers    // that it offers; nil: it has a single one
 	limits    *limits.Limits  // nil: there are none
 	access    *access.Access  // who may call; nil: everybody
+	users     *access.Users   // whom callers may be; nil: anybody
 	grants    grant.Grants    // what they may do; nil: everything
 }
 
@@ -59,7 +62,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	}
 	on.secrets = sync.OnceValue(func() []string {
 		return slices.Concat(redact.Environ(backend.Environ(entry)), redact.Headers(entry.Headers),
-			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query))
+			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query), beside(entry))
 	})
 	if err := to.connect(on, old); err != nil {
 		return nil, err
@@ -75,22 +78,44 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	return on, nil
 }
 
+// beside returns the secrets that stand beside the place for the user, as in `Bearer SECRET-{user_id}`.
+func beside(entry *config.Server) (secrets []string) {
+	if entry.UserPlace == "" {
+		return nil
+	}
+	const least = 8 // so that no word is taken for one
+	for _, values := range []map[string]string{entry.Headers, entry.Query} {
+		for name, value := range values {
+			for part := range strings.SplitSeq(value, entry.UserPlace) {
+				if len(part) >= least && part != value {
+					secrets = append(secrets, redact.Headers(map[string]string{name: part})...)
+				}
+			}
+		}
+	}
+	return secrets
+}
+
 // begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
 // target, which is not connected yet.
 func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 	on.forward = canonical(on.Forward)
+	path, _ := door.NewUserPath(on.Path)
+	on.userParam = path.Param
 	var ok bool
 	if on.contract, ok = t.contracts.Get(on.Contract); !ok {
 		return nil, fmt.Errorf("there is no contract %s", on.Contract)
 	}
 	var before *access.Access
+	var usersBefore *access.Users
 	if old != nil {
-		before = old.access
+		before, usersBefore = old.access, old.users
 	}
 	var err error
-	if on.access, err = access.New(t.config, on.Access, on.g.issuers, on.g.reach.Keys, before); err != nil {
+	if on.access, err = access.New(t.config, on.Access, on.Users, on.g.issuers, on.g.reach.Keys, before); err != nil {
 		return nil, err
 	}
+	on.users = access.NewUsers(on.Users, on.g.checks, on.g.log.With(slog.String("server", on.Name)), usersBefore)
 	if on.grants, err = config.Grants(on.Grants); err != nil {
 		return nil, err
 	}
@@ -130,8 +155,8 @@ func newTarget(on *endpoint, set *contract.Set) (*target, error) {
 // connect gives the target a backend: that of old, the previous endpoint, if the server is reached in the same
 // way.
 func (to *target) connect(on, old *endpoint) error {
-	userHeader := on.contract.Session.UserHeader
-	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
+	userHeader := on.userHeader()
+	if old != nil && old.SameReach(to.Server) && old.userHeader() == userHeader {
 		to.Backend, to.guard = old.target.Backend, newGuard(to.Server, old.target)
 		to.up = to.Bridged
 		return nil
@@ -161,11 +186,20 @@ func (to *target) removed() *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
-// ask sets what a request must contain: a user in its path, and headers with credentials. If access asks for
+// userHeader returns the header in which the connection is told the user of the path: the contract's. If that names none although
+// the entry has a place for the user, it is one that is not sent on; "": it is not told.
+func (on *endpoint) userHeader() string {
+	name := on.contract.Session.UserHeader
+	if name == "" && on.UserPlace != "" {
+		return upstream.HeaderUser
+	}
+	return name
+}
+
+// ask sets which headers with credentials a request must contain. If access asks for
 // credentials of its own, the contract's are only required if they are forwarded.
 func (on *endpoint) ask() {
-	path, _ := door.NewUserPath(on.Path)
-	on.userParam, on.asked = path.Param, on.contract.Session.Credentials
+	on.asked = on.contract.Session.Credentials
 	if on.access != nil {
 		on.asked = slices.DeleteFunc(slices.Clone(on.asked), func(name string) bool { return !on.forwards(http.CanonicalHeaderKey(name)) })
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/front"
@@ -49,6 +50,7 @@ type Gateway struct {
 
 	http    front.HTTP
 	issuers *auth.Issuers          // of callers' tokens
+	checks  *access.Checks         // of the users whom callers may be
 	listens atomic.Pointer[string] // the address, once it serves
 
 	large   chan struct{} // holds a token for each failure larger than the decision window
@@ -90,8 +92,10 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 		counting: limits.NewCounting(reach.Redis, log),
 	}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
-	g.issuers = auth.NewIssuers(transport(reach.Dial))
+	outside := transport(reach.Dial)
+	g.issuers = auth.NewIssuers(outside)
 	g.life, g.end = context.WithCancel(context.Background())
+	g.checks = access.NewChecks(g.life, outside)
 	var streams context.Context
 	streams, g.drain = context.WithCancel(g.life)
 	g.backends = backend.NewSet(backend.Reach{Dial: reach.Dial, Patience: reach.Patience, Streams: streams, Log: log})
@@ -106,7 +110,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	return g, nil
 }
 
-// transport is how issuers are reached.
+// transport is how issuers, and the checks of users, are reached.
 func transport(dial upstream.Dial) http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -127,6 +131,7 @@ func (g *Gateway) Drain() { g.drain() }
 func (g *Gateway) Close() {
 	g.end()
 	g.issuers.Close()
+	g.checks.Wait()
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()

@@ -149,10 +149,10 @@ func (r *request) forwarded(name string) []string {
 	return values
 }
 
-// tellUser tells the server whose request it is, in the header that the contract names. The client's own
+// tellUser tells the server whose request it is, in the header of [endpoint.userHeader]. The client's own
 // header of that name is not forwarded.
 func (on *endpoint) tellUser(header http.Header, user string) {
-	name := on.contract.Session.UserHeader
+	name := on.userHeader()
 	if name == "" {
 		return
 	}

@@ -22,6 +22,8 @@ type HTTP struct {
 	name      string
 	header    http.Header
 	request   *http.Request // what all requests have in common
+	endpoint  string
+	user      UserRule
 	transport *http.Transport
 	client    *http1.Transport // before it
 }
@@ -54,14 +56,14 @@ func NewTransport(dial Dial) *http.Transport {
 // A Dial opens a connection as [net.Dialer.DialContext] does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewHTTP returns the server at endpoint; name is its display name. The headers are sent with every message.
-// If dial is nil, the operating system's is used.
-func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP, error) {
+// NewHTTP returns the server at endpoint; name is its display name. The headers are sent with every message, and user says where in
+// them and in the endpoint the user stands. If dial is nil, the operating system's is used.
+func NewHTTP(name, endpoint string, headers map[string]string, user UserRule, dial Dial) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("url of server %s: %w", name, err)
 	}
-	h := &HTTP{name: name, header: http.Header{}, request: &http.Request{
+	h := &HTTP{name: name, header: http.Header{}, endpoint: endpoint, user: user, request: &http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}}
 	for key, value := range headers {
@@ -82,12 +84,14 @@ func (h *HTTP) Name() string { return h.name }
 
 // Do implements [Connection]. The server's own headers take precedence over the request's.
 func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
-	header := req.Header
-	maps.Copy(header, h.header)
+	to, header, err := h.address(req.Header)
+	if err != nil {
+		return nil, err
+	}
 	withoutReplay(header)
 	method, body := cmp.Or(req.Method, http.MethodPost), req.text()
 	if method == http.MethodPost && len(body) > 0 && h.request.URL.Scheme == "http" {
-		resp, err := h.client.Post(ctx, h.request, header, body)
+		resp, err := h.client.Post(ctx, to, header, body)
 		if err != nil {
 			return nil, Broken(ctx, h.name, err)
 		}
@@ -99,7 +103,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		over = new(overTLS)
 		sending = over.traced(ctx)
 	}
-	r := h.request.WithContext(sending) // a copy
+	r := to.WithContext(sending) // a copy
 	r.Method, r.Header = method, header
 	if len(body) > 0 {
 		// The transport recognises this reader, and writes the header and the body in one go.
@@ -117,4 +121,24 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		return nil, e
 	}
 	return resp, nil
+}
+
+// address returns what a request has in common with others, and its headers with the server's own ones: for its user.
+func (h *HTTP) address(of http.Header) (*http.Request, http.Header, error) {
+	user, header, err := h.user.Of(of)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case h.user.Place == "":
+		maps.Copy(header, h.header)
+		return h.request, header, nil
+	}
+	for name, values := range h.header {
+		header[name] = []string{h.user.Text(values[0], user)}
+	}
+	r := *h.request
+	if r.URL, err = h.user.URL(h.endpoint, user); err != nil {
+		return nil, nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	return &r, header, nil
 }

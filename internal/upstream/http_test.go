@@ -15,7 +15,7 @@ func TestMessageIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
 	defer srv.Close()
-	h, err := upstream.NewHTTP("farm", srv.URL, nil, nil)
+	h, err := upstream.NewHTTP("farm", srv.URL, nil, upstream.UserRule{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

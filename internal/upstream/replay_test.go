@@ -19,7 +19,7 @@ import (
 
 func newHTTP(tb testing.TB, url string) *upstream.HTTP {
 	tb.Helper()
-	h, err := upstream.NewHTTP("farm", url, nil, nil)
+	h, err := upstream.NewHTTP("farm", url, nil, upstream.UserRule{}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -23,6 +23,9 @@ func announce(ctx context.Context, r *load.Reading, at net.Addr, log *slog.Logge
 	logServing(ctx, log, cfg, scheme(cfg)+at.String())
 	warnOfExpiry(ctx, cfg, log)
 	warnOfReach(ctx, at, cfg, log)
+	for _, warning := range warningsOfUsers(r) {
+		log.LogAttrs(ctx, slog.LevelWarn, warning)
+	}
 }
 
 // warnOfReach logs that other machines can call servers that let everybody in.

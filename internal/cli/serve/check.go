@@ -121,6 +121,9 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 			env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", expiry(at))
 		}
 	}
+	for _, warning := range warningsOfUsers(r) {
+		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", warning)
+	}
 	warnOfIssuers(ctx, env, cfg)
 	warnOfRedis(ctx, env, cfg)
 	err := checkStore(ctx, env, cfg)

@@ -7,6 +7,8 @@
 //	     Authenticate       who calls, or why that is not known
 //	     Challenge          what the client should send; Metadata says where it gets that
 //	     Again              the same question later: Recheck asks it while a call or a stream lasts
+//
+// Users decides which users a caller may be, where the path names one.
 package access
 
 import (
@@ -41,16 +43,22 @@ type said struct {
 	entries []config.Access
 	names   []string
 	proxies []string
+	claim   string // that names the users of a token
 }
 
-// New returns the access of an entry that names entries of access control; nil: it names none. old is the
+// New returns the access of an entry that names entries of access control; nil: it names none. users may name a claim. old is the
 // entry's previous access, which is kept, with the tokens that it has verified, if nothing has changed. stored are
 // the keys besides those in the configuration; nil: there are none.
-func New(cfg *config.Config, names []string, issuers *auth.Issuers, stored auth.KeyStore, old *Access) (*Access, error) {
+func New(
+	cfg *config.Config, names []string, users *config.Users, issuers *auth.Issuers, stored auth.KeyStore, old *Access,
+) (*Access, error) {
 	if len(names) == 0 {
 		return nil, nil //nolint:nilnil // no access, which is not an error
 	}
 	a := &Access{said: said{names: names, proxies: cfg.TrustedProxies}}
+	if users != nil {
+		a.said.claim = users.Claim
+	}
 	var all auth.AnyOf
 	for _, name := range names {
 		if name == config.Loopback {
@@ -81,7 +89,9 @@ func (a *Access) add(issuers *auth.Issuers, stored auth.KeyStore, name string, e
 		a.scopes = append(a.scopes, j.Scopes...)
 		set := issuers.Keys(j.Issuer, j.JWKS)
 		set.Begin()
-		return auth.NewJWT(tokenRule(name, j), set)
+		rule := tokenRule(name, j)
+		rule.UsersClaim = a.said.claim
+		return auth.NewJWT(rule, set)
 	}
 	if !entry.StoredKeys {
 		stored = nil
@@ -134,19 +144,19 @@ func (a *Access) Accepts(entry string) bool { return a != nil && slices.Contains
 // HasIssuer reports whether clients can sign in somewhere.
 func (a *Access) HasIssuer() bool { return a != nil && len(a.issuers) > 0 }
 
-// Again returns why the caller of a request would not be let in now. If that cannot be determined, it returns
-// nil.
-func (a *Access) Again(r *http.Request) *auth.Refusal {
-	_, err := a.who.Authenticate(r)
+// Again returns the caller of a request, or why that caller would not be let in now. If that cannot be determined, it returns
+// neither.
+func (a *Access) Again(r *http.Request) (authn.Identity, *auth.Refusal) {
+	who, err := a.who.Authenticate(r)
 	if err == nil {
-		return nil
+		return who, nil
 	}
 	refusal := auth.RefusalOf(err)
 	switch refusal.Record.Kind.Class() {
 	case recourse.ClassAuth, recourse.ClassPermission:
-		return refusal
+		return who, refusal
 	default:
-		return nil
+		return authn.Identity{}, nil
 	}
 }
 

@@ -22,33 +22,35 @@ type Reach struct {
 }
 
 // Connect returns the backend for an entry's server, held once. forward names the client's headers that the
-// server is sent, userHeader another one that says whose request it is.
+// server is sent, userHeader another one that says whose request it is; see [upstream.UserRule].
 func (s *Set) Connect(entry *config.Server, forward []string, userHeader string) (*Backend, error) {
 	forward = slices.Clip(forward)
 	if entry.AccountHeader != "" {
 		forward = append(forward, entry.AccountHeader)
 	}
-	direct, err := s.reach.connect(entry, forward)
+	user := upstream.UserRule{Header: userHeader, Place: entry.UserPlace}
+	if userHeader != "" && len(entry.Command) == 0 {
+		forward = append(forward, http.CanonicalHeaderKey(userHeader))
+	}
+	direct, err := s.reach.connect(entry, forward, user)
 	if err != nil {
 		return nil, err
 	}
 	options := bridge.Options{Forward: forward}
 	if len(entry.Command) > 0 {
 		options.Program, options.Silent = true, entry.Share != config.ShareClient
-	} else if userHeader != "" {
-		options.Forward = append(options.Forward, http.CanonicalHeaderKey(userHeader))
 	}
 	return s.New(entry.Name, bridge.New(direct, options), direct), nil
 }
 
-func (r *Reach) connect(entry *config.Server, forward []string) (upstream.Connection, error) {
+func (r *Reach) connect(entry *config.Server, forward []string, user upstream.UserRule) (upstream.Connection, error) {
 	switch {
 	case entry.API != nil:
 		return api.New(api.Options{
-			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query, Forward: forward, Dial: r.Dial,
+			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query, Forward: forward, User: user, Dial: r.Dial,
 		})
 	case entry.URL != "":
-		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, r.Dial)
+		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, user, r.Dial)
 	}
 	command := upstream.Command{
 		Path: entry.Command[0], Args: entry.Command[1:], Env: Environ(entry),

@@ -21,6 +21,7 @@ type Options struct {
 	Headers map[string]string // sent with each request
 	Query   map[string]string // sent with each request; may be secret
 	Forward []string          // canonical names of forwarded headers
+	User    upstream.UserRule // what it is told of a request's user
 	Dial    upstream.Dial     // nil: the operating system's
 }
 
@@ -28,7 +29,6 @@ type Options struct {
 type Connection struct {
 	Options
 
-	base      *url.URL
 	tools     map[string]*openapi.Tool
 	pages     [][]byte // results of tools/list
 	hello     []byte   // result of server/discover
@@ -42,12 +42,11 @@ const maxPage = 1 << 20
 
 // New returns the server for an API.
 func New(o Options) (*Connection, error) {
-	base, err := url.Parse(o.API.Base)
-	if err != nil {
+	if _, err := url.Parse(o.API.Base); err != nil {
 		return nil, fmt.Errorf("base URL of %s: %w", o.Name, err)
 	}
 	c := &Connection{
-		Options: o, base: base, tools: make(map[string]*openapi.Tool, len(o.API.Tools)),
+		Options: o, tools: make(map[string]*openapi.Tool, len(o.API.Tools)),
 		pages: pages(o.API.Tools), hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
 	}
 	for _, t := range o.API.Tools {

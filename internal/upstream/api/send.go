@@ -38,13 +38,22 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(strings.TrimSuffix(c.base.String(), "/") + request.Target)
+	user, _, err := c.User.Of(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	base, err := c.User.URL(strings.TrimSuffix(c.API.Base, "/"), user)
+	var u *url.URL
+	if err == nil {
+		u, err = url.Parse(base.String() + request.Target)
+	}
 	if err != nil {
 		return nil, recourse.New(recourse.KindInvalidValue, "The arguments do not make a valid URL.").
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
-	c.addQuery(u)
-	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header)}, request.Body)
+	query := c.query(user)
+	addQuery(u, query)
+	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header, user)}, request.Body, query)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +62,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 }
 
 // header returns the headers of a request. Those in the entry take precedence.
-func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Header) http.Header {
+func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Header, user string) http.Header {
 	header := own
 	for _, name := range slices.Concat(tracing, c.Forward) {
 		if values := r.Header[name]; len(values) > 0 {
@@ -65,22 +74,34 @@ func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Heade
 		header.Set(KeyHeader, key)
 	}
 	for name, value := range c.Headers {
-		header.Set(name, value)
+		header.Set(name, c.User.Text(value, user))
 	}
 	return header
 }
 
-func (c *Connection) addQuery(u *url.URL) {
-	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
+// query returns the entry's query parameters for a user.
+func (c *Connection) query(user string) map[string]string {
+	if c.User.Place == "" {
+		return c.Query
+	}
+	query := make(map[string]string, len(c.Query))
+	for name, value := range c.Query {
+		query[name] = c.User.Text(value, user)
+	}
+	return query
+}
+
+func addQuery(u *url.URL, query map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if u.RawQuery != "" {
 			u.RawQuery += "&"
 		}
-		u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(c.Query[name])
+		u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(query[name])
 	}
 }
 
-// follow sends a request, and again if the provider redirects it on the same host.
-func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+// follow sends a request, and again if the provider redirects it on the same host. query are the entry's parameters in it.
+func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte, query map[string]string) (*http.Response, error) {
 	for range maxRedirects + 1 {
 		resp, err := c.send(ctx, r, body)
 		if err != nil {
@@ -97,7 +118,7 @@ func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (
 		if next.Method != r.Method {
 			body = nil
 		}
-		c.addMissing(next.URL)
+		addMissing(next.URL, query)
 		r = next
 	}
 	return nil, recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
@@ -105,14 +126,14 @@ func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (
 }
 
 // addMissing adds the entry's query parameters to a redirect that omits them.
-func (c *Connection) addMissing(u *url.URL) {
-	if len(c.Query) > 0 {
-		query := u.Query()
-		for name := range c.Query {
-			query.Del(name)
+func addMissing(u *url.URL, query map[string]string) {
+	if len(query) > 0 {
+		rest := u.Query()
+		for name := range query {
+			rest.Del(name)
 		}
-		u.RawQuery = query.Encode()
-		c.addQuery(u)
+		u.RawQuery = rest.Encode()
+		addQuery(u, query)
 	}
 }
 
