@@ -21,7 +21,7 @@ func TestEveryKeyCounts(t *testing.T) {
 	treatment := []string{
 		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
 		"Breaker", "Concurrency", "Hedge", "Limits", "LimitHeaders",
-		"Access", "Grants",
+		"Access", "Users", "Grants",
 	}
 	set := contract.Builtin()
 	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
@@ -84,6 +84,8 @@ func change(t *testing.T, name string, key reflect.Value) {
 		*value = &changed
 	case *config.Reads:
 		*value = config.Reads{"terra"}
+	case **config.Users:
+		*value = &config.Users{Check: "http://127.0.0.1:4/may"}
 	case **openapi.API:
 		*value = &openapi.API{Base: "http://127.0.0.1:3"}
 	case *[]config.Operation:
@@ -138,6 +140,7 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 	keys := map[string]string{
 		"Path": "path: /other", "Title": "title: Other", "Contract": "contract: fieldmcp", "Servers": "servers: [shop]",
 		"Deadline": "deadline: 1s", "Access": "access: [loopback]", "Grants": "access: [loopback], grants: [{tools: ['*']}]",
+		"Users":  "path: '/all/{user_id}', access: [loopback], users: {check: 'http://127.0.0.1:3/may'}",
 		"Limits": "limits: {minute: {calls: 1/1m}}", "LimitHeaders": "limit_headers: true", "Concurrency": "concurrency: {max: 1}",
 	}
 	for field := range reflect.TypeFor[config.Endpoint]().Fields() {

@@ -87,9 +87,11 @@ const terraPath = "/api/v2/mcp"
 // terra returns the base URL of a gateway with the contract terra. entry has lines of the server's entry.
 func terra(tb testing.TB, top string, entry ...string) string {
 	tb.Helper()
-	lines := append([]string{
-		"contract: terra", "path: " + terraPath + "/{user_id}",
-	}, entry...)
+	path := terraPath + "/{user_id}"
+	if strings.HasPrefix(entry[0], "command:") { // which cannot be told the user
+		path = terraPath
+	}
+	lines := append([]string{"contract: terra", "path: " + path}, entry...)
 	g, _ := newGateway(tb, top+"servers:\n  terra:\n    "+strings.Join(lines, "\n    ")+"\n")
 	return testkit.Serve(tb, g)
 }
@@ -178,7 +180,7 @@ func TestTerraSessionErrors(t *testing.T) {
 		},
 		{name: "an empty 500 of a server that follows the contract itself", call: status(500), path: "/u-1", status: 500, attempts: 1},
 		{
-			name: "a missing program", entry: []string{"command: [/nonexistent/server]"}, path: "/u-1", status: 500,
+			name: "a missing program", entry: []string{"command: [/nonexistent/server]"}, status: 500,
 			promises: []string{"terra/http-misconfigured", "terra/empty-body"},
 		},
 		{name: "the gateway's own credentials are refused", call: status(401), entry: []string{"headers: {Authorization: old}"}, path: "/u-1", status: 500, attempts: 1},
