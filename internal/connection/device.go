@@ -152,7 +152,7 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation
 func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
 	asking, cancel := context.WithTimeout(ctx, redeemTimeout)
 	defer cancel()
-	answer, err := ask.Provider.authorizeDevice(asking, cmp.Or(m.client, http.DefaultClient), scopes)
+	answer, err := ask.Provider.authorizeDevice(asking, m.client, scopes)
 	if err != nil {
 		return nil, nil, ask.Provider.failure(err)
 	}

@@ -79,10 +79,11 @@ type rest struct {
 	err      *recourse.Error
 }
 
-// NewManager returns a manager of the connections in a store. client sends the requests for tokens.
+// NewManager returns a manager of the connections in a store. client sends the requests for tokens; nil: that of
+// [NewClient].
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
-		store: rows, sealer: sealer, client: client, log: log, changed: make(chan struct{}), flights: map[key]*flight{},
+		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log, changed: make(chan struct{}), flights: map[key]*flight{},
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
@@ -294,7 +295,7 @@ func NewClient() *http.Client {
 
 // withClient makes the manager's client send requests for tokens.
 func (m *Manager) withClient(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, cmp.Or(m.client, http.DefaultClient))
+	return context.WithValue(ctx, oauth2.HTTPClient, m.client)
 }
 
 // closed is the Error of a closed manager.

@@ -57,13 +57,16 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 	}
 	way := &liveTransport{host: HostOf(l.Server), headers: headers}
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way}, MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way, CheckRedirect: staysHere}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}, nil)
 	if err != nil {
 		return nil, way.openFailure(err)
 	}
 	return &liveSession{session, io.NopCloser(nil)}, nil
 }
+
+// staysHere has a redirect be the answer: it neither repeats a call, nor takes credentials elsewhere.
+func staysHere(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // check reports a command line that names no server, or an impossible one.
 func (l *ServerFlags) check(command term.ServerCommand) error {

@@ -53,7 +53,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 	}
 	query := c.query(user)
 	addQuery(u, query)
-	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header, user)}, request.Body, query)
+	resp, err := c.follow(ctx, t, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header, user)}, request.Body, query)
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +100,39 @@ func addQuery(u *url.URL, query map[string]string) {
 	}
 }
 
-// follow sends a request, and again if the provider redirects it on the same host. query are the entry's parameters in it.
-func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte, query map[string]string) (*http.Response, error) {
+// follow sends a request, and again if the provider redirects it on the same host. A request that writes is sent once:
+// only 303 says that it has been carried out, and where its answer is. query are the entry's parameters in it.
+func (c *Connection) follow(
+	ctx context.Context, t *openapi.Tool, r *http.Request, body []byte, query map[string]string,
+) (*http.Response, error) {
+	written := false
 	for range maxRedirects + 1 {
 		resp, err := c.send(ctx, r, body)
-		if err != nil {
+		switch {
+		case err != nil && written:
+			return nil, recourse.From(err).WithEffect(recourse.EffectUnknown)
+		case err != nil:
 			return nil, err
-		}
-		if resp.StatusCode < http.StatusMultipleChoices || resp.StatusCode >= http.StatusBadRequest {
+		case resp.StatusCode < http.StatusMultipleChoices:
+			return resp, nil
+		case resp.StatusCode >= http.StatusBadRequest && !written:
 			return resp, nil
 		}
 		_ = resp.Body.Close() // the text of a redirect is for browsers
+		if resp.StatusCode >= http.StatusBadRequest {
+			return nil, c.badResponse(resp, fmt.Errorf("it took the request (HTTP 303), but refuses its answer (HTTP %d)", resp.StatusCode))
+		}
 		next, err := redirected(r, resp)
+		if err == nil && next.Method == r.Method && !t.ReadOnly && !written {
+			err = fmt.Errorf("status %d redirects to %s, and a request that writes is not sent again", resp.StatusCode, next.URL.EscapedPath())
+		}
 		if err != nil {
 			return nil, c.badResponse(resp, err)
 		}
 		if next.Method != r.Method {
 			body = nil
 		}
+		written = !t.ReadOnly
 		addMissing(next.URL, query)
 		r = next
 	}
