@@ -32,6 +32,20 @@ const (
 	EffectUnknown Effect = "unknown" // it may have been done
 )
 
+// Basis says on what an [Effect] rests. The zero value means that it has not been stated.
+type Basis string
+
+// The bases.
+const (
+	// BasisKnown is that of an effect that whoever wrote the record knows of: the call was not sent, it was refused
+	// by the protocol, its tool only reads, or the server is trusted.
+	BasisKnown Basis = "known"
+	// BasisStated is that of an effect that rests on the word of a server that is not trusted: its sentence, or the
+	// kind of failure that it names. That is enough to tell a person, but not to repeat a write: see
+	// [Error.KnownEffect].
+	BasisStated Basis = "stated"
+)
+
 // Origin says who failed. The zero value means that it has not been stated.
 type Origin string
 
@@ -53,10 +67,11 @@ type Error struct {
 	Message  string   // one sentence for the model or the person; empty means Kind.Sentence
 	Hints    []string // what to do next, one sentence each, the most important first
 
-	Retry      Retry         // empty: by Kind and Effect, see RetryAdvice
-	RetryAfter time.Duration // wait at least this long before a retry; 0: not stated
-	Effect     Effect        // empty: not stated
-	Verify     *Verify       // the call that settles an unknown Effect; nil: none is known
+	Retry       Retry         // empty: by Kind and Effect, see RetryAdvice
+	RetryAfter  time.Duration // wait at least this long before a retry; 0: not stated
+	Effect      Effect        // empty: not stated
+	EffectBasis Basis         // on what Effect rests; empty: not stated
+	Verify      *Verify       // the call that settles an unknown Effect; nil: none is known
 
 	Violations    []Violation
 	Resource      Resource
@@ -172,17 +187,29 @@ func (e *Error) Cause() error { return e.cause }
 func (e *Error) failure() {}
 
 // RetryAdvice returns what must happen before a retry: what was stated, or else what
-// the kind calls for. A call whose effect is unknown, or that took effect, must never
-// be repeated unchanged, no matter what was stated: same_call becomes re_read.
+// the kind calls for, as for a word that this version does not know. A call whose effect
+// is unknown, or that took effect, must never be repeated unchanged, no matter what was
+// stated: same_call becomes re_read.
 func (e *Error) RetryAdvice() Retry {
-	advice := e.Retry
-	if advice == "" {
-		advice = e.Kind.Retry()
+	advice := e.Kind.Retry()
+	switch e.Retry {
+	case RetrySameCall, RetryReRead, RetryAfterFix, RetryAfterAuth, RetryAfterSetup, RetryNever:
+		advice = e.Retry
 	}
 	if advice == RetrySameCall && (e.Effect == EffectUnknown || e.Effect == EffectApplied) {
 		return RetryReRead
 	}
 	return advice
+}
+
+// KnownEffect returns the effect as far as it is known: that nothing was changed counts as unknown if it
+// rests on the word of a server that is not trusted. It decides whether a write is repeated without asking
+// anybody; what a person or a model is told is Effect itself.
+func (e *Error) KnownEffect() Effect {
+	if e.Effect == EffectNone && e.EffectBasis == BasisStated {
+		return EffectUnknown
+	}
+	return e.Effect
 }
 
 // Truncated reports whether part of e is missing: the JSON form that it was read
@@ -244,9 +271,19 @@ func (e *Error) WithRetryAfter(wait time.Duration) *Error {
 	return e.With(func(c *Error) { c.RetryAfter = max(wait, 0) })
 }
 
-// WithEffect returns a copy that states whether anything was changed.
+// WithEffect returns a copy that states whether anything was changed. On what that rests is kept only if the
+// effect is the same as before.
 func (e *Error) WithEffect(effect Effect) *Error {
-	return e.With(func(c *Error) { c.Effect = effect })
+	return e.With(func(c *Error) {
+		if c.Effect != effect {
+			c.Effect, c.EffectBasis = effect, ""
+		}
+	})
+}
+
+// WithEffectBasis returns a copy that says on what its effect rests.
+func (e *Error) WithEffectBasis(basis Basis) *Error {
+	return e.With(func(c *Error) { c.EffectBasis = basis })
 }
 
 // WithVerify returns a copy with the call that settles an unknown effect.

@@ -34,6 +34,7 @@ type jsonError struct {
 	Retry         Retry                      `json:"retry,omitempty"`
 	AfterMs       int64                      `json:"afterMs,omitempty"`
 	Effect        Effect                     `json:"effect,omitempty"`
+	EffectBasis   Basis                      `json:"effectBasis,omitempty"`
 	Verify        *Verify                    `json:"verify,omitempty"`
 	Violations    []Violation                `json:"violations,omitempty"`
 	Resource      *Resource                  `json:"resource,omitempty"`
@@ -68,8 +69,8 @@ type jsonQuota struct {
 
 // known are the members of the JSON form.
 var known = []string{
-	"v", "kind", "code", "contract", "message", "hints", "retry", "afterMs", "effect", "verify", "violations",
-	"resource", "provider", "missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream",
+	"v", "kind", "code", "contract", "message", "hints", "retry", "afterMs", "effect", "effectBasis", "verify",
+	"violations", "resource", "provider", "missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream",
 	"requestId", "details", "truncated",
 }
 
@@ -167,7 +168,8 @@ var cuts = []func(*Error){
 	shorten(1, 64),
 	func(e *Error) { // what decides about a repetition is never cut
 		*e = Error{
-			Kind: e.Kind, Retry: e.RetryAdvice(), RetryAfter: e.RetryAfter, Effect: e.Effect, Origin: e.Origin, truncated: true,
+			Kind: e.Kind, Retry: e.RetryAdvice(), RetryAfter: e.RetryAfter, Effect: e.Effect, EffectBasis: e.EffectBasis,
+			Origin: e.Origin, truncated: true,
 		}
 	},
 }
@@ -201,6 +203,7 @@ func shorten(most, length int) func(*Error) {
 			}
 		}
 		e.Retry, e.Effect, e.Origin = Retry(text(string(e.Retry))), Effect(text(string(e.Effect))), Origin(text(string(e.Origin)))
+		e.EffectBasis = Basis(text(string(e.EffectBasis)))
 		e.Quotas = slices.Clone(e.Quotas[:min(most, len(e.Quotas))])
 		for i, q := range e.Quotas {
 			e.Quotas[i].Policy, e.Quotas[i].Partition = text(q.Policy), text(q.Partition)
@@ -236,7 +239,7 @@ func (e *Error) encode(item func(*Error) ([]byte, error)) ([]byte, error) {
 	}
 	w := jsonError{
 		V: Version, Kind: kind, Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints,
-		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.RetryAfter), Effect: e.Effect, Verify: e.Verify,
+		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.RetryAfter), Effect: e.Effect, EffectBasis: e.EffectBasis, Verify: e.Verify,
 		Violations: e.Violations, Provider: e.Provider, MissingScopes: e.MissingScopes,
 		Succeeded: e.Succeeded, Missing: e.Missing,
 		Origin: e.Origin, RequestID: e.RequestID, Details: e.Details, Truncated: e.truncated,
@@ -321,7 +324,7 @@ func (e *Error) decode(b []byte, depth int) error {
 	kind, _ := ParseKind(string(w.Kind))
 	*e = Error{
 		Kind: kind, Code: w.Code, Contract: w.Contract, Message: w.Message, Hints: w.Hints,
-		Retry: w.Retry, RetryAfter: milliseconds(w.AfterMs), Effect: w.Effect, Verify: w.Verify,
+		Retry: w.Retry, RetryAfter: milliseconds(w.AfterMs), Effect: w.Effect, EffectBasis: w.EffectBasis, Verify: w.Verify,
 		Violations: w.Violations, Provider: w.Provider, MissingScopes: w.MissingScopes,
 		Succeeded: w.Succeeded, Missing: w.Missing,
 		Origin: w.Origin, RequestID: w.RequestID, Details: w.Details, truncated: w.Truncated,

@@ -118,13 +118,17 @@ const (
 // Retry says what must happen before the call is made again.
 type Retry string
 
-// The kinds of retry advice, from the most to the least permissive.
+// The kinds of retry advice, from the most to the least permissive. A reader takes a word that it does not know for
+// none, so that the kind decides.
 const (
 	RetrySameCall  Retry = "same_call"  // nothing but the wait: the same call may succeed
 	RetryReRead    Retry = "re_read"    // look at the current state, then decide
 	RetryAfterFix  Retry = "after_fix"  // change the arguments
 	RetryAfterAuth Retry = "after_auth" // somebody signs in or grants access
-	RetryNever     Retry = "never"      // do not repeat
+	// RetryAfterSetup waits for a person as well: somebody changes a setting of the server, or of the machine on which
+	// it runs. A key is missing, a program is not installed, a disk is full. No kind calls for it by itself.
+	RetryAfterSetup Retry = "after_setup"
+	RetryNever      Retry = "never" // do not repeat
 )
 
 // kindFacts holds what is fixed for a kind.

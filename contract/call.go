@@ -59,6 +59,9 @@ type Call struct {
 	// Offered returns the client's name for a tool of the server, or "" if the client is not offered that
 	// tool, and whether the server has the tool. nil means that clients use the server's names.
 	Offered func(tool string) (name string, known bool)
+	// Assumed says that nobody knows what the tool does to the world: that it writes is an assumption. Advice is then
+	// conditional.
+	Assumed bool
 	// Shows reports whether an argument's value may be shown in a verify call or a hint. If not, the
 	// parameter is left out as well. nil shows every value of at most 128 bytes unless its name marks it as a
 	// secret.

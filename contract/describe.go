@@ -235,7 +235,8 @@ func (c *Contract) verifyForm(rule verifyRule) contractform.Verify {
 // vocabulary returns the words of the language.
 func vocabulary() contractform.Vocabulary {
 	words := map[string][]string{
-		onAt: places, onEffect: contractform.Effects, onRetry: contractform.Retries, onOrigin: contractform.Origins,
+		onAt: places, onEffect: contractform.Effects, onBasis: contractform.Bases, onRetry: contractform.Retries,
+		onOrigin: contractform.Origins, onNature: natures,
 	}
 	var v contractform.Vocabulary
 	for _, name := range conditions {

@@ -30,6 +30,9 @@ func told(e *recourse.Error) said {
 		Kind: e.Kind, Origin: e.Origin, Effect: e.Effect, Retry: e.RetryAdvice(), After: e.RetryAfter,
 		Status: e.Upstream.Status, Code: e.Upstream.Code,
 	}
+	if e.EffectBasis == recourse.BasisStated {
+		s.Effect += onWord
+	}
 	for _, v := range e.Violations {
 		s.Violations = append(s.Violations, strings.TrimSpace(v.Param+": "+v.Rule+" "+v.Want))
 	}
@@ -44,9 +47,14 @@ func argument(kind recourse.Kind, code string, violations ...string) said {
 	}
 }
 
+// onWord marks an effect that rests on the server's word.
+const onWord = ", on its word"
+
 // onItsWord is s if only the server says whether the call took effect.
 func (s said) onItsWord() said {
-	s.Effect = ""
+	if s.Effect != "" {
+		s.Effect += onWord
+	}
 	return s
 }
 
@@ -101,7 +109,7 @@ func TestReadTextsOfSDKs(t *testing.T) {
 		},
 		"TypeScript, another failure": {
 			"MCP error -32603: connect ECONNREFUSED 10.0.0.1:5432",
-			said{Kind: recourse.KindUnreachable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Code: "ECONNREFUSED"},
+			said{Kind: recourse.KindUnreachable, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetrySameCall, Code: "ECONNREFUSED"},
 		},
 		"TypeScript, wrapped twice": {
 			"MCP error -32000: MCP error -32602: Tool x not found", argument(recourse.KindUnknownTool, "-32000"),
@@ -218,7 +226,7 @@ func TestReadRPC(t *testing.T) {
 		},
 		"data with a status and seconds": {
 			`{"code":-32603,"message":"busy","data":{"httpStatus":429,"retryAfter":7}}`,
-			said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 7 * time.Second, Status: 429, Code: "-32603"},
+			said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Effect: recourse.EffectNone + onWord, Retry: recourse.RetrySameCall, After: 7 * time.Second, Status: 429, Code: "-32603"},
 		},
 		"data that forbids": {
 			`{"code":-32603,"message":"down","data":{"status":503,"retryable":false}}`,

@@ -37,12 +37,30 @@ const (
 	onTool         = "tool"
 	onAt           = "at"
 	onEffect       = "effect"
+	onBasis        = "basis"
 	onRetry        = "retry"
+	onNature       = "nature"
 )
+
+// The values of nature.
+const (
+	natureAssumed = "assumed" // nobody says what the tool does
+	natureKnown   = "known"
+)
+
+var natures = []string{natureAssumed, natureKnown}
+
+// natureOf returns the value of nature for a call.
+func natureOf(call *Call) string {
+	if call.Assumed {
+		return natureAssumed
+	}
+	return natureKnown
+}
 
 var conditions = []string{
 	onKind, onClass, onOrigin, onResource, onStatus, onUpstreamCode, onRule, onParams, onHas,
-	onTool, onAt, onEffect, onRetry,
+	onTool, onAt, onEffect, onBasis, onRetry, onNature,
 }
 
 func (sel selector) selects(s *subject) bool {
@@ -86,6 +104,10 @@ func (c *condition) holds(s *subject) bool {
 		return slices.Contains(c.values, string(cmp.Or(s.call.At, AtTool)))
 	case onEffect:
 		return slices.Contains(c.values, string(e.Effect))
+	case onBasis:
+		return slices.Contains(c.values, string(e.EffectBasis))
+	case onNature:
+		return slices.Contains(c.values, natureOf(s.call))
 	case onRetry:
 		return slices.Contains(c.values, string(e.RetryAdvice()))
 	default:
@@ -175,6 +197,8 @@ func (sel selector) store(e *recourse.Error) {
 			e.Upstream.Code = value
 		case onEffect:
 			e.Effect = recourse.Effect(value)
+		case onBasis:
+			e.EffectBasis = recourse.Basis(value)
 		case onRetry:
 			e.Retry = recourse.Retry(value)
 		}
@@ -220,6 +244,8 @@ func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
 		onOrigin: contractform.Origins,
 		onAt:     places,
 		onEffect: contractform.Effects,
+		onBasis:  contractform.Bases,
+		onNature: natures,
 		onRetry:  contractform.Retries,
 	}[name]
 	if known != nil && !slices.Contains(known, text) {

@@ -16,8 +16,9 @@ import (
 // What a server is believed about. Whether a call was not sent, or was refused, the sender knows from the
 // connection, the HTTP status and the protocol's own codes. Anything else that a server says (a record, a
 // code of its own, a status in a body, a sentence, and the kind derived from them) tells what happened and
-// who is to blame, but not whether it is safe to call again. Only a trusted server is believed about that
-// too, and its advice is passed on without attribution.
+// who is to blame, and is evidence enough to say that nothing was changed, but not to repeat a write: the effect
+// is marked as stated. Only a trusted server is believed about that too, and its advice is passed on without
+// attribution.
 
 // believe reduces a record, in place, to what is believed: a limited wait, known words, and, from a trusted
 // server, origin and effect. Any server may say that the caller or the provider is at fault, and that
@@ -29,6 +30,9 @@ func (r *Reader) believe(e *recourse.Error) {
 	}
 	if e.Effect == recourse.EffectNone && !r.Trusted || !slices.Contains(contractform.Effects, string(e.Effect)) {
 		e.Effect = ""
+	}
+	if e.Effect == "" || !slices.Contains(contractform.Bases, string(e.EffectBasis)) {
+		e.EffectBasis = ""
 	}
 	foreign := !r.Trusted && e.Origin == recourse.OriginGateway
 	if foreign || !slices.Contains(contractform.Origins, string(e.Origin)) {
@@ -49,19 +53,19 @@ func (r *Reader) weigh(reading Reading, refused bool) Reading {
 		return reading
 	}
 	e = r.distrust(e)
-	if refused && e.Effect == "" {
-		e.Effect = recourse.EffectNone
+	if refused && (e.Effect == "" || e.Effect == recourse.EffectNone) {
+		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisKnown
 	}
 	reading.Failure = e
 	return reading
 }
 
-// distrust returns e without an untrusted server's claim that the call was not carried out, and with its
-// advice marked as the server's.
+// distrust returns e with an untrusted server's words, that the call was not carried out and what to do next,
+// marked as such.
 func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	e = e.With(func(c *recourse.Error) {
-		if c.Effect == recourse.EffectNone {
-			c.Effect = ""
+		if c.EffectBasis = ""; c.Effect != "" {
+			c.EffectBasis = recourse.BasisStated
 		}
 		c.Hints = saidByServer(c.Hints)
 		c.Verify = plainVerify(c.Verify)

@@ -23,7 +23,7 @@ type kindArgs struct {
 func sample(kind recourse.Kind) *recourse.Error {
 	return &recourse.Error{
 		Kind: kind, Message: "It failed <here> & now.", Hints: []string{"Look elsewhere."}, RetryAfter: 12 * time.Second,
-		Effect: recourse.EffectNone, Provider: "John Deere", Origin: recourse.OriginProvider, RequestID: "req-1",
+		Effect: recourse.EffectNone, EffectBasis: recourse.BasisKnown, Provider: "John Deere", Origin: recourse.OriginProvider, RequestID: "req-1",
 		Violations: []recourse.Violation{{Pointer: "/a/0", Param: "a.0", Rule: "type", Got: json.RawMessage(`9007199254740993`), Want: "a string", Message: "a.0 must be a string"}},
 		Resource:   recourse.Resource{Type: "field", ID: "F-9"}, Upstream: recourse.Upstream{Status: 503, Code: "DOWN", RequestID: "up-1"},
 		Details: map[string]json.RawMessage{"n": json.RawMessage(`12345678901234567890`)},

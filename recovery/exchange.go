@@ -270,11 +270,11 @@ func (g *engine) natureOf(tool string) retry.Nature {
 	return retry.Writes
 }
 
-// settled completes a failure of a tool's call. An untrusted server's word settles no effect.
+// settled completes a failure of a tool's call. An untrusted server's word is not enough to repeat a write.
 func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
 	nature := x.natureOf(tool)
 	if x.options.untrusted && e.Effect == "" {
-		e = e.WithEffect(retry.Effect(e, nature))
+		e = e.WithEffect(retry.Effect(e, nature)).WithEffectBasis(recourse.BasisStated)
 	}
 	return Settle(x.contract, e, nature)
 }

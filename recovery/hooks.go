@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // maxAnswers is how many questions are answered per call.
@@ -13,7 +14,8 @@ const maxAnswers = 5
 
 // connect asks the hook to connect an account, once, and reports whether to call again.
 func (x *exchange) connect(e *recourse.Error) bool {
-	if e.Kind.Class() != recourse.ClassAuth || x.options.connect == nil || x.connected || e.Effect != recourse.EffectNone {
+	unsafe := e.Effect != recourse.EffectNone || e.KnownEffect() != recourse.EffectNone && x.natureOf(x.tool) == retry.Writes
+	if e.Kind.Class() != recourse.ClassAuth || x.options.connect == nil || x.connected || unsafe {
 		return false
 	}
 	x.connected = true

@@ -10,10 +10,11 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// verify settles what became of a write with an unknown effect. It returns the verify call's result if the write has
-// landed, and otherwise the failure, with its effect if that is now known.
+// verify settles what became of a write with an unknown effect, or of one that would be repeated if only its effect
+// were more than a server's word. It returns the verify call's result if the write has landed, and otherwise the failure,
+// with its effect if that is now known.
 func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
-	if e.Effect != recourse.EffectUnknown {
+	if !x.isOpen(e) {
 		return e, nil
 	}
 	call := x.verifyCall(e)
@@ -39,7 +40,7 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 		reason = "the write has landed"
 	case NotLanded:
 		reason = "the write has not landed"
-		e = e.WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall)
+		e = e.WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown).WithRetry(recourse.RetrySameCall)
 	case Undecided:
 	}
 	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: reason})
@@ -51,6 +52,14 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 		result = json.RawMessage(`{"content":[]}`)
 	}
 	return e, result
+}
+
+// isOpen reports whether something depends on what became of the call.
+func (x *exchange) isOpen(e *recourse.Error) bool {
+	if e.Effect == recourse.EffectUnknown {
+		return true
+	}
+	return e.KnownEffect() == recourse.EffectUnknown && e.RetryAdvice() == recourse.RetrySameCall && x.natureOf(x.tool) == retry.Writes
 }
 
 // verifyCall returns the call that settles what became of this one: the failure's own, or else the contract's, or else one

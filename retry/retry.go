@@ -54,7 +54,11 @@ func (n Nature) String() string {
 // Effect returns whether a failed call of a tool of that nature changed anything. What e states
 // counts, but a tool that only reads has no effect, whatever e says. If e states nothing,
 // failures that occur before the work (of class protocol, input, auth, permission, resource,
-// state or allowance, or not implemented) have no effect; the effect of any other is unknown.
+// state, allowance or data, not implemented, or for a person to set right at the server first) have
+// no effect; the effect of any other is unknown.
+//
+// Whether e is believed is for the caller to decide: of a server that is not trusted, an effect so derived has
+// [recourse.BasisStated].
 func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 	if nature == Reads {
 		return recourse.EffectNone
@@ -67,11 +71,11 @@ func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 	}
 	switch e.Kind.Class() {
 	case recourse.ClassProtocol, recourse.ClassInput, recourse.ClassAuth, recourse.ClassPermission,
-		recourse.ClassResource, recourse.ClassState, recourse.ClassAllowance:
+		recourse.ClassResource, recourse.ClassState, recourse.ClassAllowance, recourse.ClassData:
 		return recourse.EffectNone
 	default:
 	}
-	if e.Kind == recourse.KindNotImplemented {
+	if e.Kind == recourse.KindNotImplemented || e.Retry == recourse.RetryAfterSetup {
 		return recourse.EffectNone
 	}
 	return recourse.EffectUnknown
@@ -112,15 +116,14 @@ type Decision struct {
 
 // Decide says whether to repeat a call that failed with e. attempt is the number of attempts so
 // far, at least 1. left is the time until the call's deadline: the call is not repeated if the
-// wait is not shorter. e must state its effect, see [Effect].
+// wait is not shorter. e must state its effect, see [Effect]; that nothing was changed counts only as far as it is
+// known, see [recourse.Error.KnownEffect].
 func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.Duration) Decision {
-	advice := e.Retry
-	if advice == "" {
-		advice = e.Kind.Retry()
-	}
-	safe := e.Effect == recourse.EffectNone || nature != Writes
+	advice := e.WithEffect(recourse.EffectNone).RetryAdvice() // apart from the effect
+	effect := e.KnownEffect()
+	safe := effect == recourse.EffectNone || nature != Writes
 	switch {
-	case e.Effect == recourse.EffectUnknown && !safe:
+	case effect == recourse.EffectUnknown && !safe:
 		return Decision{Reason: unsafe, Verify: e.Verify}
 	case advice != recourse.RetrySameCall:
 		return Decision{Reason: fmt.Sprintf("%s: the same call would fail again", e.Kind)}

@@ -109,6 +109,8 @@ var conditionDocs = map[string]string{
 	"tool":          "The tool that was called.",
 	"at":            "How far the call got.",
 	"effect":        "Whether the call took effect.",
+	"basis":         "On what the effect rests.",
+	"nature":        "Whether anybody says what the tool does. If not, that it writes is an assumption.",
 	"retry":         "What must happen before a retry.",
 }
 

@@ -17,18 +17,18 @@ func TestLoss(t *testing.T) {
 	tests := map[string][]string{
 		"recourse": nil,
 		"fieldmcp": {
-			"kind", "hints[1:]", "retry", "effect", "verify", "violations[].pointer", "violations[].rule", "violations[].message",
+			"kind", "hints[1:]", "retry", "effect", "effectBasis", "verify", "violations[].pointer", "violations[].rule", "violations[].message",
 			"violations[1:]", "quotas", "failed[].error.hints", "failed[].error.afterMs", "failed[].error.provider",
 			"failed[].error.origin", "origin", "upstream", "details",
 		},
 		// A line with a code, advice, and an envelope for the details.
 		"studies": {
-			"kind", "retry", "afterMs", "effect", "verify", "violations", "resource", "provider", "missingScopes", "quotas",
+			"kind", "retry", "afterMs", "effect", "effectBasis", "verify", "violations", "resource", "provider", "missingScopes", "quotas",
 			"succeeded", "failed", "missing", "origin", "upstream", "requestId",
 		},
 		// Only a sentence.
 		"terra": {
-			"kind", "code", "contract", "hints", "retry", "afterMs", "effect", "verify", "violations", "resource", "provider",
+			"kind", "code", "contract", "hints", "retry", "afterMs", "effect", "effectBasis", "verify", "violations", "resource", "provider",
 			"missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream", "requestId", "details",
 		},
 	}

@@ -19,7 +19,7 @@ func Everything(kind recourse.Kind) *recourse.Error {
 	}
 	e := recourse.New(kind, "A sentence about what happened.").
 		WithHint("What to do first.").WithHint("What to do then.").
-		WithRetryAfter(12*time.Second).WithEffect(recourse.EffectNone).
+		WithRetryAfter(12*time.Second).WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown).
 		WithVerify(recourse.Verify{Tool: "item_get", Args: recourse.Args{}.With("id", "A-17"), LookAt: "state"}).
 		WithViolations(
 			recourse.Violation{

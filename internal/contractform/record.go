@@ -25,7 +25,7 @@ const (
 // recordMembers maps the members of the JSON form to the fields of the record.
 var recordMembers = map[string]string{
 	"kind": "Kind", "code": "Code", "contract": "Contract", "message": "Message", "hints": "Hints",
-	"retry": "Retry", "afterMs": "RetryAfter", "effect": "Effect", "verify": "Verify", "violations": "Violations",
+	"retry": "Retry", "afterMs": "RetryAfter", "effect": "Effect", "effectBasis": "EffectBasis", "verify": "Verify", "violations": "Violations",
 	"resource": "Resource", "provider": "Provider", "missingScopes": "MissingScopes", "quotas": "Quotas",
 	"succeeded": "Succeeded", "failed": "Failed", "missing": "Missing", "origin": "Origin",
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
@@ -116,6 +116,8 @@ func WordsOf(t reflect.Type) []string {
 		return Retries
 	case reflect.TypeFor[recourse.Effect]():
 		return Effects
+	case reflect.TypeFor[recourse.Basis]():
+		return Bases
 	case reflect.TypeFor[recourse.Origin]():
 		return Origins
 	default:
@@ -148,8 +150,10 @@ var (
 		recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider,
 	})
 	Effects = words([]recourse.Effect{recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown})
+	Bases   = words([]recourse.Basis{recourse.BasisKnown, recourse.BasisStated})
 	Retries = words([]recourse.Retry{
-		recourse.RetrySameCall, recourse.RetryReRead, recourse.RetryAfterFix, recourse.RetryAfterAuth, recourse.RetryNever,
+		recourse.RetrySameCall, recourse.RetryReRead, recourse.RetryAfterFix, recourse.RetryAfterAuth,
+		recourse.RetryAfterSetup, recourse.RetryNever,
 	})
 )
 

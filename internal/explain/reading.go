@@ -133,11 +133,12 @@ func byNature(say func(retry.Nature) string) string {
 // advice spells what has to come before a repetition.
 func advice(e *recourse.Error) string {
 	before := map[recourse.Retry]string{
-		recourse.RetrySameCall:  "the same call may succeed",
-		recourse.RetryReRead:    "look at the present state first",
-		recourse.RetryAfterFix:  "with other arguments",
-		recourse.RetryAfterAuth: "after somebody has signed in or granted access",
-		recourse.RetryNever:     "do not repeat it",
+		recourse.RetrySameCall:   "the same call may succeed",
+		recourse.RetryReRead:     "look at the present state first",
+		recourse.RetryAfterFix:   "with other arguments",
+		recourse.RetryAfterAuth:  "after somebody has signed in or granted access",
+		recourse.RetryAfterSetup: "after somebody has changed a setting of the server",
+		recourse.RetryNever:      "do not repeat it",
 	}
 	return fmt.Sprintf("%s (%s)", e.RetryAdvice(), before[e.RetryAdvice()])
 }

@@ -105,9 +105,10 @@ func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg
 type rule struct {
 	config.Tool
 
-	nature retry.Nature
-	list   *toollist.List  // nil: not known
-	listed toolcall.Listed // what the list says about the tool
+	nature  retry.Nature
+	assumed bool            // nobody says what the tool does: that it writes is an assumption
+	list    *toollist.List  // nil: not known
+	listed  toolcall.Listed // what the list says about the tool
 }
 
 // A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer, a

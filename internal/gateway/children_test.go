@@ -56,7 +56,7 @@ func childOutcomes() []childOutcome {
 		{fault: "wrong-id-only", outcome: late},
 		{fault: "never", outcome: late},
 		{fault: "deaf", outcome: late, deaf: true},
-		{fault: "leak", outcome: outcome{kind: recourse.KindUnreachable, origin: byServer, reads: 1, writes: 1}},
+		{fault: "leak", outcome: outcome{kind: recourse.KindUnreachable, origin: byServer, onWord: true, reads: 1, writes: 1}},
 	}
 }
 

@@ -62,7 +62,7 @@ func (c *call) aboutAccount(f *failure) error {
 		return f
 	}
 	if e.Kind == recourse.KindMissingScope && !c.account.IsOutdated(c.ctx) {
-		return settled(c.invite(e, e.MissingScopes).WithEffect(c.effect(e)))
+		return settled(c.withEffectOf(e, c.invite(e, e.MissingScopes)))
 	}
 	c.out.last.refused = true
 	return e

@@ -18,6 +18,8 @@ type outcome struct {
 	origin recourse.Origin
 	// refused says that the server did not carry the call out, so that a write has no effect.
 	refused bool
+	// onWord says that the server's own word is that it did nothing.
+	onWord bool
 	// reads and writes count the attempts that reach the server.
 	reads, writes int
 	wait          time.Duration
@@ -69,7 +71,7 @@ func outcomes() map[string]outcome {
 		"large answer, JSON, broken at its end":       {reads: 1, writes: 1, broken: true},
 		"large answer, JSON, isError at its end":      fine,
 		"isError last":                                {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
-		"tool error with a stack trace":               {kind: recourse.KindUnreachable, origin: byServer, reads: 1, writes: 1},
+		"tool error with a stack trace":               {kind: recourse.KindUnreachable, origin: byServer, onWord: true, reads: 1, writes: 1},
 		"tool error with structuredContent and _meta": {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
 		"JSON-RPC error with retry data":              {kind: recourse.KindInternal, origin: byServer, reads: 1, writes: 1, wait: 1500 * time.Millisecond},
 
@@ -77,13 +79,13 @@ func outcomes() map[string]outcome {
 		"401":                     {kind: recourse.KindInternal, origin: byGateway, refused: true, reads: 1, writes: 1},
 		"403":                     {kind: recourse.KindPermissionDenied, origin: byServer, refused: true, reads: 1, writes: 1},
 		"403, insufficient scope": {kind: recourse.KindInternal, origin: byGateway, refused: true, reads: 1, writes: 1},
-		"404":                     {kind: recourse.KindClientError, origin: byServer, reads: 1, writes: 1},
+		"404":                     {kind: recourse.KindClientError, origin: byServer, onWord: true, reads: 1, writes: 1},
 		"408":                     {kind: recourse.KindTimeout, origin: byServer, reads: 3, writes: 1},
 		"413":                     {kind: recourse.KindTooLarge, origin: byServer, refused: true, reads: 1, writes: 1},
-		"418":                     {kind: recourse.KindClientError, origin: byServer, reads: 1, writes: 1},
+		"418":                     {kind: recourse.KindClientError, origin: byServer, onWord: true, reads: 1, writes: 1},
 		"429":                     limited,
 		"500":                     {kind: recourse.KindServerError, origin: byServer, reads: 3, writes: 1},
-		"501":                     {kind: recourse.KindNotImplemented, origin: byServer, reads: 1, writes: 1},
+		"501":                     {kind: recourse.KindNotImplemented, origin: byServer, onWord: true, reads: 1, writes: 1},
 		"502":                     unavailable,
 		"503":                     unavailable,
 		"504":                     {kind: recourse.KindTimeout, origin: byServer, reads: 3, writes: 1},
@@ -249,12 +251,16 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 	if e.Kind != want.kind || e.Origin != want.origin || e.Contract != contractName {
 		t.Errorf("got %s of %s in %s, want %s of %s in %s: %s", e.Kind, e.Origin, e.Contract, want.kind, want.origin, contractName, a.Body)
 	}
-	effect := recourse.EffectNone
-	if writes && !want.refused {
-		effect = recourse.EffectUnknown
+	effect, basis := recourse.EffectNone, recourse.BasisKnown
+	switch {
+	case !writes || want.refused:
+	case want.onWord:
+		basis = recourse.BasisStated
+	default:
+		effect, basis = recourse.EffectUnknown, ""
 	}
-	if e.Effect != effect {
-		t.Errorf("got effect %s, want %s", e.Effect, effect)
+	if e.Effect != effect || e.EffectBasis != basis {
+		t.Errorf("got effect %s (%s), want %s (%s)", e.Effect, e.EffectBasis, effect, basis)
 	}
 	if e.RetryAfter < want.wait || want.wait == 0 && e.RetryAfter > 30*time.Second || e.RetryAfter > want.wait+2*time.Second && want.wait > 0 {
 		t.Errorf("got wait %v, want %v", e.RetryAfter, want.wait)

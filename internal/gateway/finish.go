@@ -16,6 +16,7 @@ type outcome struct {
 	observe.Outcome
 
 	counted int           // attempts that the server may have acted on
+	doubt   bool          // one of them, which failed, may have changed something
 	last    attempt       // the last one sent
 	wait    time.Duration // before the next attempt
 	renewed bool          // the session was renewed for it

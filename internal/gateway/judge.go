@@ -79,7 +79,7 @@ func (c *call) late() {
 		return
 	}
 	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	c.out.record(e.WithEffect(c.effect(e)), "failure beyond the decision window: not rewritten")
+	c.out.record(c.withEffect(e), "failure beyond the decision window: not rewritten")
 }
 
 // maxErrorBody limits how much is read of an answer with a status of 400 or more.

@@ -69,7 +69,7 @@ func TestLimitRefuses(t *testing.T) {
 			want := &recourse.Error{
 				Kind: recourse.KindRateLimited, Code: "rate_limited", Contract: "recourse",
 				Message: "The limit of 3 calls in 1 min has been reached.", Hints: []string{"Safe to repeat: wait 57 s, then make the same call again."},
-				Retry: recourse.RetrySameCall, RetryAfter: 57 * time.Second, Effect: recourse.EffectNone, Origin: recourse.OriginGateway,
+				Retry: recourse.RetrySameCall, RetryAfter: 57 * time.Second, Effect: recourse.EffectNone, EffectBasis: recourse.BasisKnown, Origin: recourse.OriginGateway,
 				Quotas: []recourse.Quota{
 					{Policy: "minute", Limit: 3, Window: time.Minute, ResetAt: now.Add(56297 * time.Millisecond).Truncate(time.Millisecond).UTC()},
 					{Policy: "month", Limit: 100, Window: 30 * 24 * time.Hour, Remaining: 97, Partition: "echo"},

@@ -185,7 +185,7 @@ func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 					t.Fatal(err)
 				}
 				if m.Method == "" {
-					if !strings.Contains(string(m.Result), `"kind":"token_revoked"`) || !strings.Contains(string(m.Result), `"effect":"unknown"`) {
+					if !strings.Contains(string(m.Result), `"kind":"token_revoked"`) || !strings.Contains(string(m.Result), `"effectBasis":"stated"`) {
 						t.Errorf("got %s", m.Result)
 					}
 					break

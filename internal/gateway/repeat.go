@@ -33,7 +33,7 @@ func repeat(c *call, next next) error {
 		if c.out.last.refused {
 			again, refusal := c.rejected()
 			if !again {
-				return settled(refusal.WithEffect(c.effect(e)))
+				return settled(c.withEffectOf(e, refusal))
 			}
 			c.out.counted-- // the server did nothing
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
@@ -51,10 +51,8 @@ func repeat(c *call, next next) error {
 			c.out.Reason = "the server has lost the session, and there is no new one"
 			return settled(e)
 		}
-		e = e.WithEffect(c.effect(e))
-		if before != nil && before.Effect == recourse.EffectUnknown && e.Effect == recourse.EffectNone {
-			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but an earlier one may have
-		}
+		e = c.withEffect(e)
+		c.out.doubt = c.out.doubt || e.Effect == recourse.EffectUnknown
 		before = e
 		decision := c.to.policy.Decide(e, c.rule.nature, c.out.counted, c.deadline.Left())
 		c.out.Reason = decision.Reason

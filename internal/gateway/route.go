@@ -27,7 +27,7 @@ func route(c *call, next next) error {
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
 	if ownTool {
 		c.rule.Tool = c.to.Tool(name)
-		c.rule.nature = c.on.natureOf(name, c.rule.Tool, nil)
+		c.knowTool(nil)
 	}
 	c.within(c.rule.Timeout, c.to.MaxTimeout)
 	if err := c.moveSession(); err != nil {
@@ -42,7 +42,7 @@ func route(c *call, next next) error {
 	}
 	c.rule.listed = c.rule.list.In(name)
 	e := c.rule.listed.Find(name, asking{c}.again)
-	c.rule.nature = c.on.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
+	c.knowTool(c.rule.listed.Tool)
 	if e != nil && (asking{c}).mayRefuse() {
 		if err := c.reply.manner.object(c, c.unknownTool()); err != nil {
 			return err
@@ -63,14 +63,25 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
+// knowTool notes what the called tool does to the world; listed is its description in the server's list, or nil.
+func (c *call) knowTool(listed *toolcall.Tool) {
+	said := c.on.said(c.req.msg.Name, c.rule.Tool, listed)
+	c.rule.nature, c.rule.assumed = said.Nature(), said.Assumed()
+}
+
 // natureOf returns the nature of a tool; entry is the tool's entry in the configuration, and listed its
 // description in the server's list, or nil.
 func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
+	return on.said(name, entry, listed).Nature()
+}
+
+// said returns what is said about a tool by those who are trusted about it.
+func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Tool) toolcall.Said {
 	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
 	if *on.TrustAnnotations {
 		said.Annotated = listed
 	}
-	return said.Nature()
+	return said
 }
 
 // reads reports whether a tool only reads according to the contract that clients see. The contract in `reads`

@@ -255,7 +255,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
+	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.KnownEffect() != recourse.EffectUnknown {
 		t.Errorf("an undeclared tool: got %s, effect %s", e.Kind, e.Effect)
 	}
 

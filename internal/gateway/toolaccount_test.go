@@ -75,7 +75,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 					return
 				}
 				text, record := textOf(t, a), recordOf(t, a)
-				if record.Code != tt.want || record.Effect != effects[tt.entry] {
+				if record.Code != tt.want || record.KnownEffect() != effects[tt.entry] {
 					t.Errorf("got %s, effect %s: %s", record.Code, record.Effect, text)
 				}
 				linked := tt.want == "TOKEN_REVOKED" || tt.want == "MISSING_SCOPE"

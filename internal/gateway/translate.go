@@ -94,7 +94,7 @@ func translate(c *call, next next) error {
 	case f.expected:
 		c.reply.message(f.status, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
 	case f.off:
-		c.out.record(f.e.WithEffect(c.effect(f.e)), "answer broken off")
+		c.out.record(c.withEffect(f.e), "answer broken off")
 		c.reply.abort()
 	case f.refusal:
 		c.writeRefusal(f)
@@ -103,7 +103,8 @@ func translate(c *call, next next) error {
 	case f.text != nil:
 		c.passRPCError(f)
 	case lapsed == nil && c.left(): // nobody is left to tell
-		c.out.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
+		gone := recourse.Cancelled().WithOrigin(recourse.OriginCaller).CausedBy(f.e)
+		c.out.record(c.withEffectOf(f.e, gone), "the client has gone")
 	default:
 		c.writeFailure(f)
 	}
@@ -129,19 +130,22 @@ func (c *call) writeFailure(f *failure) {
 
 // writeRefusal ends a request that was not accepted as a call.
 func (c *call) writeRefusal(f *failure) {
-	of, e, effect := contract.Builtin().MustGet(contract.Default), f.e, recourse.EffectNone
+	of, e := contract.Builtin().MustGet(contract.Default), f.e
+	settled := func(e *recourse.Error) *recourse.Error {
+		return e.WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown)
+	}
 	if e.Origin == "" {
 		e = e.WithOrigin(recourse.OriginCaller)
 	}
 	e = e.WithRequestID(c.req.id)
 	if c.on != nil {
-		of, effect = c.on.contract, c.effect(e)
+		of, settled = c.on.contract, c.withEffect
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
 	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.http)}
-	answer := of.Write(e.WithEffect(effect), call)
+	answer := of.Write(settled(e), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
-		answer = contract.Builtin().MustGet(contract.Default).Write(e.WithEffect(effect), call)
+		answer = contract.Builtin().MustGet(contract.Default).Write(settled(e), call)
 	}
 	c.write(answer, e)
 }
@@ -196,7 +200,7 @@ func (c *call) passRPCError(f *failure) {
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
 // challenge.
 func (c *call) passRefusal(f *failure) {
-	c.out.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
+	c.out.record(c.withEffect(f.e), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.StatusCode)
 	body := masking.Body(c.masker(), f.text)
 	c.reply.head(0)
@@ -274,7 +278,8 @@ func withProtocolData(answer contract.Answer, e *recourse.Error, requested strin
 func (c *call) failed() *toolcall.Call {
 	call := &toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.counted > 0,
+		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
+		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(c.out.last.Status),
 		Relays: true, Trusted: c.to.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
@@ -286,8 +291,13 @@ func (c *call) failed() *toolcall.Call {
 	return call
 }
 
-// effect returns whether the call changed anything.
-func (c *call) effect(e *recourse.Error) recourse.Effect { return c.failed().Effect(e) }
+// withEffect returns e with whether the call changed anything.
+func (c *call) withEffect(e *recourse.Error) *recourse.Error { return c.withEffectOf(e, e) }
+
+// withEffectOf returns told, the failure as the client is told of it, with the effect of the call that failed with e.
+func (c *call) withEffectOf(e, told *recourse.Error) *recourse.Error {
+	return told.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = c.failed().Effect(e) })
+}
 
 // settle adds what the gateway knows about the call to a failure, and masks it.
 func (c *call) settle(e *recourse.Error) *recourse.Error {

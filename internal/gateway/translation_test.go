@@ -150,7 +150,7 @@ func besidesWords(t *testing.T, e *recourse.Error) map[string]any {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"code", "contract", "hints", "requestId"} { // the request id is the gateway's
+	for _, word := range []string{"code", "contract", "hints", "requestId", "effectBasis"} { // the last two are the gateway's
 		delete(members, word)
 	}
 	var inner []any

@@ -24,17 +24,17 @@ func recordResult(origin, effect string) string {
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		trusted                bool
-		origin, effect         string
-		wantOrigin, wantEffect string
+		trusted                           bool
+		origin, effect                    string
+		wantOrigin, wantEffect, wantBasis string
 	}{
-		{true, "gateway", "applied", "gateway", "applied"},
-		{true, "provider", "unknown", "provider", "unknown"},
-		{false, "gateway", "applied", "server", "applied"},    // any server is believed that it did something
-		{false, "provider", "unknown", "provider", "unknown"}, // any server may blame its provider
-		{true, "nobody", "perhaps", "", "none"},
-		{false, "nobody", "perhaps", "server", "unknown"}, // a kind does not settle the effect of a write
-		{false, "server", "none", "server", "unknown"},
+		{true, "gateway", "applied", "gateway", "applied", "known"},
+		{true, "provider", "unknown", "provider", "unknown", ""},
+		{false, "gateway", "applied", "server", "applied", "stated"}, // any server is believed that it did something
+		{false, "provider", "unknown", "provider", "unknown", ""},    // any server may blame its provider
+		{true, "nobody", "perhaps", "", "none", "known"},
+		{false, "nobody", "perhaps", "server", "none", "stated"}, // by its kind, which is only its word
+		{false, "server", "none", "server", "none", "stated"},
 	} {
 		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
 			t.Parallel()
@@ -46,8 +46,9 @@ func TestTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := recordOf(t, a)
-			if e.Kind != recourse.KindConflict || string(e.Origin) != c.wantOrigin || string(e.Effect) != c.wantEffect {
-				t.Errorf("got %s of %q, effect %s; want %s, effect %s", e.Kind, e.Origin, e.Effect, c.wantOrigin, c.wantEffect)
+			if e.Kind != recourse.KindConflict || string(e.Origin) != c.wantOrigin || string(e.Effect) != c.wantEffect || string(e.EffectBasis) != c.wantBasis {
+				t.Errorf("got %s of %q, effect %s (%s); want %s, effect %s (%s)",
+					e.Kind, e.Origin, e.Effect, e.EffectBasis, c.wantOrigin, c.wantEffect, c.wantBasis)
 			}
 		})
 	}
@@ -121,7 +122,7 @@ func TestNatureOfTools(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); srv.Attempts(c.tool) != c.attempts || e.Effect != c.effect {
+			if e := recordOf(t, a); srv.Attempts(c.tool) != c.attempts || e.KnownEffect() != c.effect {
 				t.Errorf("got %d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
 			}
 		})
@@ -169,7 +170,7 @@ func TestDecideWithin(t *testing.T) {
 				t.Errorf("got HTTP %d with %d bytes, want the server's %d", got.Status, len(got.Body), len(want.Body))
 			}
 			f.await(t, func(lines []logLine) bool {
-				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "unknown"
+				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "none" // echo says that it only reads
 			})
 		})
 	}

@@ -24,9 +24,12 @@ type Call struct {
 	Contract  *contract.Contract // that the client sees
 	Masker    func() *redact.Masker
 
-	Nature retry.Nature
-	Ran    bool // the tool may have started
-	Wrote  bool // and something is known to have been written for it
+	Nature  retry.Nature
+	Assumed bool // nobody who is trusted says what the tool does: that it writes is an assumption
+	Ran     bool // the tool may have started
+	Wrote   bool // and something is known to have been written for it
+	Doubt   bool // or may have been, by an earlier attempt
+	Broke   bool // by the status of its answer, the server failed: what else the answer says settles nothing
 
 	// Relays says that another program has carried the call out.
 	Relays bool
@@ -42,21 +45,46 @@ type Call struct {
 	Kept   *contract.Contract
 }
 
-// Effect returns whether the call changed anything. For a program that is not trusted, its own words do not
-// count: the record holds what the protocol says.
-func (c *Call) Effect(e *recourse.Error) recourse.Effect {
-	switch {
-	case !c.Ran, c.Nature == retry.Reads:
-		return recourse.EffectNone // nothing has started, or there is nothing that it could change
-	case !c.Trusted && e.Effect == "" && e.Kind != recourse.KindPartial:
-		return recourse.EffectUnknown
+// Effect returns whether the call changed anything, and on what that rests: for a program that is not trusted, what
+// the protocol says is known, and what follows from its words, or from what the tool says about itself, is only
+// stated.
+func (c *Call) Effect(e *recourse.Error) (recourse.Effect, recourse.Basis) {
+	if !c.Ran || c.Nature == retry.Reads {
+		return recourse.EffectNone, recourse.BasisKnown // nothing has started, or there is nothing that it could change
 	}
+	effect, basis := c.stated(e)
+	earlier := c.Wrote && (e.Effect == "" || e.Origin == recourse.OriginProvider) // a provider only speaks of a single request
+	if effect == recourse.EffectNone && (c.Doubt || earlier) {
+		return recourse.EffectUnknown, "" // this request did nothing, but an earlier one may have
+	}
+	return effect, basis
+}
+
+// stated returns the effect by what e says.
+func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 	effect := retry.Effect(e, c.Nature)
-	stated := e.Effect != "" && e.Origin != recourse.OriginProvider // a provider only states the effect of a single request
-	if effect == recourse.EffectNone && c.Wrote && !stated {
-		return recourse.EffectUnknown // this request did nothing, but an earlier one may have
+	switch {
+	case c.Trusted, e.Effect == recourse.EffectNone && e.EffectBasis != recourse.BasisStated:
+		return effect, cmp.Or(e.EffectBasis, basisOf(effect))
+	case c.Assumed && c.Tool != nil && c.Tool.ReadOnly: // by the tool's annotations
+		return recourse.EffectNone, recourse.BasisStated
+	case effect == recourse.EffectNone && c.Broke:
+		return recourse.EffectUnknown, ""
+	case effect != recourse.EffectUnknown: // by the kind
+		return effect, recourse.BasisStated
+	case e.Kind == recourse.KindClientError && e.Effect == "": // refused, for whatever reason
+		return recourse.EffectNone, recourse.BasisStated
+	default:
+		return effect, ""
 	}
-	return effect
+}
+
+// basisOf returns the basis of an effect that is believed.
+func basisOf(effect recourse.Effect) recourse.Basis {
+	if effect == recourse.EffectUnknown {
+		return ""
+	}
+	return recourse.BasisKnown
 }
 
 // Settle completes a failure with what is known about the call, and masks it.
@@ -66,7 +94,7 @@ func (c *Call) Settle(e *recourse.Error) *recourse.Error {
 		settled = c.Masker().Error(e)
 	}
 	return settled.With(func(r *recourse.Error) {
-		r.Effect = c.Effect(e)
+		r.Effect, r.EffectBasis = c.Effect(e)
 		c.identify(r)
 		r.RequestID = cmp.Or(r.RequestID, c.ID)
 		r.Failed = c.items(r.Failed)
@@ -100,8 +128,8 @@ func (c *Call) items(items []recourse.Failed) []recourse.Failed {
 			if c.Trusted {
 				return
 			}
-			if effect := c.Effect(item.Error); effect == recourse.EffectUnknown {
-				r.Effect = effect
+			if effect, basis := c.Effect(item.Error); effect != recourse.EffectNone || basis == recourse.BasisStated {
+				r.Effect, r.EffectBasis = effect, basis
 			}
 			r.Verify = c.believed(r.Verify)
 		})
@@ -143,7 +171,7 @@ func (c *Call) shows(value []byte) bool {
 // Describe describes the call to the contract; at is where it was when it failed.
 func (c *Call) Describe(at contract.At) *contract.Call {
 	call := &contract.Call{
-		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at, Shows: c.shows,
+		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at, Shows: c.shows, Assumed: c.Assumed,
 	}
 	if t := c.Tool; t != nil {
 		call.OutputSchema, call.FormatArgument = t.OutputSchema, t.Takes(c.Contract.FormatArgument())

@@ -16,31 +16,55 @@ import (
 
 func TestEffect(t *testing.T) {
 	t.Parallel()
-	const none, applied, unknown = recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown
+	type effect struct {
+		recourse.Effect
+		recourse.Basis
+	}
+	var (
+		none   = effect{recourse.EffectNone, recourse.BasisKnown}
+		onWord = effect{recourse.EffectNone, recourse.BasisStated}
+		open   = effect{Effect: recourse.EffectUnknown}
+	)
 	timeout, conflict := recourse.Timeout("X", 1), recourse.New(recourse.KindConflict, "")
-	partial := recourse.New(recourse.KindPartial, "")
+	refused := conflict.WithEffect(recourse.EffectNone)
+	setup := recourse.Internal().WithRetry(recourse.RetryAfterSetup)
+	unsent := recourse.Unreachable("X").WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisStated)
 	writes := toolcall.Call{Ran: true, Nature: retry.Writes}
+	assumed := toolcall.Call{Ran: true, Nature: retry.Writes, Assumed: true}
+	saysReads := assumed
+	saysReads.Tool = &toolcall.Tool{ReadOnly: true}
+	doubt := toolcall.Call{Ran: true, Nature: retry.Writes, Doubt: true}
 	trusted := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true}
 	wrote := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true, Wrote: true}
 	for name, test := range map[string]struct {
 		call toolcall.Call
 		e    *recourse.Error
-		want recourse.Effect
+		want effect
 	}{
-		"never began":                           {toolcall.Call{Nature: retry.Writes, Trusted: true}, timeout.WithEffect(applied), none},
-		"a read, whatever is stated":            {toolcall.Call{Ran: true, Nature: retry.Reads, Trusted: true}, timeout.WithEffect(applied), none},
-		"idempotent":                            {toolcall.Call{Ran: true, Nature: retry.Idempotent, Trusted: true}, timeout, unknown},
-		"trusted: by the kind":                  {trusted, conflict, none},
-		"trusted: the stated effect":            {trusted, timeout.WithEffect(none), none},
-		"trusted: a transient fault":            {trusted, timeout, unknown},
-		"untrusted: by the kind":                {writes, conflict, unknown},
-		"untrusted: a protocol error":           {writes, conflict.WithEffect(none), none},
-		"untrusted: partial":                    {writes, partial, applied},
-		"something was written":                 {wrote, conflict, unknown},
-		"a write, but the author states none":   {wrote, conflict.WithEffect(none), none},
-		"a write, and the provider states none": {wrote, conflict.WithEffect(none).WithOrigin(recourse.OriginProvider), unknown},
+		"never began":                             {toolcall.Call{Nature: retry.Writes, Trusted: true}, timeout.WithEffect(recourse.EffectApplied), none},
+		"a read, whatever is stated":              {toolcall.Call{Ran: true, Nature: retry.Reads, Trusted: true}, timeout.WithEffect(recourse.EffectApplied), none},
+		"idempotent":                              {toolcall.Call{Ran: true, Nature: retry.Idempotent, Trusted: true}, timeout, open},
+		"trusted: by the kind":                    {trusted, conflict, none},
+		"trusted: the stated effect":              {trusted, timeout.WithEffect(recourse.EffectNone), none},
+		"trusted: what it has by another's word":  {trusted, unsent, onWord},
+		"trusted: a transient fault":              {trusted, timeout, open},
+		"untrusted: by the kind":                  {writes, conflict, onWord},
+		"untrusted: a protocol error":             {writes, refused, none},
+		"untrusted: by a sentence":                {writes, unsent, onWord},
+		"untrusted: a transient fault":            {writes, timeout, open},
+		"untrusted: a person must act":            {writes, setup, onWord},
+		"untrusted: a refusal of any kind":        {writes, recourse.ClientError("X", 418), onWord},
+		"untrusted: partial":                      {writes, recourse.New(recourse.KindPartial, ""), effect{recourse.EffectApplied, recourse.BasisStated}},
+		"a tool that says it reads":               {saysReads, timeout, onWord},
+		"a tool that says nothing":                {assumed, timeout, open},
+		"an earlier attempt is open":              {doubt, refused, open},
+		"an earlier attempt, and a server's word": {doubt, conflict, open},
+		"something was written":                   {wrote, conflict, open},
+		"a write, but the author states none":     {wrote, refused, none},
+		"a write, and the provider states none":   {wrote, refused.WithOrigin(recourse.OriginProvider), open},
 	} {
-		if got := test.call.Effect(test.e); got != test.want {
+		var got effect
+		if got.Effect, got.Basis = test.call.Effect(test.e); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -126,7 +150,7 @@ func TestSettleItems(t *testing.T) {
 		verify bool
 	}{
 		"own":     {own(), "", "theirs", true},
-		"relayed": {relayed(), recourse.EffectUnknown, "ours", false},
+		"relayed": {relayed(), recourse.EffectNone, "ours", false},
 	} {
 		got := test.call.Settle(e).Failed
 		if first := got[0].Error; first.Effect != test.effect || first.RequestID != test.id || (first.Verify != nil) != test.verify {

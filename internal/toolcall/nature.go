@@ -15,6 +15,12 @@ type Said struct {
 	Annotated *Tool
 }
 
+// Assumed reports whether nobody says what the tool does, so that it is only assumed to write.
+func (s Said) Assumed() bool {
+	return s.ReadOnly == nil && s.Idempotent == nil && !s.Verified && !s.Reads &&
+		(s.Annotated == nil || !s.Annotated.ReadOnly && !s.Annotated.Idempotent)
+}
+
 // Nature returns what the tool does to the world. The first source that says something decides.
 func (s Said) Nature() retry.Nature {
 	reads, idempotent := s.Reads, false

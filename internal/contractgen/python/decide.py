@@ -14,8 +14,8 @@ def _effect(e, nature):
     """Returns whether a failed call changed anything. A tool that only reads has no effect, whatever is stated."""
     if nature == "reads" or _text(e.get("effect")):
         return "none" if nature == "reads" else e["effect"]
-    before = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")
-    is_before = _class(e) in before or _kind(e) == "not_implemented"
+    before = ("protocol", "input", "auth", "permission", "resource", "state", "allowance", "data")
+    is_before = _class(e) in before or _kind(e) == "not_implemented" or e.get("retry") == "after_setup"
     return "applied" if _kind(e) == "partial" else "none" if is_before else "unknown"
 
 
@@ -66,8 +66,8 @@ _REASONS = {"writes": "the call did not take effect", "idempotent": "the tool is
 
 
 def _judge(e, nature, attempt, left_ms, random):
-    is_unsafe = nature == "writes" and e["effect"] != "none"
-    if e["retry"] != "same_call" and not (is_unsafe and e["effect"] == "unknown"):
+    is_unsafe = nature == "writes" and (e["effect"] != "none" or e.get("effectBasis") == "stated")
+    if e["retry"] != "same_call" and not (is_unsafe and e["effect"] != "applied"):
         return Decision(False, reason=f"{_kind(e)}: the same call would fail again")
     if is_unsafe:
         reason = "the call may have taken effect: a repetition might do it twice"

@@ -22,8 +22,9 @@ class Question(Exception):
 
 # The types of its members. Unlisted ones may be anything.
 _LIKE = {
-    "kind": "", "code": "", "contract": "", "message": "", "retry": "", "effect": "", "provider": "", "origin": "",
-    "requestId": "", "v": 0, "hints": [""], "afterMs": 0, "verify": {"tool": "", "args": {}, "lookAt": ""},
+    "kind": "", "code": "", "contract": "", "message": "", "retry": "", "effect": "", "effectBasis": "", "provider": "",
+    "origin": "", "requestId": "", "v": 0, "hints": [""], "afterMs": 0,
+    "verify": {"tool": "", "args": {}, "lookAt": ""},
     "violations": [{"pointer": "", "param": "", "rule": "", "want": "", "message": ""}],
     "resource": {"type": "", "id": ""}, "missingScopes": [""],
     "quotas": [{"policy": "", "limit": 0, "windowMs": 0, "remaining": 0, "resetAt": "", "partition": ""}],
@@ -35,8 +36,9 @@ _LIKE = {
 _NEEDED = {"verify": {"tool": ""}, "violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0},
            "succeeded": {"id": ""}, "failed": {"id": ""}, "missing": {"what": ""}}
 _WORDS = {
-    "kind": tuple(KINDS), "retry": ("same_call", "re_read", "after_fix", "after_auth", "never"),
-    "effect": ("none", "applied", "unknown"), "origin": ("caller", "gateway", "server", "provider"),
+    "kind": tuple(KINDS), "retry": ("same_call", "re_read", "after_fix", "after_auth", "after_setup", "never"),
+    "effect": ("none", "applied", "unknown"), "effectBasis": ("known", "stated"),
+    "origin": ("caller", "gateway", "server", "provider"),
 }
 
 
@@ -254,7 +256,8 @@ _BY_CODE = {entry["code"]: entry for entry in CODES}
 #{{if has "code.open"}}
 _OPEN = next((entry for entry in CODES if "open" in entry), None)  # of words that are not listed
 #{{end}}
-_PLACES = {"resource": "resource.type", "upstream_code": "upstream.code", "rule": "violations.0.rule"}
+_PLACES = {"resource": "resource.type", "upstream_code": "upstream.code", "rule": "violations.0.rule",
+           "basis": "effectBasis"}
 
 
 def _holds(condition, values, e):

@@ -10,8 +10,8 @@ export type Decision = Readonly<{ repeat: boolean; waitMs: number; verify?: Veri
 function effectOf(e: Fields, nature: Nature): string {
   if (nature === "reads" || textOr(e["effect"])) return nature === "reads" ? "none" : textOr(e["effect"]);
   if (kindOf(e) === "partial") return "applied";
-  const isBefore = /^(protocol|input|auth|permission|resource|state|allowance)$/.test(classOf(e));
-  return isBefore || kindOf(e) === "not_implemented" ? "none" : "unknown";
+  const isBefore = /^(protocol|input|auth|permission|resource|state|allowance|data)$/.test(classOf(e));
+  return isBefore || kindOf(e) === "not_implemented" || e["retry"] === "after_setup" ? "none" : "unknown";
 }
 
 /** Says whether the contract calls a failure retryable, apart from its effect. */
@@ -50,8 +50,8 @@ const reasons: { readonly [nature in Nature]: string } = {
 };
 
 function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, random: number): Decision {
-  const unsafe = nature === "writes" && e["effect"] !== "none";
-  const open = unsafe && e["effect"] === "unknown";
+  const unsafe = nature === "writes" && (e["effect"] !== "none" || e["effectBasis"] === "stated");
+  const open = unsafe && e["effect"] !== "applied";
   if (e["retry"] !== "same_call" && !open) return refuse(`${kindOf(e)}: the same call would fail again`);
   if (unsafe) {
     const reason = "the call may have taken effect: a repetition might do it twice";

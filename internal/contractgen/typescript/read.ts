@@ -4,8 +4,9 @@
 export type Reading = Readonly<{ failure: Failure; question?: never } | { question: Question; failure?: never }>;
 
 const closedSets: { readonly [path: string]: readonly string[] } = {
-  kind: Object.keys(kinds), retry: ["same_call", "re_read", "after_fix", "after_auth", "never"],
-  effect: ["none", "applied", "unknown"], origin: ["caller", "gateway", "server", "provider"],
+  kind: Object.keys(kinds), retry: ["same_call", "re_read", "after_fix", "after_auth", "after_setup", "never"],
+  effect: ["none", "applied", "unknown"], effectBasis: ["known", "stated"],
+  origin: ["caller", "gateway", "server", "provider"],
 };
 const maxItems = 1000; // of a list
 /** Of failures; after the first, those of tools that return theirs. */

@@ -209,10 +209,13 @@ const isCodeWord = (word: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(word
 //{{end}}
 const statusOf = (e: Fields): number => numberOr(get(e, "upstream.status"));
 const places: { readonly [condition: string]: string } = {
-  resource: "resource.type", upstream_code: "upstream.code", rule: "violations.0.rule",
+  resource: "resource.type", upstream_code: "upstream.code", rule: "violations.0.rule", basis: "effectBasis",
 };
 /** The values of conditions, unless they are at a path of their name. */
 const wordOf: Record<string, (e: Fields) => string> = { kind: kindOf, class: classOf, retry: adviceOf };
+//{{if has "for.nature"}}
+wordOf["nature"] = () => "known"; // authors know their tools
+//{{end}}
 //{{if has "for.status" "for.params" "for.has" "for.tool" "for.at"}}
 /** The conditions that are more than a word. */
 const tests: { readonly [condition: string]: (values: readonly string[], s: Subject) => boolean } = {

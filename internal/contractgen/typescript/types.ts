@@ -2,7 +2,7 @@
 const anything: unknown = undefined;
 const like = {
   v: 0, kind: "unknown" as Kind, code: "", contract: "", message: "", hints: [""], retry: "never" as Retry, afterMs: 0,
-  effect: "none" as Effect, verify: { tool: "", args: {} as Arguments, lookAt: "" },
+  effect: "none" as Effect, effectBasis: "known" as Basis, verify: { tool: "", args: {} as Arguments, lookAt: "" },
   violations: [{ pointer: "", param: "", rule: "", got: anything, want: "", message: "" }],
   resource: { type: "", id: "" }, provider: "", missingScopes: [""],
   quotas: [{ policy: "", limit: 0, windowMs: 0, remaining: 0, resetAt: "", partition: "" }],
@@ -17,16 +17,17 @@ const needed = {
 };
 
 /** A failure: the JSON form of the record, version 1. Branch on kind, what happened, or on code. retry: the condition
- * for a retry; afterMs: the minimum wait; effect: whether the failed call changed anything; verify: the call that shows
- * it. The binding quota is first. origin is who failed, upstream the provider's answer. */
+ * for a retry; afterMs: the minimum wait; effect: whether the failed call changed anything (effectBasis: stated if only
+ * the server says so); verify: the call that shows it. origin is who failed, upstream the provider's answer. */
 export type Failure = Like & Readonly<{ kind: Kind; failed?: readonly Readonly<{ id: string; error: Failure }>[] }>;
 type Like = { readonly [K in Exclude<keyof typeof like, "kind" | "failed">]?: Member<(typeof like)[K], Needed<K>> };
 type Needed<K> = K extends keyof typeof needed ? Readonly<(typeof needed)[K]> : unknown;
 type Member<T, N> =
   T extends readonly (infer U)[] ? readonly Member<U, N>[] : T extends object ? Readonly<Partial<T>> & N : T;
 export type Kind = keyof typeof kinds;
-export type Retry = "same_call" | "re_read" | "after_fix" | "after_auth" | "never";
+export type Retry = "same_call" | "re_read" | "after_fix" | "after_auth" | "after_setup" | "never";
 export type Effect = "none" | "applied" | "unknown";
+export type Basis = "known" | "stated";
 export type Origin = "caller" | "gateway" | "server" | "provider";
 export type Arguments = { readonly [name: string]: unknown };
 export type Verify = NonNullable<Failure["verify"]>;

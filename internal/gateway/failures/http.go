@@ -74,7 +74,7 @@ func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recours
 	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(r.entry.Title).With(func(record *recourse.Error) {
 		record.Upstream.Status = refusal.Status
 		record.Upstream.RequestID = cmp.Or(record.Upstream.RequestID, e.Upstream.RequestID)
-		if record.Effect == "" && refuses(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
+		if record.Effect == "" && !Broke(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
 			record.Effect = recourse.EffectNone
 		}
 	}).CausedBy(refusal)
@@ -104,7 +104,7 @@ func withViolations(e *recourse.Error) *recourse.Error {
 	return e.WithMessage("%s%s", said, strings.Join(told, "; "))
 }
 
-// refuses reports whether a status may mean that nothing was done: the body of a 5xx does not count.
-func refuses(status int) bool {
-	return status < http.StatusInternalServerError && status != http.StatusRequestTimeout || status == http.StatusNotImplemented
+// Broke reports whether a status says that the server failed after it got the request: its body does not count then.
+func Broke(status int) bool {
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented || status == http.StatusRequestTimeout
 }
