@@ -287,7 +287,8 @@ func saysNothing(value string) bool {
 	}
 	switch strings.ToLower(strings.Trim(value, ".!")) {
 	case "", "null", "nil", "none", "undefined", "true", "false", "required", "missing", "invalid", "expired", "empty", "string", "absent",
-		"redacted", "hidden", "unauthorized", "denied", "failed", "unknown", "optional", "malformed", "revoked", "rejected", "present":
+		"redacted", "hidden", "unauthorized", "denied", "failed", "unknown", "optional", "malformed", "revoked", "rejected", "present",
+		"yes", "no":
 		return true
 	default:
 		return false
