@@ -445,7 +445,7 @@ func TestUsersAreCheckedAgain(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		select {
 		case a := <-ended:
-			if text := string(a.Body); !strings.Contains(text, "not one that you may be") || !strings.Contains(text, `"effect":"unknown"`) {
+			if text := string(a.Body); !strings.Contains(text, "not one that you may be") || !strings.Contains(text, `"effectBasis":"stated"`) {
 				t.Errorf("got HTTP %d %s", a.Status, text)
 			}
 		default:
