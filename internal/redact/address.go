@@ -25,10 +25,17 @@ var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "
 	"psdb.cloud", "upstash.io")
 
 // resolved matches the name in a message about a failed look-up, which need not contain a dot.
-var resolved = lazily(`^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
-	`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
+var resolved = lazily(`(?i)^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host(?:name)?:?|UnknownHostException:|` +
+	`host name|getaddrinfo for|failed to connect to|server on)\s["'` + "`" + `]?([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 
-var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host")
+var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host", "unknownhostexception",
+	"host name", "getaddrinfo for", "failed to connect to", "server on")
+
+// resolvedEnds are what follows the name, after words that may also stand in other sentences.
+var resolvedEnds = map[string][]string{
+	"lookup": {":", " on "}, "host name": {"\" to address", "' to address"}, "getaddrinfo for": {" failed"},
+	"failed to connect to": {" port "}, "server on": {"' ("},
+}
 
 // addresses finds addresses that callers should not see: any with a port, and those of private networks.
 func addresses(s string) []span {
@@ -118,7 +125,7 @@ func ipv6s(s string) []span {
 		if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
 			continue
 		}
-		if strings.Count(text, ":") >= least && standsAlone(s, start, start+len(text)) && private(text) {
+		if strings.Count(text, ":") >= least && standsAlone(s, start, start+len(text)) && (private(text) || isNetwork(s[:start])) {
 			found = append(found, span{start, start + len(text)})
 			at, done = max(at, start+len(text)), max(done, start+len(text))
 		}
@@ -137,7 +144,9 @@ func names(s string) []span {
 		if match == nil {
 			return at + len(word)
 		}
-		if match[3] == len(s) || s[match[3]] != '.' && s[match[3]] != '[' {
+		ends, bound := resolvedEnds[word]
+		follows := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(s[match[3]:], end) })
+		if follows || !bound && (match[3] == len(s) || s[match[3]] != '.' && s[match[3]] != '[') {
 			found = append(found, span{match[2], match[3]})
 		}
 		return match[1]
@@ -238,7 +247,7 @@ func standsAlone(s string, start, end int) bool {
 		if isWord(before) || before == '.' || before == '-' || before == ':' && start > 1 && s[start-2] == ':' {
 			return false
 		}
-		if before == '/' && start > 1 && isWord(s[start-2]) { // a product: Name/10.0.0.1
+		if before == '/' && start > 1 && isWord(s[start-2]) && strings.IndexByte(s[start:end], ':') < 0 { // a product: Name/10.0.0.1
 			return false
 		}
 	}

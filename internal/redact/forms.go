@@ -219,8 +219,9 @@ func (f *form) around(s string) []span {
 				done++
 				end++
 			}
-			found = append(found, span{start + match[0], done})
-			at = max(at, done)
+			if at = max(at, done); !isIdentifier(s[start+match[0] : done]) {
+				found = append(found, span{start + match[0], done})
+			}
 		}
 	}
 }

@@ -65,8 +65,24 @@ func isID(value string) bool {
 		return true
 	}
 	digits := len(digitsOf(value))
-	return digits < 4 && strings.ContainsAny(value, "_-.:/") || strings.ToUpper(value) == value && strings.Contains(value, "_") ||
-		strings.ContainsAny(value, " @")
+	return digits == 0 && isCamel(value) || digits < 4 && strings.ContainsAny(value, "_-.:/") ||
+		strings.ToUpper(value) == value && strings.Contains(value, "_") || strings.ContainsAny(value, " @")
+}
+
+// isCamel reports whether a value is made of words, as names of types are: TeamFieldArgumentNullException.
+func isCamel(value string) bool {
+	const least = 3
+	start := 0
+	for i := 1; i <= len(value); i++ {
+		if i < len(value) && 'a' <= value[i] && value[i] <= 'z' {
+			continue
+		}
+		if i-start < least || i < len(value) && (value[i] < 'A' || value[i] > 'Z') {
+			return false
+		}
+		start = i
+	}
+	return value != "" && isLetter(value[0])
 }
 
 // valuesOf finds the values that have such a name.

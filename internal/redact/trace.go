@@ -14,63 +14,48 @@ const (
 	proof             // certainly a frame
 )
 
+const (
+	// excerpt is a line of source that a program prints before its message.
+	excerpt role = -1
+	// message is one that stays between frames.
+	message role = -2
+)
+
 // maxGap is how many lines there may be between two frames of one trace: causes, lines of source, "10 more".
 const maxGap = 8
-
-var (
-	atFrame = lazily(`^at \S.*(?::\d+(?::\d+)?\)?|:line \d+|` +
-		`\((?:Native Method|Unknown Source|native|<anonymous>|index \d+)\))$`)
-	// atCall is a frame without a position, as .NET writes it.
-	atCall     = lazily(`^at (?:async |new )?[\w.$<>\[\]` + "`" + `+/]+(?:\(.*\)| \[as .*\].*| \(.*\))$`)
-	pythonFile = lazily(`^File \\*".*", line \d+`)
-	goFile     = lazily(`^\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
-	goHead     = lazily(`^goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[`)
-	rubyFrame  = lazily(`^(?:from |\d+: from )?\S+:\d+:in [` + "`'" + `]`)
-	phpFrame   = lazily(`^#\d+ (?:\S.*\(\d+\): \S|\{main\}|\[internal function\]|\S+\(.*\) called at)`)
-	rustPlace  = lazily(`^at \S+\.rs:\d+`)
-	rustFrame  = lazily(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<&]\S*::\S`)
-	numbered   = lazily(`^\d+: `)
-	// elixir is a frame of Elixir or Erlang.
-	elixir = lazily(`^(?:\([\w]+ [\w.\-]+\) )?\S+\.(?:exs?|erl|eex):\d+: \S+/\d+`)
-	more   = lazily(`^\.{3} \d+ (?:more|common frames omitted)`)
-)
 
 // line is a line of a text, without its end.
 type line struct {
 	start, end int
 	text       string // without surrounding white space
-	deep       bool   // indented
+	indent     int
 }
 
-// traces finds stack traces of Go, Python, JavaScript, Java, .NET, Ruby, PHP and Rust. The message stays: it precedes
-// the frames, or follows them in Python.
+// traces finds stack traces, in the forms that trace_frames.go knows. The message stays: it precedes the frames, or follows
+// them in Python.
 func traces(s string) []span {
-	if !mayHaveTrace(s) {
-		return nil
-	}
 	lines := split(s)
-	roles := classify(lines)
+	roles := classify(lines, strings.Contains(s, groupTrace))
 	var found []span
 	for i := 0; i < len(lines); i++ {
-		if roles[i] < frame {
-			continue
-		}
-		first, last, frames, proven := i, i, 0, false
-		for j := i; j < len(lines) && j <= last+maxGap+1; j++ {
-			if roles[j] >= frame {
-				last = j
-				frames++
-				proven = proven || roles[j] == proof
+		first, last := i, i
+		switch {
+		case roles[i] == excerpt:
+			for last+1 < len(lines) && roles[last+1] == excerpt {
+				last++
 			}
-		}
-		if !proven && frames < 2 {
+		case roles[i] < frame:
 			continue
-		}
-		for first > 0 && roles[first-1] == glue && (len(found) == 0 || lines[first-1].start >= found[len(found)-1].end) {
-			first--
-		}
-		for last+1 < len(lines) && roles[last+1] == glue && lines[last+1].text != "" {
-			last++
+		default:
+			var ok bool
+			if last, ok = lastFrame(roles, i); !ok {
+				continue
+			}
+			done := 0
+			if len(found) > 0 {
+				done = found[len(found)-1].end
+			}
+			first, last = withGlue(lines, roles, first, last, done)
 		}
 		found = append(found, span{lines[first].start, lines[last].end})
 		i = last
@@ -81,140 +66,258 @@ func traces(s string) []span {
 	return inline(s)
 }
 
-// inline finds frames in one line: at a.b (c.js:1:2) at d.e (f.js:3:4).
+// lastFrame returns the last frame of the trace whose first one is at i. ok is false if it is none: a single line proves nothing, unless
+// it is certainly a frame.
+func lastFrame(roles []role, i int) (last int, ok bool) {
+	last = i
+	frames, proven := 0, false
+	for j := i; j < len(roles) && j <= last+maxGap+1 && roles[j] != message; j++ {
+		if roles[j] >= frame {
+			last = j
+			frames++
+			proven = proven || roles[j] == proof
+		}
+	}
+	return last, proven || frames > 1
+}
+
+// withGlue extends a trace to the lines that belong to it, but not to what begins before done.
+func withGlue(lines []line, roles []role, first, last, done int) (from, to int) {
+	for first > 0 && lines[first-1].start >= done {
+		signal := first > 1 && lines[first-1].text == "" && strings.HasPrefix(lines[first-2].text, "[signal ") // Go
+		if roles[first-1] != glue && !signal {
+			break
+		}
+		first--
+	}
+	for last+1 < len(lines) && roles[last+1] == glue && lines[last+1].text != "" {
+		last++
+	}
+	return first, last
+}
+
+// inline finds traces that are written in one line: at a.b (c.js:1:2) at d.e (f.js:3:4), or #0 a.php(1): b() #1 {main}.
 func inline(s string) []span {
+	found := append(inlineFrames(s, "at ", inlineAt), inlineFrames(s, "#0 ", inlinePHP)...)
+	return append(found, inlineFrames(s, `File "`, inlinePython)...)
+}
+
+// inlineFrames finds two or more frames in turn, of which the first begins with begin. next returns the end of a frame that begins at a
+// position, or 0.
+func inlineFrames(s, begin string, next func(s string, at int) int) []span {
 	var found []span
 	for at := 0; ; {
-		i := strings.Index(s[at:], "at ")
+		i := strings.Index(s[at:], begin)
 		if i < 0 {
 			return found
 		}
 		start := at + i
 		at = start + 1
+		if start > 0 && !isSpace(s[start-1]) && s[start-1] != '>' && s[start-1] != ';' {
+			continue
+		}
 		end, frames := start, 0
-		for next := start; ; frames++ {
-			if next, _ = inlineFrame(s, next); next == 0 {
+		for after := start; ; frames++ {
+			stop := next(s, after)
+			if stop == 0 {
 				break
 			}
-			end = next
-			next = skip(s, next, len(s), isSpace)
+			end = stop
+			after = skipBlanks(s, stop)
 		}
-		if frames > 1 && start > 0 && isSpace(s[start-1]) {
+		if frames > 1 {
 			found = append(found, span{start, end})
 			at = end
 		}
 	}
 }
 
-// inlineFrame returns the end of a frame that begins at a position, or 0.
-func inlineFrame(s string, at int) (end int, ok bool) {
-	const longestCall, longestPlace = 162, 264
-	if !strings.HasPrefix(s[at:], "at ") {
-		return 0, false
+// skipBlanks returns the position after blanks, and after line ends and blanks of HTML.
+func skipBlanks(s string, at int) int {
+	for {
+		next := skip(s, at, len(s), isSpace)
+		for _, blank := range []string{"<br>", "<br/>", "<br />", "&nbsp;"} {
+			if strings.HasPrefix(s[next:], blank) {
+				next += len(blank)
+			}
+		}
+		if next == at {
+			return at
+		}
+		at = next
 	}
-	open := skip(s, at+len("at "), longestCall, outside("\n()"))
-	if open == len(s) || s[open] != '(' || open < at+len("at ")+1 {
-		return 0, false
-	}
-	end = skip(s, open+1, longestPlace, outside("()\n"))
-	if end == len(s) || s[end] != ')' || !isDigit(s[end-1]) || !strings.Contains(s[open:end], ":") {
-		return 0, false
-	}
-	return end + 1, true
 }
 
-// mayHaveTrace is a fast test that lets too much pass.
-func mayHaveTrace(s string) bool {
-	return containsAny(s, "at ", "File ", ".go:", ":in ", "#0 ", "#1 ", "goroutine ", ".rs:", "::", ".ex:", ".exs:", ".erl:")
+const longestFrame = 320 // of a frame in a line of several
+
+// inlineAt returns the end of a frame of JavaScript, Java or .NET.
+func inlineAt(s string, at int) int {
+	if !strings.HasPrefix(s[at:], "at ") {
+		return 0
+	}
+	rest := s[at:min(len(s), at+longestFrame)]
+	for _, next := range []string{"\n", "<br", "</", " at ", ";at "} {
+		if i := strings.Index(rest[1:], next); i >= 0 {
+			rest = rest[:i+1]
+		}
+	}
+	for end := len(rest); end > len("at "); {
+		if c := rest[end-1]; (c == ')' || isDigit(c)) && isAtFrame(rest[:end]) >= frame {
+			return at + end
+		}
+		i := strings.LastIndexByte(rest[:end], ' ')
+		if i < 0 {
+			return 0
+		}
+		end = i
+	}
+	return 0
+}
+
+// inlinePHP returns the end of a frame of PHP.
+func inlinePHP(s string, at int) int {
+	rest := s[at:min(len(s), at+longestFrame)]
+	if rest == "" || rest[0] != '#' {
+		return 0
+	}
+	end := skip(rest, 1, len(rest), isDigit)
+	for _, next := range []string{" #", "\n"} {
+		if i := strings.Index(rest[1:], next); i >= 0 {
+			rest = rest[:i+1]
+		}
+	}
+	if end == 1 || end >= len(rest) || !isPHPFrame(rest[end:]) {
+		return 0
+	}
+	if i := strings.Index(rest, "{main}"); i >= 0 {
+		return at + i + len("{main}")
+	}
+	return at + len(rest)
+}
+
+// inlinePython returns the end of a frame of Python.
+func inlinePython(s string, at int) int {
+	rest := s[at:min(len(s), at+longestFrame)]
+	if !strings.HasPrefix(rest, `File "`) {
+		return 0
+	}
+	quote := strings.Index(rest, `", line `)
+	if quote < 0 {
+		return 0
+	}
+	end := quote + len(`", line `)
+	end = skip(rest, end, len(rest), isDigit)
+	if in, ok := strings.CutPrefix(rest[end:], ", in "); ok {
+		end += len(", in ") + indexOr(in, " \n")
+	}
+	if i := strings.Index(rest[end:], ` File "`); i >= 0 { // the line of source
+		end += i
+	}
+	return at + end
 }
 
 // split splits s into lines, also at escaped line ends, as in JSON inside a text.
 func split(s string) []line {
-	var lines []line
-	group := " \t"
-	if strings.Contains(s, "Exception Group Traceback") { // Python draws its tree
-		group = " \t|+-"
+	lines := make([]line, 0, strings.Count(s, "\n")+1)
+	group := blanks
+	if strings.Contains(s, groupTrace) {
+		group = groupBlanks
 	}
-	add := func(start, end int) {
-		raw := s[start:end]
-		if strings.Contains(raw, `\t`) {
-			raw = strings.ReplaceAll(raw, `\t`, "\t")
+	for start := 0; start <= len(s); {
+		end := start + indexOr(s[start:], "\n")
+		if strings.Contains(s[start:end], `\n`) {
+			lines = escapedLines(lines, s, start, end, group)
+		} else {
+			lines = append(lines, lineOf(s, start, end, group))
 		}
-		text := strings.TrimLeft(raw, group)
-		lines = append(lines, line{start, end, strings.TrimRight(text, " \t\r"), len(text) < len(raw)})
+		start = end + 1
 	}
-	start, escaped := 0, false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\n':
-			add(start, i)
-			start, escaped = i+1, false
-		case s[i] == '"' && escaped && s[i-1] != '\\': // the end of the string that has the lines
-			add(start, i)
-			start, escaped = i, false
-		case s[i] == '\\' && strings.HasPrefix(s[i:], `\n`):
-			end := i
-			if strings.HasSuffix(s[start:i], `\r`) {
-				end -= 2
-			}
-			add(start, end)
-			start, escaped = i+2, true
-			i++
-		}
-	}
-	add(start, len(s))
 	return lines
 }
 
-func classify(lines []line) []role {
+// Bytes that a line may begin with before its text: also the tree that Python draws of a group.
+const (
+	groupTrace          = "Exception Group Traceback"
+	blanks, groupBlanks = " \t", " \t|+-"
+)
+
+// escapedLines adds the lines in a part of s that has escaped line ends. If that part is indented, so are they: it is a line
+// of source.
+func escapedLines(lines []line, s string, start, stop int, group string) []line {
+	escapes := 0 // how many backslashes a line end begins with
+	least := skip(s, start, stop-start, isBlank) - start
+	add := func(from, to int) {
+		l := lineOf(s, from, to, group)
+		l.indent = max(l.indent, least)
+		lines = append(lines, l)
+	}
+	for i := start; i < stop; i++ {
+		if s[i] != '\\' && s[i] != '"' {
+			continue
+		}
+		begin := i
+		for i < stop && s[i] == '\\' {
+			i++
+		}
+		switch n := i - begin; {
+		case i == stop:
+		case s[i] == 'n' && n > 0:
+			end := begin
+			if strings.HasSuffix(s[start:end], `\r`) {
+				end -= len(`\r`)
+			}
+			add(start, end)
+			start, escapes = i+1, n
+		case s[i] == '"' && n < escapes: // the end of the string that has the lines
+			add(start, begin)
+			start, escapes = begin, 0
+		}
+	}
+	add(start, stop)
+	return lines
+}
+
+func lineOf(s string, start, end int, group string) line {
+	raw := s[start:end]
+	if strings.Contains(raw, `\t`) {
+		raw = strings.ReplaceAll(raw, `\t`, "\t")
+	}
+	text := strings.TrimLeft(raw, group)
+	return line{start, end, strings.TrimRight(text, " \t\r\\"), len(raw) - len(text)}
+}
+
+// deep reports whether the line is indented.
+func (l line) deep() bool { return l.indent > 0 }
+
+func classify(lines []line, inGroup bool) []role {
 	roles := make([]role, len(lines))
-	source := false // in the source lines below a frame of Python
+	least := 0 // the indentation of source lines below a frame; 0: there are none
 	for i, l := range lines {
 		roles[i] = roleOf(l)
 		switch {
-		case strings.HasPrefix(l.text, "File ") && pythonFile().MatchString(l.text):
-			roles[i], source = proof, true
-		case source && l.deep:
+		case roles[i] == proof && showsSource(l.text):
+			least = l.indent + 1
+		case least > 0 && l.indent >= least && l.text != "":
 			roles[i] = max(roles[i], glue)
 		default:
-			source = false
+			least = 0
+			if inGroup && roles[i] == other && isMessage(l.text) {
+				roles[i] = message
+			}
 		}
-		if i > 0 && l.deep && roles[i-1] < frame && containsAny(l.text, ".go:", ".s:") && goFile().MatchString(l.text) {
-			roles[i-1], roles[i] = proof, proof // a function, and its file in the next line
+		if i == 0 {
+			continue
 		}
-		if i > 0 && strings.Contains(l.text, ".rs:") && rustPlace().MatchString(l.text) && numbered().MatchString(lines[i-1].text) {
+		switch before := lines[i-1]; {
+		case l.deep() && roles[i-1] < frame && isGoFile(l.text): // a function, and its file in the next line
 			roles[i-1], roles[i] = proof, proof
+		case roles[i] >= frame && l.deep() && isNumbered(before.text): // a function with its number, and its place in the next line
+			roles[i-1] = proof
+		case isMarker(l.text) && i > 1 && isHead(lines[i-2].text):
+			roles[i-2], roles[i-1], roles[i] = excerpt, excerpt, excerpt
+		case isMarker(l.text) && before.deep() && roles[i-1] == other:
+			roles[i-1] = glue
 		}
 	}
 	return roles
-}
-
-func roleOf(l line) role {
-	switch text := l.text; {
-	case strings.HasPrefix(text, "at "):
-		if atFrame().MatchString(text) {
-			return proof
-		}
-		if atCall().MatchString(text) {
-			return frame
-		}
-		return other
-	case strings.HasPrefix(text, "goroutine ") && goHead().MatchString(text):
-		return proof
-	case strings.Contains(text, ":in ") && (l.deep || strings.HasPrefix(text, "from ")) && rubyFrame().MatchString(text):
-		return proof
-	case strings.Contains(text, ".e") && elixir().MatchString(text):
-		return proof
-	case strings.HasPrefix(text, "Exception Group Traceback"), strings.Trim(text, "- 0123456789") == "" && strings.Contains(text, "----"):
-		return glue
-	case strings.HasPrefix(text, "#") && phpFrame().MatchString(text), l.deep && rustFrame().MatchString(text):
-		return frame
-	case strings.HasPrefix(text, "Traceback (most recent call last)"), strings.HasPrefix(text, "stack backtrace:"),
-		strings.EqualFold(text, "Stack trace:"), strings.EqualFold(text, "Stack:"), more().MatchString(text),
-		strings.HasPrefix(text, "--- End of "), strings.HasPrefix(text, "[signal "), strings.HasPrefix(text, "created by "),
-		strings.HasPrefix(text, "note: run with `RUST_BACKTRACE"), strings.HasPrefix(text, "note: Some details are omitted"):
-		return glue
-	default:
-		return other
-	}
 }

@@ -103,6 +103,10 @@ var suffixes = []string{
 
 // joined reports whether w, several words that were written as one, is the name of a secret.
 func joined(w string) bool {
+	const longest = 40 // of a name that somebody has written
+	if len(w) > longest {
+		return false
+	}
 	if before, ok := strings.CutSuffix(w, "token"); ok && before != "" {
 		for harmless := range harmless {
 			if strings.HasSuffix(before, harmless) {
@@ -127,7 +131,14 @@ func Weak(name string) bool {
 		return false
 	}
 	words := split(name)
-	return len(words) > 0 && weak[words[len(words)-1]] && !Name(name)
+	n := len(words)
+	return n > 0 && weak[words[n-1]] && (n == 1 || words[n-1] != "code" || !open[words[n-2]]) && !Name(name)
+}
+
+// open are words that make "code" after them something that everybody may know.
+var open = map[string]bool{
+	"tracking": true, "country": true, "currency": true, "postal": true, "zip": true, "status": true, "error": true,
+	"language": true, "area": true, "reason": true, "product": true, "bar": true, "http": true, "exit": true, "return": true,
 }
 
 // numbers are last words of names whose value is a secret if it is a number.
