@@ -1,0 +1,172 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/testkit/protocol"
+	"github.com/recoursehq/recourse/internal/wildtest"
+)
+
+// What is asked of the gateway in front of servers that nobody here wrote, with nothing configured.
+const (
+	minBetter = 60.0 // percent of the failures
+	minKinds  = 92.0 // percent of the failures that are told as such
+)
+
+var showAnswers = flag.Bool("answers", false, "print each recorded answer, as an agent reads it")
+
+// Real answers of real servers, with nothing configured and from tools that say nothing about themselves: an agent is never
+// worse off than without the gateway, and mostly better. [wildtest.Verdict] says what that means. With -v, the table; with
+// -answers, every text.
+func TestRealAnswers(t *testing.T) {
+	t.Parallel()
+	failures, successes, err := wildtest.Answers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, srv := realServer(t, failures)
+	var n struct{ worse, same, better, harmful, told, kinds, masked, alarms int }
+	for i, a := range failures {
+		read, e := reads(t, client, srv, a)
+		v := wildtest.Judge(a, read, e)
+		name := fmt.Sprintf("%d, %s %s", i, a.Server, a.Tool)
+		switch {
+		case len(v.Worse) > 0:
+			n.worse++
+			t.Logf("worse: %s: %q\n  bare: %.300q\n  read: %.600q", name, v.Worse, a.Bare(), read)
+		case v.Better:
+			n.better++
+		default:
+			n.same++
+		}
+		if len(v.Masked) > 0 {
+			n.masked++
+			t.Logf("masked: %s: %q", name, v.Masked)
+		}
+		if len(v.Harmful) > 0 {
+			n.harmful++
+			t.Logf("harmful: %s: %q", name, v.Harmful)
+		}
+		if e == nil {
+			continue
+		}
+		if n.told++; v.Kind {
+			n.kinds++
+		} else {
+			t.Logf("kind: %s: %s, want %s: %.300q", name, e.Kind, a.Kinds, a.Bare())
+		}
+		if *showAnswers {
+			t.Logf("%s\n%s\n-- %s\n", name, read, v.Worse)
+		}
+	}
+	for _, text := range successes {
+		if !passesSuccess(t, client, srv, text) {
+			n.alarms++
+			t.Logf("false alarm: %.200q", text)
+		}
+	}
+	share := func(part, of int) float64 { return 100 * float64(part) / float64(of) }
+	better, kinds := share(n.better, len(failures)), share(n.kinds, n.told)
+	t.Logf("%d real failures, nothing configured, tools that say nothing about themselves", len(failures))
+	t.Logf("  worse        %3d", n.worse)
+	t.Logf("  same         %3d", n.same)
+	t.Logf("  better       %3d  %.1f %%", n.better, better)
+	t.Logf("  harmful      %3d", n.harmful)
+	t.Logf("  kinds right  %3d  %.1f %% of the %d that are told as failures", n.kinds, kinds, n.told)
+	t.Logf("  masked       %3d  a path or an address", n.masked)
+	t.Logf("  false alarms %3d  of %d successes", n.alarms, len(successes))
+	if n.worse+n.harmful+n.alarms > 0 || better < minBetter || kinds < minKinds {
+		t.Errorf("want 0 worse, 0 harmful, 0 false alarms, at least %.0f %% better and %.0f %% of the kinds right", minBetter, minKinds)
+	}
+}
+
+// realServer returns a server whose tools have the names of the recorded ones and say nothing else about themselves, and a
+// client of a gateway in front of it, with nothing configured.
+func realServer(t *testing.T, failures []*wildtest.Answered) (*testkit.Client, *testkit.Server) {
+	t.Helper()
+	var tools []testkit.Tool
+	for _, a := range failures {
+		if !slices.ContainsFunc(tools, func(t testkit.Tool) bool { return t.Name == a.Tool }) {
+			tools = append(tools, testkit.Tool{Name: a.Tool})
+		}
+	}
+	srv := testkit.NewServer(t, testkit.WithTools(tools...))
+	return start(t, srv.URL()).client(t, testkit.Legacy), srv
+}
+
+// reads returns what an agent reads, and the record beside it, or nil if the answer is the server's own.
+func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtest.Answered) (string, *recourse.Error) {
+	t.Helper()
+	fault := faults.Result("", string(a.Result))
+	if a.Error != nil {
+		fault = faults.Reply("", `"error":`+string(a.Error))
+	}
+	srv.Always(a.Tool, fault)
+	args := string(a.Args)
+	if args == "" {
+		args = "{}"
+	}
+	got, err := client.Call(t.Context(), a.Tool, args)
+	if err != nil || got.Message == nil {
+		t.Fatalf("%s: got %+v, %v", a.Tool, got, err)
+	}
+	if got.Message.Error != nil {
+		return got.Message.Error.Message, recordOf(t, got)
+	}
+	var result struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(got.Message.Result, &result); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, block := range result.Content {
+		text.WriteString(block.Text)
+	}
+	if recordIn(got) == nil {
+		if !bytes.Equal(got.Message.Result, a.Result) {
+			t.Errorf("%s: got %s, want the bytes unchanged", a.Tool, got.Message.Result)
+		}
+		return text.String(), nil
+	}
+	return text.String(), recordOf(t, got)
+}
+
+// passesSuccess reports whether a text in a successful result passes unchanged.
+func passesSuccess(t *testing.T, client *testkit.Client, srv *testkit.Server, text string) bool {
+	t.Helper()
+	result := protocol.TextResult(text)
+	srv.Always(testkit.Echo, faults.Result("", result))
+	got, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil || got.Message == nil {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	return string(got.Message.Result) == result
+}
+
+// No secret is in the recorded answers: the masker finds nothing to hide but addresses and stack traces.
+func TestRealAnswersHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	failures, successes, err := wildtest.Answers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := successes
+	for _, a := range failures {
+		texts = append(texts, a.Bare())
+	}
+	masker := redact.New(redact.Secrets)
+	for _, text := range texts {
+		if masked := masker.String(text); masked != text && strings.Contains(masked, "[credential]") {
+			t.Errorf("a secret: %.300q", text)
+		}
+	}
+}

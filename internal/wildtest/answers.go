@@ -1,0 +1,92 @@
+package wildtest
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// An Answered is what a real server once answered to a call of a tool that failed, and what is right about it. Recorded from
+// servers as they come from npm, and from published runs of agents; Source says where.
+type Answered struct {
+	Source, Server, Tool string
+	Args                 stdjson.RawMessage
+	Writes               bool               // the tool writes by its nature, though it does not say so
+	Result               stdjson.RawMessage // the member of the JSON-RPC answer; nil if it is Error
+	Error                stdjson.RawMessage
+	// Passes says that the server passed the failure off as a success: left as it is, it is as good as ever.
+	Passes bool
+
+	// Doubt says that the call may have taken effect. Otherwise nothing can have happened.
+	Doubt bool
+	// Kinds are those that are right.
+	Kinds []recourse.Kind
+	// Repeat says what a sensible agent may do next.
+	Repeat []Next
+}
+
+// Next is what an agent does after a failure.
+type Next string
+
+// What an agent may do.
+const (
+	Later    Next = "later"     // the same call, after a wait
+	AfterFix Next = "after_fix" // with other arguments, or after another call
+	Person   Next = "person"    // somebody has to act first
+	Never    Next = "never"
+)
+
+// Bare returns what an agent reads if nothing is between it and the server.
+func (a *Answered) Bare() string {
+	if a.Error != nil {
+		text, _ := json.TextOf(json.Lookup(json.Value(a.Error), "/message"))
+		return text
+	}
+	var result struct{ Content []struct{ Text string } }
+	_ = stdjson.Unmarshal(a.Result, &result) // without texts, it is empty
+	var text bytes.Buffer
+	for _, block := range result.Content {
+		text.WriteString(block.Text)
+	}
+	return text.String()
+}
+
+// Answers returns the recorded failures, and texts that are successes.
+func Answers() (failures []*Answered, successes []string, err error) {
+	failures, err = lines[*Answered]("failures.jsonl")
+	if err != nil {
+		return nil, nil, err
+	}
+	type success struct{ Text string }
+	list, err := lines[success]("successes.jsonl")
+	for _, one := range list {
+		successes = append(successes, one.Text)
+	}
+	return failures, successes, err
+}
+
+// lines reads a file with a JSON object a line.
+func lines[T any](name string) ([]T, error) {
+	text, err := embedded.ReadFile("testdata/answers/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("read the recorded answers: %w", err)
+	}
+	var list []T
+	for line := range bytes.Lines(text) {
+		var one T
+		if err := stdjson.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", name, len(list)+1, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// May reports whether an agent may do any of that.
+func (a *Answered) May(any ...Next) bool {
+	return slices.ContainsFunc(any, func(n Next) bool { return slices.Contains(a.Repeat, n) })
+}
