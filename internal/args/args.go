@@ -56,7 +56,7 @@ func kindOf(rule string) recourse.Kind {
 // cause, sorted by pointer, at most 20. For anyOf and oneOf it reports the branch that
 // the value comes closest to. Missing arguments count as {}.
 //
-// Got is at most 128 characters of JSON. It is absent for long objects and arrays, and for secrets, which are
+// Got is at most 128 characters of JSON. What is longer ends with a mark. It is absent for secrets, which are
 // recognized by the schema (writeOnly, format: password) or by name. Names are cut to 128 characters.
 //
 // Check returns nil for arguments that are not JSON, or that have more than 128 levels or 2^14 values. It

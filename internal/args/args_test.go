@@ -2,6 +2,7 @@ package args_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -294,7 +295,17 @@ func TestGotIsShort(t *testing.T) {
 		if n := len([]rune(string(got))); n > 128 {
 			t.Errorf("shows %d characters of %s: %s", n, value, got)
 		}
-		if isText := value[0] == '"'; isText && !strings.HasSuffix(string(got), `…"`) || !isText && got != nil {
+		if !json.Valid(got) || !strings.Contains(string(got), "…") {
+			t.Errorf("%s is shown as %s", value, got)
+		}
+	}
+	for value, want := range map[string]string{
+		`[` + strings.Repeat(`"FLD-100", `, 19) + `"FLD-100"]`: `["FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","FLD-100","… and 10 more"]`,
+		`["` + strings.Repeat("x", 500) + `", 1]`:              `["a list of 2 items…"]`,
+		`{"a": "` + strings.Repeat("x", 500) + `"}`:            `"an object with 1 member…"`,
+		`{"a": [` + strings.Repeat("1,", 99) + `1], "b": 1}`:   `"an object with 2 members…"`,
+	} {
+		if got := s.Check(context.Background(), []byte(`{"v":`+value+`}`))[0].Got; string(got) != want {
 			t.Errorf("%s is shown as %s", value, got)
 		}
 	}

@@ -41,6 +41,9 @@ var typeNames = map[string]string{
 	"string": "a string", "array": "an array", "object": "an object",
 }
 
+// wholeParam stands for all arguments together.
+const wholeParam = "arguments"
+
 // violation makes the texts of f; secrets are pointers to values that must not be shown.
 func (f finding) violation(secrets []string) recourse.Violation {
 	v := recourse.Violation{Pointer: f.pointer, Param: f.at.param(), Rule: f.rule}
@@ -49,7 +52,7 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	}
 	name := shown(v.Param)
 	if v.Param == "" {
-		name = "the arguments"
+		v.Param, name = wholeParam, "the arguments"
 	}
 	switch {
 	case f.rule == ruleRequired && f.want != "":
@@ -62,6 +65,11 @@ func (f finding) violation(secrets []string) recourse.Violation {
 		v.Message = name + " is required when " + shown(f.names[0]) + " is given"
 	case f.rule == "additionalProperties" || f.rule == "unevaluatedProperties":
 		v.Message = name + " is not a known parameter" + f.suggestion()
+		if known := f.known(); len(known) > 0 {
+			v.Want = cut("one of "+list(known, "and"), maxWant)
+		} else {
+			v.Want = "no other parameter"
+		}
 	case f.rule == "false":
 		v.Message = name + " is not allowed"
 	case len(f.names) == 1:
@@ -143,8 +151,8 @@ func (n *node) reach() []*node {
 	return nodes
 }
 
-// got returns a value as it may be shown: at most maxShown characters of JSON. Objects and arrays that are
-// longer, or that contain a secret, are omitted.
+// got returns a value as it may be shown: at most maxShown characters of JSON. What is longer ends with a mark that says so, and
+// objects and arrays that contain a secret are omitted.
 func (v *value) got() json.Value {
 	switch v.kind { //nolint:exhaustive // literals and numbers are alike
 	case '"':
@@ -154,14 +162,51 @@ func (v *value) got() json.Value {
 			return nil
 		}
 	}
+	if whole := v.compact(maxShown); whole != nil {
+		return whole
+	}
+	switch v.kind { //nolint:exhaustive // as above
+	case '[':
+		return v.beginning()
+	case '{':
+		if len(v.members) == 1 {
+			return quote("an object with 1 member…")
+		}
+		return quote(fmt.Sprintf("an object with %d members…", len(v.members)))
+	default:
+		return cutString(string(v.raw))
+	}
+}
+
+// compact returns the value as JSON, or nil if it has more characters than that.
+func (v *value) compact(most int) json.Value {
 	if len(v.raw) > 4*maxShown {
 		return nil
 	}
 	compact, err := json.AppendCompact(nil, v.raw)
-	if err != nil || utf8.RuneCount(compact) > maxShown {
+	if err != nil || utf8.RuneCount(compact) > most {
 		return nil
 	}
 	return compact
+}
+
+// beginning returns the first items of an array, and a text that says how many more there are.
+func (v *value) beginning() json.Value {
+	list, shown := []byte("["), 0
+	const mark = len(`,"… and 1000000 more"]`)
+	for left := maxShown - mark; shown < len(v.items); shown++ {
+		item := v.items[shown].compact(left - 1)
+		if item == nil {
+			break
+		}
+		list = append(append(list, item...), ',')
+		left -= utf8.RuneCount(item) + 1
+	}
+	more := fmt.Sprintf("… and %d more", len(v.items)-shown)
+	if shown == 0 {
+		more = fmt.Sprintf("a list of %d items…", len(v.items))
+	}
+	return append(append(list, quote(more)...), ']')
 }
 
 func (v *value) holdsSecret() bool {

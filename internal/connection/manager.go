@@ -178,7 +178,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	case k.c.Version != version:
 		return nil
 	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(key{p.Name, owner}):
-		return p.reconnect(Revoked) // a new token would be rejected as well
+		return p.reconnect(Expired) // a new token would be rejected as well; only the provider can say that it is revoked
 	}
 	if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
 		return err

@@ -50,7 +50,7 @@ func TestRejected(t *testing.T) {
 		if err != nil || c.Value != "Bearer access-ada-2" {
 			t.Fatalf("%+v, %v", c, err)
 		}
-		wantKind(t, m.Rejected(t.Context(), deere, "ada", c.Version), recourse.KindTokenRevoked)
+		wantKind(t, m.Rejected(t.Context(), deere, "ada", c.Version), recourse.KindTokenExpired)
 		if i.asked() != 1 {
 			t.Errorf("%d refreshes", i.asked())
 		}

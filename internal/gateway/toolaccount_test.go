@@ -28,7 +28,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 	}{
 		{"renewed", []testkit.Fault{expired}, false, testkit.Echo, readOnlyEcho, "", []string{"old", "fresh-1"}},
 		{"refused", []testkit.Fault{expired}, true, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old"}},
-		{"refused again", []testkit.Fault{expired, expired}, false, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old", "fresh-1"}},
+		{"refused again", []testkit.Fault{expired, expired}, false, testkit.Echo, readOnlyEcho, "TOKEN_EXPIRED", []string{"old", "fresh-1"}},
 		{"a write is not repeated", []testkit.Fault{expired}, false, testkit.OrderCreate, writes, "PROVIDER_UNAVAILABLE", []string{"old"}},
 		{"a write at a trusted server is repeated", []testkit.Fault{expired}, false, testkit.OrderCreate, writes + ", trusted: true", "", []string{"old", "fresh-1"}},
 		{
@@ -78,7 +78,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 				if record.Code != tt.want || record.KnownEffect() != effects[tt.entry] {
 					t.Errorf("got %s, effect %s: %s", record.Code, record.Effect, text)
 				}
-				linked := tt.want == "TOKEN_REVOKED" || tt.want == "MISSING_SCOPE"
+				linked := strings.HasPrefix(tt.name, "refused") || tt.want == "MISSING_SCOPE"
 				if strings.Contains(text, "/connect/") != linked {
 					t.Errorf("got a link: %t: %s", !linked, text)
 				}

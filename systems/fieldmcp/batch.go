@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
 )
 
-// batch asks for each of ids. If some fail, the answer has both the results and the failures; if all fail,
-// the call fails like the first of them, and reports each one's own failure.
+// batch asks for each of ids. If some fail, the answer has both the results and the failures. If all fail alike, the call fails like
+// each of them; otherwise none of them stands for the others, and each has its own code, in whichever order they were asked for.
 func batch[T any](ids []string, ask func(id string) (T, error)) (success, error) {
 	var items []T
 	var succeeded []recourse.Succeeded
@@ -35,7 +36,7 @@ func batch[T any](ids []string, ask func(id string) (T, error)) (success, error)
 		return complete(items), nil
 	case len(failed) == 1 && len(succeeded) == 0:
 		return success{}, failed[0].Error
-	case len(succeeded) == 0:
+	case len(succeeded) == 0 && alike(failed):
 		return success{}, failed[0].Error.With(func(e *recourse.Error) {
 			e.Message = fmt.Sprintf("All %d items failed, the first one so: %s", len(failed), e.Sentence())
 			e.Failed = failed
@@ -45,15 +46,25 @@ func batch[T any](ids []string, ask func(id string) (T, error)) (success, error)
 	}
 }
 
+// alike reports whether the same is to be done about all failures.
+func alike(failed []recourse.Failed) bool {
+	return !slices.ContainsFunc(failed, func(f recourse.Failed) bool {
+		return f.Error.Kind != failed[0].Error.Kind || f.Error.Upstream.Status != failed[0].Error.Upstream.Status
+	})
+}
+
 func (s *System) fields(ctx context.Context, caller string, in fieldsArgs) (success, error) {
 	return batch(in.FieldIDs, func(id string) (measuredField, error) { return s.field(ctx, caller, id) })
 }
 
-// The quality of compare is that of the worst of its fields.
+// The quality of compare is that of the worst of its fields, and what it lacks is said of each, also if some of them fail.
 func (s *System) compare(ctx context.Context, caller string, in yieldsArgs) (success, error) {
 	var missing []recourse.MissingData
 	all, err := batch(in.FieldIDs, func(id string) (yield, error) {
 		y, lacks, err := s.yield(ctx, caller, id, in.Season)
+		if err != nil {
+			lacks = recourse.From(err).Missing
+		}
 		for _, m := range lacks {
 			m.What = id + ": " + m.What
 			missing = append(missing, m)
@@ -61,6 +72,9 @@ func (s *System) compare(ctx context.Context, caller string, in yieldsArgs) (suc
 		return y, err
 	})
 	if err != nil {
+		if len(in.FieldIDs) > 1 {
+			err = recourse.From(err).With(func(e *recourse.Error) { e.Missing = missing })
+		}
 		return success{}, err
 	}
 	return lacking(all.Data, missing), nil

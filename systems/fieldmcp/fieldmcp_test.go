@@ -80,6 +80,8 @@ type failure struct {
 	Retryable       bool     `json:"retryable"`
 	SuggestedAction string   `json:"suggestedAction"`
 	Param           string   `json:"param"`
+	ProvidedValue   any      `json:"providedValue"`
+	ExpectedType    string   `json:"expectedType"`
 	RetryAfter      float64  `json:"retryAfter"`
 	Provider        string   `json:"provider"`
 	MissingScopes   []string `json:"missingScopes"`
@@ -229,12 +231,24 @@ func TestBatch(t *testing.T) {
 	if len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[0].Retryable || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
 		t.Errorf("failed: %+v", f.Failed)
 	}
-	f = fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-999","fault-502"]}`)
-	if f.Code != "FIELD_NOT_FOUND" || len(f.Succeeded) != 0 || len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
-		t.Errorf("all items fail: %+v", f)
+	for _, ids := range [][2]string{{"FLD-999", "fault-502"}, {"fault-502", "FLD-999"}} { // each has its own code, in any order
+		f = fail(t, client, "deere_get_fields", `{"fieldIds":["`+ids[0]+`","`+ids[1]+`"]}`)
+		if f.Code != "PARTIAL_SUCCESS" || len(f.Succeeded) != 0 || len(f.Failed) != 2 {
+			t.Errorf("all items fail: %+v", f)
+		}
+		for i, item := range f.Failed {
+			if missing := item.ID == "FLD-999"; item.ID != ids[i] || missing != (item.Code == "FIELD_NOT_FOUND") || missing == item.Retryable {
+				t.Errorf("all items fail: %+v", f)
+			}
+		}
+	}
+	f = fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-998","FLD-999"]}`)
+	if f.Code != "FIELD_NOT_FOUND" || len(f.Failed) != 2 {
+		t.Errorf("all items fail alike: %+v", f)
 	}
 	f = fail(t, client, "deere_compare_yields", `{"fieldIds":["FLD-101","FLD-104"],"season":2025}`)
-	if len(f.Succeeded) != 1 || len(f.Failed) != 1 || f.Failed[0].Code != "INSUFFICIENT_DATA" {
+	if len(f.Succeeded) != 1 || len(f.Failed) != 1 || f.Failed[0].Code != "INSUFFICIENT_DATA" ||
+		len(f.MissingData) == 0 || !strings.HasPrefix(f.MissingData[len(f.MissingData)-1].What, "FLD-104: ") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -425,6 +439,25 @@ func TestSDKClient(t *testing.T) {
 		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
 		if !strings.Contains(text, call.want) || isError != call.isError {
 			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}
+
+// A search says which of its arguments is wrong, rather than that there is no data.
+func TestSearchArguments(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Modern)
+	for arguments, want := range map[string]string{
+		`{"fieldId":"FLD-101","orgId":"ORG-2"}`:                                                 "FIELD_NOT_FOUND",
+		`{"startDate":"2025-12-31","endDate":"2025-01-01"}`:                                     "INVALID_PARAM_VALUE",
+		`{"startDate":"1990-01-01","endDate":"1990-01-01"}`:                                     "NO_DATA_FOR_PERIOD",
+		`{"fieldId":"FLD-999","orgId":"ORG-2"}`:                                                 "FIELD_NOT_FOUND",
+		`{"fieldId":"FLD-101","orgId":"ORG-999"}`:                                               "ORG_NOT_FOUND",
+		`{"fieldId":"FLD-101","orgId":"ORG-1","startDate":"1990-01-01","endDate":"1990-02-01"}`: "NO_DATA_FOR_PERIOD",
+	} {
+		if f := fail(t, client, "deere_search_operations", arguments); f.Code != want ||
+			want == "INVALID_PARAM_VALUE" && (f.Param != "endDate" || f.ProvidedValue != "2025-01-01" || f.ExpectedType == "") {
+			t.Errorf("%s: %+v", arguments, f)
 		}
 	}
 }

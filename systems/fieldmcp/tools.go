@@ -244,13 +244,20 @@ func listOf[T, Out any](
 }
 
 func (s *System) search(ctx context.Context, caller string, in searchArgs) (success, error) {
-	if in.FieldID != "" {
-		if _, err := s.field(ctx, caller, in.FieldID); err != nil {
-			return success{}, err
-		}
+	if in.StartDate != "" && in.EndDate != "" && in.EndDate < in.StartDate { // both are days, by the schema
+		return success{}, recourse.InvalidValue("endDate", "a day that is not before startDate, "+in.StartDate, in.EndDate)
 	}
 	if in.OrgID != "" {
 		if _, err := s.organizations(ctx, caller, in.OrgID); err != nil {
+			return success{}, err
+		}
+	}
+	if in.FieldID != "" {
+		f, err := s.field(ctx, caller, in.FieldID)
+		if err == nil && in.OrgID != "" && f.OrgID != in.OrgID {
+			err = recourse.NotFound("field", in.FieldID).WithMessage("The organization %s has no field %s.", in.OrgID, in.FieldID)
+		}
+		if err != nil {
 			return success{}, err
 		}
 	}

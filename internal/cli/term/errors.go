@@ -89,6 +89,12 @@ func (e *CallError) report(out Painter) {
 			out.Printf(Plain, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
 		}
 	}
+	for _, m := range failed.Missing {
+		out.Printf(Plain, "missing: %s (%s): %s\n", visible.Escape(m.What), visible.Escape(m.Impact), visible.Escape(strings.TrimSuffix(m.Message, ".")))
+	}
+	if len(failed.MissingScopes) > 0 {
+		out.Printf(Plain, "missing scopes: %s\n", visible.Escape(strings.Join(failed.MissingScopes, ", ")))
+	}
 	for _, hint := range failed.Hints {
 		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
 	}

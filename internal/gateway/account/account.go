@@ -55,8 +55,8 @@ func (a *Account) LookUp(ctx context.Context) {
 
 // Replace looks for a credential other than the one that the server has refused, once per call.
 func (a *Account) Replace(ctx context.Context) error {
-	if a.renewed {
-		return recourse.TokenRevoked(a.at.Title).WithOrigin(recourse.OriginProvider)
+	if a.renewed { // the provider has renewed it, so nobody has revoked it
+		return recourse.TokenExpired(a.at.Title).WithOrigin(recourse.OriginProvider)
 	}
 	a.renewed = true
 	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {
