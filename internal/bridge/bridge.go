@@ -23,6 +23,9 @@ type Bridge struct {
 	modern *modern.Server
 }
 
+// Holds reports whether a requestState is a bridge's own: of a call that waits in it, for the same call by the same caller.
+func Holds(state string) bool { return legacy.Holds(state) }
+
 // New returns the bridge over a connection, which it closes.
 func New(next upstream.Connection, options Options) *Bridge {
 	p := peer.New(next, options)

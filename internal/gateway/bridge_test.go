@@ -329,7 +329,7 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 		}
 	}
 	const roots = `{"roots":[{"uri":"file:///fields"}]}`
-	a := post(t, client, "2", "tools/call", answers("question", q, roots))
+	a := post(t, client, "2", "tools/call", strings.Replace(answers("question", q, roots), `"arguments":{}`, `"arguments":{"text":"roots/list"}`, 1))
 	if result, err := a.ToolResult(); err != nil || result.Text() != roots {
 		t.Errorf("got %s, %v", a.Body, err)
 	}

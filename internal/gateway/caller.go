@@ -21,13 +21,14 @@ type caller struct {
 	// verified is the caller that access control found, or zero if the endpoint has none.
 	verified authn.Identity
 	// id tells callers apart by what is forwarded to the server: their credentials, the user, and the account.
-	// Callers of whom nothing is forwarded share one id.
+	// Callers of whom nothing is forwarded share one id, and are shown the same lists.
 	id upstream.Caller
-	// server tells the caller apart from others at the server. A program sees no credentials, but its clients
-	// may have to be kept apart all the same; a wrapper's host needs no id, since there is only one.
+	// server tells the caller apart from others at the server: it is the owner, and the account. A program sees no
+	// credentials, but its clients may have to be kept apart all the same; a wrapper's host needs no id, since there is
+	// only one.
 	server upstream.Caller
-	// owner is whose session it is. A verified caller remains the same with new credentials, such as a
-	// refreshed token.
+	// owner is whose session, state or key it is, even if nothing of the caller is forwarded. A verified caller
+	// remains the same with new credentials, such as a refreshed token.
 	owner upstream.Caller
 	// credentials and address tell unverified callers apart for limits, if the endpoint has any; see [caller.counted].
 	credentials upstream.Caller
@@ -69,9 +70,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	if who.id = who.owner; !proved {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
-	if who.server = who.id; c.on.many != nil { // whose servers may tell callers apart
-		who.server = who.owner
-	}
+	who.server = who.owner
 	if len(c.to.Command) > 0 {
 		words := c.req.apart(known)
 		if of != nil {

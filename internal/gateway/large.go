@@ -14,7 +14,8 @@ import (
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
 func (m enforcing) takeLarge(c *call) (done bool, err error) {
 	first, isAnswer := &c.in.part.Event, c.in.signs.MethodAt.IsZero()
-	if c.in.beginsFailed(first.Data) || c.on.filters(&c.req) && isAnswer {
+	asks := c.bindsState() && string(c.in.signs.ResultType) == wire.InputRequired
+	if c.in.beginsFailed(first.Data) || isAnswer && (asks || c.on.filters(&c.req)) {
 		return true, m.collect(c, first)
 	}
 	size := int64(len(first.Data))

@@ -360,18 +360,29 @@ func (m *member) offeredName(tool string) (name string, ok bool) {
 	return m.names.Offered(tool)
 }
 
+// bindsState reports whether states that a server hands out are tied to the caller: a server of several could get the
+// state of another one, and a server that is told nothing of verified callers could not tell whose it is.
+func (c *call) bindsState() bool {
+	return c.member != nil || c.on.many == nil && c.who.verified.Known() && c.on.manner.acts()
+}
+
 // bindState ties the state in a server's question to the request that it belongs to.
 func (c *call) bindState(text []byte) []byte {
-	if c.member == nil || string(c.in.signs.ResultType) != wire.InputRequired {
+	if !c.bindsState() || string(c.in.signs.ResultType) != wire.InputRequired {
 		return text
 	}
-	at := c.in.signs.Result
-	return wire.Splice(nil, text, wire.Edit{At: at, With: many.BindState(at.Of(text), c.table.states, statePurpose(&c.req, &c.who, c.on))})
+	if c.member == nil && bridge.Holds(json.Text(text, "/result/"+wire.RequestState)) {
+		return text
+	}
+	return json.Change(text, "result", func(result json.Value) json.Value {
+		return many.BindState(result, c.table.states, statePurpose(&c.req, &c.who, c.on))
+	})
 }
 
 // ownState restores the server's own state in a request that returns one.
 func (c *call) ownState() *recourse.Error {
-	if c.member == nil || json.Lookup(c.req.msg.Params, "/"+wire.RequestState) == nil {
+	state := json.Lookup(c.req.msg.Params, "/"+wire.RequestState)
+	if state == nil || !c.bindsState() || c.member == nil && bridge.Holds(json.Text(state, "")) {
 		return nil
 	}
 	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
@@ -395,5 +406,6 @@ func (in *inbound) refuseState(id wire.ID, e *recourse.Error) error {
 
 // statePurpose returns what a state is bound to.
 func statePurpose(of *request, who *caller, on *endpoint) []byte {
-	return []byte(strings.Join([]string{"state", on.Name, of.msg.Method, of.msg.Name, string(who.id[:])}, "\x00"))
+	sum := of.msg.Sum()
+	return []byte(strings.Join([]string{"state", on.Name, string(who.owner[:]), string(sum[:])}, "\x00"))
 }

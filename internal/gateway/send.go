@@ -97,7 +97,7 @@ func newKey(of *request, who *caller, on *endpoint) string {
 	if given == "" {
 		return rand.Text()
 	}
-	sum := sha256.Sum256(slices.Concat(who.id[:], []byte(on.Name+" "+of.msg.Name+" "+given)))
+	sum := sha256.Sum256(slices.Concat(who.owner[:], []byte(on.Name+" "+of.msg.Name+" "+given)))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 // A server that asks its client something sends a state, which the client returns with its answer (MCP
-// 2026-07-28, multi round-trip requests). At an endpoint with several servers the state is bound to the
-// server, the tool and the caller that it was given to; otherwise another server could receive a state
-// with answers that nobody gave.
+// 2026-07-28, multi round-trip requests). The state is bound to the server, the tool, the arguments and the
+// caller that it was given to; otherwise another server, or another caller's call, could receive a state with
+// answers that nobody gave.
 
 // BindState binds the state in a result that asks something to a purpose.
 func BindState(result json.Value, by *seal.Sealer, purpose []byte) json.Value {

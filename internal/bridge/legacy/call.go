@@ -24,8 +24,9 @@ type call struct {
 	header http.Header
 	id     wire.ID // at the server, where it is also the progress token
 	method string
-	name   string // of the tool, prompt or resource
 	body   []byte
+
+	purpose []byte // of the states that are given out for it
 
 	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
 	cancel context.CancelCauseFunc
@@ -57,7 +58,7 @@ type ending struct {
 func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	m := r.Message
 	c := &call{
-		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, name: m.Name,
+		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, purpose: purposeOf(r),
 		said: make(chan said), ending: make(chan ending, 1),
 	}
 	peer.WithoutEra(c.header)

@@ -2,10 +2,10 @@ package legacy
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -35,8 +35,14 @@ func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	c.hold, c.question = srv.lastHold, q
 	srv.hold(c)
 	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold)) //nolint:gosec // it counts from 1
-	return srv.seal.Seal(name, purposeOf(c.s.key.of, c.method, c.name)), true
+	return statePrefix + srv.seal.Seal(name, c.purpose), true
 }
+
+// statePrefix distinguishes the states of a bridge from those of servers.
+const statePrefix = "held-"
+
+// Holds reports whether a state is a bridge's, for a call that waits.
+func Holds(state string) bool { return strings.HasPrefix(state, statePrefix) }
 
 // hold registers c under its number. Server.mu is held.
 func (srv *Server) hold(c *call) {
@@ -78,11 +84,9 @@ func (srv *Server) isHeld(c *call) bool {
 }
 
 // purposeOf says what a state is for: the caller and the call.
-func purposeOf(of upstream.Caller, method, name string) []byte {
-	sum := sha256.New()
-	_, _ = sum.Write(of[:]) // never fails
-	_, _ = sum.Write([]byte(method + "\x00" + name))
-	return sum.Sum(nil)
+func purposeOf(r *upstream.Request) []byte {
+	sum := r.Message.Sum()
+	return append(r.Caller[:], sum[:]...)
 }
 
 // stateOf returns the requestState of a request, or "".
@@ -96,7 +100,7 @@ func stateOf(m *wire.Message) string {
 // numberIn returns the number of the held call that a state identifies. The error says that the state is not
 // the bridge's, or not for this request.
 func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
-	name, err := srv.seal.Open(state, purposeOf(r.Caller, r.Message.Method, r.Message.Name))
+	name, err := srv.seal.Open(strings.TrimPrefix(state, statePrefix), purposeOf(r))
 	if err != nil {
 		return 0, err
 	}
