@@ -54,9 +54,8 @@ func (t *Tool) Request(arguments json.Value) (*Request, error) {
 			return nil, err
 		}
 	}
-	if !safePath(w.path) {
-		return nil, recourse.New(recourse.KindInvalidValue, "A value in the path must not be empty, . or ..").
-			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	if !staysInPlace(t.Path, w.path, w.slashes) {
+		return nil, t.misplaced(given)
 	}
 	r.Target = w.path
 	if len(w.query) > 0 {
@@ -74,22 +73,12 @@ func invalid(arg string, err error) error {
 		})
 }
 
-// safePath reports whether a path leads where the description says: no value has emptied a segment, or
-// turned it into one that leads elsewhere.
-func safePath(path string) bool {
-	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "/") {
-		if segment == "." || segment == ".." || segment == "" && path != "/" {
-			return false
-		}
-	}
-	return true
-}
-
 // A requestWriter writes parameters to their places.
 type requestWriter struct {
-	header http.Header
-	path   string
-	query  []string // pairs, escaped
+	header  http.Header
+	path    string
+	slashes bool     // a value in the path may have some
+	query   []string // pairs, escaped
 }
 
 func (w *requestWriter) put(p *param, raw json.Value) error {
@@ -103,7 +92,7 @@ func (w *requestWriter) put(p *param, raw json.Value) error {
 		if err != nil {
 			return err
 		}
-		w.path = strings.ReplaceAll(w.path, "{"+p.name+"}", text)
+		w.path, w.slashes = strings.ReplaceAll(w.path, "{"+p.name+"}", text), w.slashes || p.slashes
 	case inQuery:
 		pairs, err := p.pairs(v)
 		if err != nil {

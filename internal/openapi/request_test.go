@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,35 +63,84 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// A value in the path cannot change the path.
+// A value in the path cannot change the path, even if the path is decoded on its way, once or more often, and even
+// together with another value.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	api := compile(t, describe(`/a/{x}/b/{y}.json: {get: {operationId: x, parameters: [
-	  {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}`, ""))
-	for arguments, want := range map[string]string{
-		`{"x":"1","y":"2"}`:           "/a/1/b/2.json",
-		`{"x":"../..","y":"{x}"}`:     "/a/..%2F../b/%7Bx%7D.json",
-		`{"x":["a","/"],"y":"?#%2e"}`: "/a/a,%2F/b/%3F%23%252e.json",
-		`{"x":"..","y":"2"}`:          string(recourse.KindInvalidValue),
-		`{"x":"","y":"2"}`:            string(recourse.KindInvalidValue),
-		`{"x":".","y":"2"}`:           string(recourse.KindInvalidValue),
-		`{"x":"1"}`:                   string(recourse.KindMissingParam),
-		`{"x":{"a":{"b":1}},"y":"2"}`: string(recourse.KindInvalidType),
-		`[1]`:                         string(recourse.KindInvalidType),
+	api := compile(t, describe(`
+/a/{x}/b/{y}.json: {get: {operationId: x, parameters: [
+  {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
+/joined/{x}{y}: {get: {operationId: joined, parameters: [
+  {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
+/files/{y}/{x}: {get: {operationId: files, parameters: [
+  {name: x, in: path, required: true, allowReserved: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
+/contents/{x}: {get: {operationId: contents, parameters: [{name: x, in: path, required: true, x-multi-segment: true, schema: {}}]}}
+`, ""))
+	tools := map[string]*openapi.Tool{}
+	for _, tool := range api.Tools {
+		tools[tool.Name] = tool
+	}
+	const refused = string(recourse.KindInvalidValue)
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"x", `{"x":"1","y":"2"}`, "/a/1/b/2.json"},
+		{"x", `{"x":"a b","y":"{x}"}`, "/a/a%20b/b/%7Bx%7D.json"},
+		{"x", `{"x":["a","b"],"y":"?#%2e"}`, "/a/a,b/b/%3F%23%252e.json"},
+		{"x", `{"x":"100%","y":"a..b"}`, "/a/100%25/b/a..b.json"},
+		{"x", `{"x":"...","y":"é"}`, "/a/.../b/%C3%A9.json"},
+		{"x", `{"x":"1"}`, string(recourse.KindMissingParam)},
+		{"x", `{"x":{"a":{"b":1}},"y":"2"}`, string(recourse.KindInvalidType)},
+		{"x", `[1]`, string(recourse.KindInvalidType)},
+		{"files", `{"y":"1","x":"src/main.go"}`, "/files/1/src%2Fmain.go"},
+		{"files", `{"y":"1","x":"src/../main.go"}`, refused},
+		{"files", `{"y":"1","x":"/etc"}`, refused},
+		{"files", `{"y":"1","x":"a%2f..%2fb"}`, refused},
+		{"contents", `{"x":"src/main.go"}`, "/contents/src%2Fmain.go"},
+		{"contents", `{"x":".."}`, refused},
+		{"joined", `{"x":"a","y":"b"}`, "/joined/ab"},
+		{"joined", `{"x":".","y":"."}`, refused},
+		{"joined", `{"x":"","y":"."}`, refused},
+		{"joined", `{"x":"%2","y":"fadmin"}`, refused},
+		{"joined", `{"x":"%","y":"2e%2e"}`, refused},
+		{"joined", `{"x":"%255","y":"cadmin"}`, refused},
 	} {
-		r, err := api.Tools[0].Request([]byte(arguments))
-		var got string
-		if e, ok := errors.AsType[*recourse.Error](err); ok {
-			if got = string(e.Kind); e.Effect != recourse.EffectNone {
-				t.Errorf("%s: effect %s", arguments, e.Effect)
-			}
-		} else {
-			got = r.Target
-		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", arguments, got, want)
+		if got := target(t, tools[tt.tool], tt.arguments); got != tt.want {
+			t.Errorf("%s %s: got %s, want %s", tt.tool, tt.arguments, got, tt.want)
 		}
 	}
+	for _, value := range []string{
+		"", ".", "..", "../..", "../admin", "..\\admin", "a/../../admin", "a/b", "a\\b", "/", "\\", "/etc", "a/", "%2e%2e", "%2E%2E/x", "..%2Fadmin",
+		"..%2fadmin", "..%5Cadmin", "..%5cadmin", "%2e%2e%2fadmin", "%252e%252e%252fadmin", "%25252e%25252e%25252fadmin", "..%252Fadmin",
+		"a%2Fb", "a%5Cb", "a%252Fb", "a%25252Fb", "%252525252e", "a%00b", "a%0d%0aHost: x", "%c0%ae%c0%ae", "%c0%af", "..;", "..;/admin", "..;a=b", ".;x",
+		"..%3B", "%2e%2e;x", " ..", ".. ", "..%20",
+	} {
+		argument, _ := json.Marshal(value)
+		if got := target(t, tools["x"], `{"x":`+string(argument)+`,"y":"2"}`); got != refused {
+			t.Errorf("%q: got %s", value, got)
+		}
+	}
+	for _, value := range []string{`"a\u0000b"`, `"a\nb"`, `"\u007f"`, `"\u0085"`, `["a","../b"]`, `{"a":"../b"}`, `["..","b/c"]`} {
+		if got := target(t, tools["x"], `{"x":`+value+`,"y":"2"}`); got != refused {
+			t.Errorf("%s: got %s", value, got)
+		}
+	}
+	_, err := tools["x"].Request([]byte(`{"x":"../admin","y":"2"}`))
+	if e, ok := errors.AsType[*recourse.Error](err); !ok || len(e.Violations) != 1 || e.Violations[0].Param != "x" {
+		t.Errorf("got %+v", err)
+	}
+}
+
+// target returns the path of the request for a call, or the kind of the failure, which has no effect.
+func target(t *testing.T, tool *openapi.Tool, arguments string) string {
+	t.Helper()
+	r, err := tool.Request([]byte(arguments))
+	e, ok := errors.AsType[*recourse.Error](err)
+	switch {
+	case !ok:
+		return r.Target
+	case e.Effect != recourse.EffectNone:
+		t.Errorf("%s: effect %s", arguments, e.Effect)
+	}
+	return string(e.Kind)
 }
 
 // A body is sent as described: from members or as a whole, as JSON, a form or text.
