@@ -32,8 +32,32 @@ func (a Args) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// String writes the call: order_get(reference="A-17").
-func (v Verify) String() string { return v.Tool + "(" + v.Args.String() + ")" }
+// String writes the call: order_get(reference="A-17"). An argument that the caller has to fill in is written as
+// <your order.reference>.
+func (v Verify) String() string {
+	parts := make([]string, 0, len(v.Args)+len(v.From))
+	if len(v.Args) > 0 {
+		parts = append(parts, v.Args.String())
+	}
+	for _, arg := range v.From {
+		parts = append(parts, arg.Name+"="+placeholder(arg.Value))
+	}
+	return v.Tool + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// placeholder writes the place of a value in the failed call's arguments: <your order.reference>, in brackets for a list.
+func placeholder(from json.RawMessage) string {
+	var pointer string
+	var list []string
+	if json.Unmarshal(from, &list) == nil && len(list) == 1 {
+		return "[" + placeholder(rawJSON(list[0])) + "]"
+	}
+	if json.Unmarshal(from, &pointer) != nil {
+		return "<your value>"
+	}
+	path := strings.NewReplacer("/", ".", "~1", "/", "~0", "~").Replace(strings.TrimPrefix(pointer, "/"))
+	return "<your " + path + ">"
+}
 
 // MarshalJSON writes an object with the arguments in order.
 func (a Args) MarshalJSON() ([]byte, error) {

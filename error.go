@@ -94,8 +94,11 @@ type Error struct {
 
 // Verify names the read-only call that tells whether a write took effect.
 type Verify struct {
-	Tool   string `json:"tool"`
-	Args   Args   `json:"args,omitempty"`
+	Tool string `json:"tool"`
+	Args Args   `json:"args,omitempty"`
+	// From are further arguments, whose values may not be shown: the caller takes them from the failed call's own
+	// arguments. Each is a JSON Pointer into those, or a list of one, which makes a list of the value.
+	From   Args   `json:"from,omitempty"`
 	LookAt string `json:"lookAt,omitempty"` // what in its answer settles the question
 }
 

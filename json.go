@@ -143,6 +143,10 @@ func dropInvalid(e *Error) {
 		for i := range verify.Args {
 			verify.Args[i].Value = valid(verify.Args[i].Value)
 		}
+		verify.From = slices.Clone(verify.From)
+		for i := range verify.From {
+			verify.From[i].Value = valid(verify.From[i].Value)
+		}
 		e.Verify = &verify
 	}
 }

@@ -111,8 +111,10 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	// Record is the failure in the contract's own words, as it was written; nil for a question.
+	// Record is the failure in the contract's own words, as it was written; nil for a question that a tool asks.
 	Record *recourse.Error
+	// Asks says that the answer is a question, which the contract asks instead of reporting Record.
+	Asks bool
 }
 
 // A Tool is a tool as tools/list describes it.

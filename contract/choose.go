@@ -53,6 +53,7 @@ func (en *entry) codeOf(s *subject) string {
 // items.
 func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	bound := *e
+	bound.Resource = c.resourceOf(e, call)
 	s := &subject{c: c, e: &bound, call: call}
 	s.entry = c.choose(s)
 	fresh := e.Contract != c.Name

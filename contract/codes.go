@@ -26,6 +26,7 @@ type entry struct {
 	wait      time.Duration
 	message   []*language.Template // the first whose placeholders can be filled in
 	hints     []alternative
+	ask       *asks
 	http      *httpForm
 	rpc       *rpcForm
 	otherwise string // replaces the code where no HTTP answer is possible
@@ -149,6 +150,9 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	}
 	if f.Hint != nil {
 		en.hints = k.alternatives(f.Hint)
+	}
+	if f.Ask != nil {
+		en.ask = k.asks(f.Ask)
 	}
 	if f.HTTP != nil {
 		en.http = k.http(f.HTTP)

@@ -69,6 +69,9 @@ func (k *compiler) compile() {
 	if f.Poll != nil {
 		c.Poll = PollRule(*f.Poll)
 	}
+	if f.Resources != nil {
+		c.resources = k.resources(f.Resources)
+	}
 	if f.Upstream != nil {
 		c.upstream = k.shape(f.Upstream.Body, contractform.RecordType)
 	}

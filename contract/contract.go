@@ -2,9 +2,12 @@ package contract
 
 import (
 	"crypto/sha256"
+	"strconv"
 	"time"
 
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // Contract says how a server fails: which code each record gets, whether the same call may be repeated, what
@@ -37,6 +40,7 @@ type Contract struct {
 	literals   string // how values are written in calls
 	verify     map[string]verifyRule
 	batch      map[string]string // which argument lists the items, by tool
+	resources  resources
 	layout     layout
 	ownResults []ownResult // the layouts of tools that return their failures
 	upstream   *shape      // body of an HTTP error from a service that the server calls, or nil
@@ -105,9 +109,30 @@ func (c *Contract) RetryRuleOrDefault() RetryRule {
 type PollRule struct {
 	Wait, Timeout, Next string
 
+	// Default is how long such a call waits if it does not say.
+	Default time.Duration
+
 	// Status holds JSON Pointers into the data of the poll call's answer. While the work goes on, one of them
-	// leads to a word in Pending.
-	Status, Pending []string
+	// leads to a word in Pending. If it has ended without success, one of them leads to a word in Failed, and
+	// one of Reason to a text that says why.
+	Status, Pending, Failed, Reason []string
+}
+
+// maxBudget limits what [PollRule.Budget] returns: a caller must not hold a call for as long as it likes.
+const maxBudget = time.Hour
+
+// Budget returns how long a call with these arguments, a JSON object, waits for long-running work: 0 if it does not wait, and
+// at most an hour.
+func (r PollRule) Budget(arguments []byte) time.Duration {
+	member := func(name string) json.Value { return json.Lookup(arguments, json.Pointer("").AppendToken(name)) }
+	if r.Wait == "" || string(member(r.Wait)) != "true" {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(string(member(r.Timeout)), 64)
+	if err != nil {
+		return min(r.Default, maxBudget)
+	}
+	return min(clean.Wait(seconds), maxBudget)
 }
 
 // SessionRule says what a request must carry before any message in it is looked at. The checks are made in

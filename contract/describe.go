@@ -43,6 +43,7 @@ func (c *Contract) form() *contractform.Form {
 	for _, r := range c.ranges {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
 	}
+	f.ResourcesByArgument, f.ResourcesByTool = c.resources.written, c.resources.byTool
 	f.Batch, f.ReadOnly, f.Readers = c.batch, c.readOnly, slices.Sorted(maps.Keys(c.readers))
 	for tool, rule := range c.verify {
 		f.Verify[tool] = c.verifyForm(rule)
@@ -100,6 +101,12 @@ func (en *entry) form() *contractform.Code {
 	for _, sel := range en.selectors {
 		f.Selectors = append(f.Selectors, sel.form())
 	}
+	if en.ask != nil {
+		f.Ask = &contractform.Ask{Messages: sources(en.ask.messages), Reason: en.ask.reason, Fields: en.ask.fields}
+		for _, sel := range en.ask.selectors {
+			f.Ask.Selectors = append(f.Ask.Selectors, sel.form())
+		}
+	}
 	if en.http != nil {
 		f.HTTP = &contractform.HTTP{Status: en.http.status, Media: en.http.media, Body: en.http.body.form()}
 		for _, h := range en.http.headers {
@@ -155,7 +162,7 @@ func (sel selector) form() contractform.Selector {
 func (l *layout) form() contractform.Layout {
 	f := contractform.Layout{
 		Shape: l.shape.form(), Human: sourceOf(l.human),
-		Format:     contractform.Format{Argument: l.format.argument, Fallback: l.format.fallback},
+		Format:     contractform.Format{Argument: l.format.argument, Tools: l.format.tools, Fallback: l.format.fallback},
 		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes,
 	}
 	switch text := l.text.(type) {

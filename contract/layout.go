@@ -26,7 +26,8 @@ type layout struct {
 // no choice.
 type formatGate struct {
 	argument string
-	fallback string // used if the argument is missing, invalid or unknown
+	tools    []string // which take it, whatever their inputSchema says
+	fallback string   // used if the argument is missing, invalid or unknown
 }
 
 // The values of a format argument.
@@ -123,7 +124,7 @@ func (g formatGate) choose(s *subject, human, form block) []block {
 // of returns the format that the call selects, if the tool takes that argument or has evidently honoured it.
 func (g formatGate) of(s *subject) string {
 	call := s.call
-	if !call.FormatArgument && !call.answeredInJSON(s.c) {
+	if !call.FormatArgument && !slices.Contains(g.tools, call.Tool) && !call.answeredInJSON(s.c) {
 		return g.fallback
 	}
 	var arguments map[string]json.Value
@@ -230,7 +231,7 @@ func (k *compiler) layout(w *contractform.WriteFile) layout {
 		k.Readable(w.Human, l.human)
 	}
 	if w.Format != nil {
-		l.format = formatGate{argument: w.Format.Argument, fallback: w.Format.Default}
+		l.format = formatGate{argument: w.Format.Argument, tools: w.Format.Tools, fallback: w.Format.Default}
 		if w.Human == nil {
 			k.Mistakef(w.Format.Node, `add human: "{message}"`,
 				"a format argument chooses between `text` and `human`, and there is no `human`")

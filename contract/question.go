@@ -10,6 +10,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -42,6 +44,41 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 		dst = append(dst, `,"resultType":"complete"`...)
 	}
 	return Answer{Surface: SurfaceResult, Status: http.StatusOK, Result: append(dst, '}')}
+}
+
+// asks is the question that an entry writes instead of some failures.
+type asks struct {
+	selectors []selector
+	messages  []*language.Template
+	reason    string
+	fields    []string
+}
+
+// question returns the question that the call gets instead of the failure, or nil.
+func (s *subject) question() *recourse.NeedsInput {
+	a := s.entry.ask
+	if a == nil || s.c.question == nil || s.call.Method != methodToolsCall || s.call.Status != 0 ||
+		!slices.ContainsFunc(a.selectors, func(sel selector) bool { return sel.selects(s) }) {
+		return nil
+	}
+	for _, t := range a.messages {
+		if text, ok := s.render(t); ok {
+			return &recourse.NeedsInput{Message: text, Reason: a.reason, Fields: a.fields}
+		}
+	}
+	return nil
+}
+
+// asks compiles the question of an entry.
+func (k *compiler) asks(f *contractform.AskFile) *asks {
+	a := &asks{messages: k.Templates(f.Message), reason: f.Reason, fields: f.Fields}
+	for _, n := range language.Items(f.For) {
+		a.selectors = append(a.selectors, k.selector(n))
+	}
+	if k.c.question == nil {
+		k.Mistakef(f.Node, "add `question`, or remove this", "the contract has no form for questions")
+	}
+	return a
 }
 
 // questionText writes a question in Markdown: the sentence, then the choices.

@@ -23,6 +23,9 @@ type Reader struct {
 	// texts that say "failed" in an answer that otherwise reports success, and forms that say little by
 	// themselves. If Weak is nil, no such sign counts, since a tool may rightly answer {"success":false}.
 	Weak *Contract
+	// Upstream is the contract whose `upstream` describes the HTTP answers, if they are those of a service that is
+	// not an MCP server; nil: they are not.
+	Upstream *Contract
 	// Trusted says that the server is believed about who failed, whether anything was changed, and what to do
 	// next.
 	Trusted bool

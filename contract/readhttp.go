@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,9 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 }
 
 func (r *Reader) http(status int, header http.Header, body []byte) Reading {
+	if e := r.Upstream.upstreamError(r.Provider, status, header, body); e != nil {
+		return Reading{Failure: e, Contract: r.Upstream, Sign: "HTTP answer in the form that " + r.Upstream.Name + " describes"}
+	}
 	for _, c := range r.Contracts {
 		if reading, ok := r.httpForm(c, status, header, body); ok {
 			return reading
@@ -159,6 +163,20 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 		c.readUpstream(e, object)
 	}
 	return e
+}
+
+// upstreamError reads the HTTP answer of a service whose errors have the form in c's `upstream`; nil if it does not.
+func (c *Contract) upstreamError(provider string, status int, header http.Header, body []byte) *recourse.Error {
+	if c == nil || c.upstream == nil {
+		return nil
+	}
+	object := json.NodeOf(body)
+	if !object.IsObject() || !slices.ContainsFunc(c.upstream.members, func(m shapeMember) bool {
+		return (m.path == nil || m.path.Src != "message") && m.is(object.RawMember(m.name)) // anybody has a message
+	}) {
+		return nil
+	}
+	return c.FromHTTP(provider, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))})
 }
 
 // readUpstream adds the body's facts to e, which was made from the status.

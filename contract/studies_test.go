@@ -362,6 +362,7 @@ func TestStudiesRules(t *testing.T) {
 	if diff := cmp.Diff(contract.PollRule{
 		Wait: "wait", Timeout: "timeout", Next: "next_action",
 		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},
+		Default: time.Minute, Failed: []string{"failed"}, Reason: []string{"/insights/reason", "/insights/error", "/reason", "/error"},
 	}, c.Poll); diff != "" {
 		t.Errorf("poll (-want +got):\n%s", diff)
 	}

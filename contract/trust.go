@@ -151,6 +151,11 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 			return nil
 		}
 	}
+	for _, arg := range v.From {
+		if !clean.IsPlain(arg.Name) || !clean.IsPlain(strings.Trim(string(arg.Value), `["]`)) {
+			return nil
+		}
+	}
 	plain := *v
 	if !clean.IsPlain(plain.LookAt) {
 		plain.LookAt = ""

@@ -67,7 +67,8 @@ func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 }
 
 // VerifyFor returns the call that checks whether a failed one took effect, filled in from its arguments; nil
-// if the contract names none for the tool. Only Tool, Arguments and Shows of call are used.
+// if the contract names none for the tool. What may not be shown of them is left to the caller. Only Tool, Arguments and
+// Shows of call are used.
 func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	rule, ok := c.verify[call.Tool]
 	if !ok {
@@ -75,16 +76,19 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	}
 	v := recourse.Verify{Tool: rule.call, LookAt: rule.lookAt}
 	for _, a := range rule.args {
-		value := a.value
+		value, to := a.value, &v.Args
 		if a.pointer != "" {
 			if value = call.argument(a.pointer); value == nil {
-				continue
+				if json.Lookup(json.Value(call.Arguments), json.Pointer(a.pointer)) == nil {
+					continue
+				}
+				value, to = json.AppendQuote(nil, a.pointer), &v.From
 			}
 		}
 		if a.list {
 			value = slices.Concat(json.Value("["), value, json.Value("]"))
 		}
-		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: stdjson.RawMessage(value)})
+		*to = append(*to, recourse.Arg{Name: a.name, Value: stdjson.RawMessage(value)})
 	}
 	return &v
 }
@@ -136,11 +140,12 @@ func (c *Contract) callText(v *recourse.Verify) string {
 	if c.literals != literalsPython {
 		return v.String()
 	}
-	args := make([]string, len(v.Args))
+	spelled := *v
+	spelled.Args = slices.Clone(v.Args)
 	for i, arg := range v.Args {
-		args[i] = arg.Name + "=" + c.literal(json.Value(arg.Value))
+		spelled.Args[i].Value = stdjson.RawMessage(c.literal(json.Value(arg.Value)))
 	}
-	return v.Tool + "(" + strings.Join(args, ", ") + ")"
+	return spelled.String()
 }
 
 // literal formats a JSON value.

@@ -15,6 +15,11 @@ import (
 // Write writes e for the call. It is total: every record has a form in every contract. e is not changed.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	s := c.bind(e, call)
+	if n := s.question(); n != nil {
+		answer := c.Ask(n, call)
+		answer.Record, answer.Asks = s.e, true
+		return answer
+	}
 	answer := Answer{Record: s.e, Status: http.StatusOK}
 	switch {
 	case s.entry.http != nil && call.HTTP:

@@ -60,7 +60,7 @@ func standard(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, er
 
 // keepError lets the author's other middleware get the record, with GetError.
 func keepError(r *mcp.CallToolResult, answer *contract.Answer) {
-	if answer.Record == nil {
+	if answer.Record == nil || answer.Asks {
 		return
 	}
 	isError := r.IsError

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,7 +34,11 @@ func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
 		pause = min(2*pause, pollMost)
 		switch e, _ := failure.(*recourse.Error); {
 		case failure == nil:
-			if result = answer; !pending(rule, dataOf(answer)) {
+			data := dataOf(answer)
+			switch result = answer; {
+			case hasStatus(rule, data, rule.Failed):
+				return nil, x.ended(rule, data)
+			case !hasStatus(rule, data, rule.Pending):
 				return result, nil
 			}
 		case e == nil || !x.contract.Retryable(e.WithEffect(recourse.EffectNone), &contract.Call{Tool: tool}):
@@ -53,14 +58,20 @@ func landedAnyway(f recourse.Failure) error {
 	return f
 }
 
-// pending reports whether an answer says that the work has not ended.
-func pending(rule contract.PollRule, data json.RawMessage) bool {
-	for _, at := range rule.Status {
-		if slices.Contains(rule.Pending, textOf(lookup(data, at))) {
-			return true
-		}
+// hasStatus reports whether an answer says that the work has one of these statuses.
+func hasStatus(rule contract.PollRule, data json.RawMessage, words []string) bool {
+	return slices.ContainsFunc(rule.Status, func(at string) bool { return slices.Contains(words, textOf(lookup(data, at))) })
+}
+
+// ended returns the failure of work that has ended without success, in the contract's words. The call that started it has
+// taken effect.
+func (x *exchange) ended(rule contract.PollRule, data json.RawMessage) error {
+	reason := ""
+	for _, at := range slices.Backward(rule.Reason) {
+		reason = cmp.Or(textOf(lookup(data, at)), reason)
 	}
-	return false
+	e := recourse.JobFailed(reason).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectApplied)
+	return x.contract.Write(e, x.contractCall()).Record
 }
 
 // parseCall reads a call as written in a text: study_get(study_id="s-1", lean=True). Values are JSON or Python.

@@ -74,10 +74,40 @@ func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 	}
 	for _, v := range calls {
 		if v != nil && x.mayAsk(v.Tool) {
-			return v
+			return x.filled(v)
 		}
 	}
 	return nil
+}
+
+// filled returns v with the arguments that a gateway may not show, taken from the call's own: as the contract's own call,
+// if that is the same one.
+func (x *exchange) filled(v *recourse.Verify) *recourse.Verify {
+	if len(v.From) == 0 {
+		return v
+	}
+	if own := x.contract.VerifyFor(x.contractCall()); own != nil && own.Tool == v.Tool && len(own.From) == 0 {
+		return own
+	}
+	whole := *v
+	whole.From = nil
+	for _, arg := range v.From {
+		var pointer string
+		list := []string{""}
+		isList := json.Unmarshal(arg.Value, &list) == nil && len(list) == 1
+		if pointer = list[0]; !isList && json.Unmarshal(arg.Value, &pointer) != nil {
+			return nil
+		}
+		value := lookup(x.arguments, pointer)
+		if value == nil {
+			return nil
+		}
+		if isList {
+			value = json.RawMessage("[" + string(value) + "]")
+		}
+		whole.Args = whole.Args.With(arg.Name, value)
+	}
+	return &whole
 }
 
 // mayAsk reports whether a call named by the server is allowed: the server has that tool, and it only reads.

@@ -30,6 +30,9 @@ func (p *page) layout(l *contractform.Layout) {
 			"The argument `%s` of the call selects the texts: `markdown` is %s, `json` the form above, `both` one after the other. "+
 				"The default, also for unknown values and tools without the argument, is `%s`.",
 			l.Format.Argument, code(l.Human), l.Format.Fallback))
+		if len(l.Format.Tools) > 0 {
+			texts[len(texts)-1] += fmt.Sprintf(" %s have it, whatever their inputSchema says.", codesText(l.Format.Tools))
+		}
 	}
 	if l.Structured {
 		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema or the server sent its own.")
@@ -141,6 +144,16 @@ func (p *page) question() {
 		Options:     []recourse.Option{{Label: "The first", Value: "a", Field: "id"}},
 	}, call)
 	p.fence("json", indented(json.Value(a.Result)))
+	for _, en := range p.form.Codes {
+		if en.Ask == nil {
+			continue
+		}
+		var selectors []string
+		for _, sel := range en.Ask.Selectors {
+			selectors = append(selectors, code(sel.String()))
+		}
+		p.linef("Instead of %s, these calls get such a question: %s.", code(en.Code), strings.Join(selectors, ", "))
+	}
 }
 
 // loss documents what the contract's own form does not carry.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
@@ -42,6 +43,7 @@ func (p *page) recovery() {
 	}
 	p.poll()
 	p.verify()
+	p.subjects()
 	p.batch()
 }
 
@@ -69,6 +71,10 @@ func (p *page) poll() {
 	if len(rule.Status) > 0 {
 		p.linef("The work goes on as long as the polling call answers %s at %s.",
 			codes(rule.Pending, " or "), codes(rule.Status, " or "))
+	}
+	if len(rule.Failed) > 0 {
+		p.linef("If it answers %s there, the work has failed, and so has the call: a client reports %s, with the reason at %s.",
+			codes(rule.Failed, " or "), code(p.c.Write(recourse.JobFailed(""), &contract.Call{}).Record.Code), codes(rule.Reason, " or "))
 	}
 }
 
@@ -189,6 +195,28 @@ func landed(l *contractform.Landed) string {
 	default:
 		return code(l.Path) + " is " + code(value)
 	}
+}
+
+// subjects lists what a failure is about that does not say so.
+func (p *page) subjects() {
+	if len(p.form.ResourcesByArgument) == 0 {
+		return
+	}
+	p.heading("What a failure is about")
+	p.linef("If a failure does not say what does not exist, it is the thing that its sentence names, or else the only one that the "+
+		"call names: %s.", pairs(p.form.ResourcesByArgument))
+	if len(p.form.ResourcesByTool) > 0 {
+		p.linef("If it does not say what there are too many of, it is what the tool makes: %s.", pairs(p.form.ResourcesByTool))
+	}
+}
+
+// pairs writes a map as a list, sorted.
+func pairs(m map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, code(name)+" is a "+m[name])
+	}
+	return strings.Join(list, ", ")
 }
 
 // batch lists the tools that take many items at once.

@@ -34,6 +34,7 @@ type File struct {
 	Ranges      []RangeFile                 `yaml:"ranges" doc:"The kinds of numeric codes that are not listed."`
 	Verify      strictyaml.Map[VerifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
 	Batch       strictyaml.Map[string]      `yaml:"batch" doc:"For a tool that takes many items at once, by its name: the argument that lists them. If a call fails in part, a client repeats it with only those items that may succeed later."`
+	Resources   *ResourcesFile              `yaml:"resources" doc:"Which things a failure is about that does not say so."`
 	Upstream    *UpstreamFile               `yaml:"upstream" doc:"How the systems that the server calls report their failures."`
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that applies comes before all others."`
 	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors. It has no meaning of its own."`
@@ -66,8 +67,19 @@ type PollFile struct {
 	Timeout string `yaml:"timeout,required" doc:"The argument that bounds this wait, in seconds. Until then, retryable failures do not end the wait."`
 	Next    string `yaml:"next,required" doc:"The member of an answer that names the call to poll with, if the call did not wait."`
 
+	Default time.Duration `yaml:"default" doc:"How long a call with 'wait' waits if it does not say. A gateway gives a call this time, or the one that it asks for, in addition to its timeout."`
+
 	Status  []string `yaml:"status" doc:"Where that call's answer has the status of the work: JSON Pointers into its data."`
 	Pending []string `yaml:"pending" doc:"The status of work that has not ended."`
+	Failed  []string `yaml:"failed" doc:"The status of work that has ended without success: a client that polls then reports a failure of kind 'job_failed'."`
+	Reason  []string `yaml:"reason" doc:"Where the answer says why the work has failed: JSON Pointers into its data. The first that leads to a text counts."`
+}
+
+// ResourcesFile is a part of a [File].
+type ResourcesFile struct {
+	Node      *strictyaml.Node       `yaml:",pos"`
+	Arguments strictyaml.Map[string] `yaml:"arguments" doc:"The type of the thing that an argument names, wherever it is among the arguments of a call. If a call fails because something does not exist, that is the thing whose id or type the failure names, or else the only one that the call names."`
+	Tools     strictyaml.Map[string] `yaml:"tools" doc:"The type of the things that a tool makes: what there are too many of if its call exceeds a limit."`
 }
 
 // UpstreamFile is a part of a [File].
@@ -114,6 +126,7 @@ type EnvelopeFile struct {
 type FormatFile struct {
 	Node     *strictyaml.Node `yaml:",pos"`
 	Argument string           `yaml:"argument,required" doc:"The name of the argument, whose values are 'markdown', 'json' and 'both'."`
+	Tools    []string         `yaml:"tools" doc:"The tools that take it for certain: their calls are believed even if the tool's inputSchema does not have it or is not known. Those of other tools are believed if the inputSchema has it."`
 	Default  string           `yaml:"default" default:"markdown" doc:"What a missing or unknown value means."`
 }
 
@@ -176,9 +189,19 @@ type CodeFile struct {
 	Wait      time.Duration    `yaml:"wait" doc:"The minimum wait, if the failure states none."`
 	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms: the first that can be filled in is used. A form with '{message}' adds a text before or after it, which may contain 'after.seconds'."`
 	Hint      *strictyaml.Node `yaml:"hint" doc:"What to do: one or more texts, or {for, text} with a selector. The first that applies and can be filled in is used."`
+	Ask       *AskFile         `yaml:"ask" doc:"The question that is written instead of the failure for some calls, if the contract has a form for questions."`
 	HTTP      *HTTPFile        `yaml:"http" doc:"The whole HTTP answer for it, if it is reported over HTTP."`
 	RPC       *RPCFile         `yaml:"rpc" doc:"The JSON-RPC error for it, instead of a tool result."`
 	Otherwise *strictyaml.Node `yaml:"otherwise" doc:"The code to use if, and only if, no HTTP answer can be given. Default: the failure is a tool result with this code."`
+}
+
+// AskFile is a part of a [File].
+type AskFile struct {
+	Node    *strictyaml.Node `yaml:",pos"`
+	For     *strictyaml.Node `yaml:"for,required" doc:"The failures of this code that are a question to the caller: one or more selectors; see Selectors."`
+	Message *strictyaml.Node `yaml:"message,required" doc:"The question, a template, in one or more forms: the first that can be filled in is used."`
+	Reason  string           `yaml:"reason" doc:"Why it is asked: a word for programs."`
+	Fields  []string         `yaml:"fields" doc:"The arguments that an answer gives."`
 }
 
 // HTTPFile is a part of a [File].

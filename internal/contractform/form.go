@@ -30,6 +30,8 @@ type Form struct {
 	HintTools   []string
 	Verify      map[string]Verify // by tool
 	Batch       map[string]string // the argument with the items, by tool
+	ResourcesByArgument, ResourcesByTool map[string]string // types of things, by the plain name of an argument and by tool
+
 	ReadOnly    bool              // every tool without a Verify only reads
 	Readers     []string          // tools that only read in any case
 	Literals    string            // how values are spelled in calls: json or python
@@ -66,6 +68,7 @@ type Code struct {
 	Wait      time.Duration
 	Messages  []string
 	Hints     []Hint
+	Ask       *Ask
 	HTTP      *HTTP
 	RPC       *RPC
 	Otherwise string // the code that replaces this one if no HTTP answer can be given
@@ -103,6 +106,14 @@ type Hint struct {
 	When  Selector
 	Text  string
 	Tools []string
+}
+
+// Ask is the question that is written instead of a failure.
+type Ask struct {
+	Selectors []Selector
+	Messages  []string
+	Reason    string
+	Fields    []string
 }
 
 // HTTP is an HTTP answer. Without a media type it has no body.
@@ -217,7 +228,10 @@ type Part struct {
 }
 
 // Format is the argument with which a call chooses between texts. The zero value means that there is none.
-type Format struct{ Argument, Fallback string }
+type Format struct {
+	Argument, Fallback string
+	Tools              []string // that take it, whatever their inputSchema says
+}
 
 // ToolResult is the layout for tools that return their failures in their own kind of result.
 type ToolResult struct {

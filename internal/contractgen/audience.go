@@ -27,7 +27,7 @@ func (c module) tablesFor(audience Audience) tableSet {
 		return tableSet{c.codesTable(), contract}
 	}
 	codes := listOf(elementsOf(c.codesTable()), func(entry json.Value) json.Value {
-		m := json.MembersOf(without(entry, "hint", "waitMs"))
+		m := json.MembersOf(without(entry, "hint", "waitMs", "ask"))
 		for i := range m {
 			if m[i].Name == "for" {
 				m[i].Value = clientSelectors(m[i].Value)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
@@ -89,6 +90,14 @@ func (c module) codesTable() json.Value {
 		}
 		m.Some("message", listOf(en.Messages, templateTable))
 		m.Some("hint", listOf(en.Hints, hintTable))
+		if en.Ask != nil {
+			var ask json.Members
+			ask.Add("for", listOf(en.Ask.Selectors, selectorTable))
+			ask.Add("messages", listOf(en.Ask.Messages, templateTable))
+			ask.Text("reason", en.Ask.Reason)
+			ask.Texts("fields", en.Ask.Fields)
+			m.Object("ask", ask)
+		}
 		if en.HTTP != nil {
 			m.Add("http", httpTable(en.HTTP))
 		}
@@ -170,6 +179,9 @@ func (c module) recoveryTables(m *json.Members) {
 		poll.Text("next", c.Poll.Next)
 		poll.Add("status", json.Texts(c.Poll.Status))
 		poll.Add("pending", json.Texts(c.Poll.Pending))
+		poll.Add("failed", json.Texts(c.Poll.Failed))
+		poll.Add("reason", json.Texts(c.Poll.Reason))
+		poll.Add("failure", c.endedJob())
 		m.Object("poll", poll)
 	}
 	for _, tool := range slices.Sorted(maps.Keys(c.form.Batch)) {
@@ -182,6 +194,16 @@ func (c module) recoveryTables(m *json.Members) {
 	}
 	m.Texts("readers", readers)
 	m.Texts("advised", c.AdvisedTools())
+}
+
+// endedJob returns the record of polled work that has ended without success.
+func (c module) endedJob() json.Value {
+	e := recourse.JobFailed("").WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectApplied)
+	record, err := c.Write(e, &contract.Call{}).Record.MarshalJSON()
+	if err != nil {
+		panic("contract: " + err.Error()) //nolint:forbidigo // it holds texts of the program only
+	}
+	return record
 }
 
 func landedTable(l *contractform.Landed) json.Members {
@@ -316,6 +338,7 @@ func layoutTable(tools []string, l *contractform.Layout) json.Value {
 		var format json.Members
 		format.Text("argument", l.Format.Argument)
 		format.Text("default", l.Format.Fallback)
+		format.Texts("tools", l.Format.Tools)
 		m.Object("format", format)
 	}
 	if l.Structured {

@@ -23,6 +23,7 @@ import (
 // Tools of a server of patterns: the first one has a format argument, the second one has none.
 const (
 	searchPatterns = "search_patterns"
+	getPattern     = "get_pattern"
 	analyzeCode    = "analyze_code"
 )
 
@@ -243,6 +244,91 @@ func TestPatternsFormats(t *testing.T) {
 	if got := shown(t, a); !strings.HasPrefix(got, `{"content":[{"type":"text","text":"Invalid request: There is no tool named \"search_pattern\"`) ||
 		!strings.Contains(got, `"code":"CLIENT_ERROR"`) {
 		t.Errorf("unknown tool: got %s", got)
+	}
+}
+
+// The tools that the contract knows to take a format are believed to, even if the server does not say so or cannot be
+// asked.
+func TestPatternsFormatIsBelieved(t *testing.T) {
+	t.Parallel()
+	noSchema := testkit.WithTools(testkit.Tool{Name: searchPatterns}, testkit.Tool{Name: getPattern}, testkit.Tool{Name: analyzeCode})
+	for _, tt := range []struct {
+		name  string
+		serve func(srv *testkit.Server)
+	}{
+		{"a schema without it", func(srv *testkit.Server) {
+			for _, tool := range []string{searchPatterns, getPattern, analyzeCode} {
+				srv.Always(tool, faults.Status(http.StatusInternalServerError, faults.Plain))
+			}
+		}},
+		{"a server that is down", func(srv *testkit.Server) { _ = srv.Close() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, noSchema)
+			tt.serve(srv)
+			client := start(t, srv.URL(), "contract: patterns", "timeout: 500ms").client(t, testkit.Modern)
+			for _, call := range []struct {
+				tool, format string
+				json         bool
+			}{
+				{searchPatterns, "json", true},
+				{getPattern, "json", true},
+				{getPattern, "both", false},
+				{analyzeCode, "json", false},
+			} {
+				a, err := client.Call(t.Context(), call.tool, `{"q":"x","id":"x","format":"`+call.format+`"}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := shown(t, a)
+				if strings.HasPrefix(got, `{"content":[{"type":"text","text":"{\n`) != call.json || strings.Contains(got, "application/json") != (call.tool != analyzeCode) {
+					t.Errorf("%s as %s: got %s", call.tool, call.format, got)
+				}
+			}
+		})
+	}
+}
+
+// A pattern that does not exist is a question, however the server says so.
+func TestPatternsAsks(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "patterns/question-not-found")
+	const object = `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: no such pattern","retryable":false,"details":{"statusCode":404}}`
+	const question = `{"kind":"needsInput:v1","type":"elicitation","message":"There is no pattern \"adaptor\". Which one is meant?",` +
+		`"needsInput":{"fields":["id"],"reason":"not_found"}}`
+	for name, fault := range map[string]testkit.Fault{
+		"its own form":      faults.Result("", inPatterns(t, "both", object)),
+		"its sentence":      faults.ToolError("", "Resource not found: /api/patterns/adaptor"),
+		"an HTTP status":    faults.Status(http.StatusNotFound, faults.Plain),
+		"a text":            faults.ToolError("", "Error: pattern 'adaptor' was not found"),
+		"another's object":  faults.ToolError("", `{"error":{"code":"PATTERN_NOT_FOUND","message":"There is no such pattern","status":404}}`),
+		"our record":        faults.Result("", `{"content":[],"isError":true,"structuredContent":{"v":1,"kind":"not_found","message":"No such pattern."}}`),
+		"structure alone":   faults.Result("", `{"content":[],"isError":true,"structuredContent":`+object+`}`),
+		"a text of an HTTP": faults.ToolError("", "Request failed with status code 404"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: getPattern}, testkit.Tool{Name: searchPatterns}))
+			srv.Always(getPattern, fault)
+			srv.Always(searchPatterns, fault)
+			client := start(t, srv.URL(), "contract: patterns", "timeout: 1s").client(t, testkit.Modern)
+			a, err := client.Call(t.Context(), getPattern, `{"id":"adaptor","format":"json"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := a.ToolResult()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told bytes.Buffer
+			if err := json.Compact(&told, []byte(result.Content[0].Text)); err != nil || result.IsError || told.String() != question {
+				t.Errorf("got %s (%v)", a.Body, err)
+			}
+			if a, err = client.Call(t.Context(), searchPatterns, `{"q":"adaptor"}`); err != nil || !strings.Contains(shown(t, a), `"isError":true`) {
+				t.Errorf("another tool: %s (%v)", a.Body, err)
+			}
+		})
 	}
 }
 

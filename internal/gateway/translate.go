@@ -124,7 +124,7 @@ func (c *call) writeFailure(f *failure) {
 	}
 	call := c.contractCall(e, status)
 	call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
-	call.Quotes = f.from != nil && f.from == c.to.reader.Weak && f.from == c.on.contract
+	call.Quotes = f.from != nil && f.from == c.to.reader.Weak && f.from == c.on.contract || failures.Quotes(e)
 	c.write(c.on.contract.Write(e, call), e)
 }
 
@@ -156,8 +156,12 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 		answer = masking.Answer(c.masker(), answer)
 	}
 	answer = withProtocolData(answer, e, c.req.http.Header.Get(wire.HeaderVersion))
-	c.out.record(answer.Record.CausedBy(e.Cause()), "")
 	status := answer.Status
+	if answer.Asks { // a question is no failure
+		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
+		return
+	}
+	c.out.record(answer.Record.CausedBy(e.Cause()), "")
 	switch answer.Surface {
 	case contract.SurfaceHTTP:
 		c.out.Form = strconv.Itoa(status)
@@ -214,7 +218,7 @@ func (c *call) masker() *redact.Masker {
 		s, toPerson := c.on, c.account.Shown()
 		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd,
 			c.table.url(c.req.http), toPerson).
-			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).ForAnswer()
+			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).About(c.req.msg.Arguments).ForAnswer()
 	}
 	return c.mask
 }

@@ -31,7 +31,13 @@ const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
 
 var (
 	// email is an address of RFC 5321, section 4.1.2, as people write it.
-	email = lazily(`[A-Za-z0-9!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}\b`)
+	email = lazily(`[\p{L}\p{M}\p{N}!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?\.){1,8}` +
+		`(?:xn--[A-Za-z0-9\-]{1,59}|[\p{L}\p{M}]{2,24})`)
+
+	// labelled is a number in groups after a word that says what it is. In another form a label's value ends at the first blank.
+	labelled = lazily(`(?i)(?:\b(?:phone|telephone|tel|mobile|cell|fax|account|acct|card|iban|ssn|social security|passport)(?:[ _-]?(?:numbers?|no|nr|num))?|` +
+		`\b(?:tax|vat|national|personal)[ _-]?(?:id|numbers?|no|nr))\b(?:["']?[.:=#]{0,2}["']? {0,2}|\. ?(?:[:#] ?)?| is | was )` +
+		`(\+?\(?\d[\d()./\x{a0} \-]{4,28}\d)`)
 
 	// digitGroups are digits in groups, as in card and phone numbers.
 	digitGroups = lazily(`\+?\(?\d[\d().\x{a0} \-]{5,28}\d`)
@@ -52,6 +58,11 @@ func people(s string) []span {
 		}
 	}
 	if strings.ContainsAny(s, "0123456789") {
+		for _, at := range labelled().FindAllStringSubmatchIndex(s, -1) {
+			if number := s[at[2]:at[3]]; len(digitsOf(number)) >= fewDigits && alone(s, at[2], at[3]) {
+				found = append(found, span{at[2], at[3]})
+			}
+		}
 		for _, at := range digitGroups().FindAllStringIndex(s, -1) {
 			if alone(s, at[0], at[1]) && (isCard(s[at[0]:at[1]]) || isPhone(s[at[0]:at[1]])) {
 				found = append(found, span{at[0], at[1]})
@@ -69,16 +80,18 @@ func people(s string) []span {
 	return found
 }
 
+// fewDigits is how many digits a number has at least that is personal data.
+const fewDigits = 6
+
 // mayBePersonal is a fast test that lets too much pass.
 func mayBePersonal(s string) bool {
-	const few = 7 // digits
 	digits := 0
 	for i := range len(s) {
 		if isDigit(s[i]) {
 			digits++
 		}
 	}
-	return digits >= few || strings.Contains(s, "@")
+	return digits >= fewDigits || strings.Contains(s, "@")
 }
 
 // alone reports whether a part of s is not part of a longer word or number: no letter or digit, nor a dot or hyphen of
@@ -183,6 +196,7 @@ var personalNames = map[string]bool{
 	"email": true, "emailaddress": true, "mail": true, "phone": true, "phonenumber": true, "telephone": true, "mobile": true, "fax": true,
 	"firstname": true, "lastname": true, "fullname": true, "surname": true, "givenname": true, "familyname": true, "middlename": true,
 	"maidenname": true, "customername": true, "recipientname": true, "cardholder": true, "cardholdername": true,
+	"contactname": true, "buyername": true, "billingname": true, "shippingname": true,
 	"street": true, "streetaddress": true, "address1": true, "address2": true, "addressline1": true, "addressline2": true,
 	"line1": true, "line2": true,
 	"postcode": true, "postalcode": true, "zip": true, "zipcode": true, "birthdate": true, "dateofbirth": true, "dob": true,
@@ -200,10 +214,15 @@ func isPersonal(name string) bool {
 	if len(name) > longest {
 		return false
 	}
-	return personalNames[strings.ToLower(strings.Map(func(r rune) rune {
+	return personalNames[asOneWord(name)]
+}
+
+// asOneWord returns the words of a name in lower case, written as one.
+func asOneWord(name string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
 			return -1
 		}
 		return r
-	}, name))]
+	}, name))
 }

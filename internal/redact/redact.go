@@ -74,7 +74,8 @@ type Masker struct {
 	literals func() []literal // known secrets; nil: none
 	budget   *budget          // of an answer; nil: each text has its own
 
-	personal  bool // personal data is masked, too
+	personal  bool     // personal data is masked, too
+	people    []string // what the call's arguments say about people
 	addresses bool // every address is masked, whoever wrote it
 	spoken    bool // it masks a message of the protocol
 
@@ -220,6 +221,7 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(marked)},
 	{mark: markCredential, find: plainly(commanded)},
 	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
+	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }, on: func(m *Masker) bool { return m.people != nil }},
 	{mark: markCredential, find: plainly(tokens)},
 	{mark: markAddress, find: foreign(addresses), on: func(m *Masker) bool { return m.addresses }},
 	{mark: markAddress, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, addresses(s), b) }, on: inAll},
@@ -321,7 +323,7 @@ func mask(s, mark string, parts []span) string {
 
 // suspicious reports whether s contains anything that could be part of something that is masked. Most sentences do not.
 func (m *Masker) suspicious(s string) bool {
-	return suspicious(s) || m.personal && mayBePersonal(s)
+	return suspicious(s) || m.personal && (mayBePersonal(s) || m.mentionsPeople(s))
 }
 
 func suspicious(s string) bool {

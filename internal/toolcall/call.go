@@ -138,10 +138,13 @@ func (c *Call) items(items []recourse.Failed) []recourse.Failed {
 }
 
 // believed returns the call that a record names as the one that settles its effect: for a program that is not
-// trusted, only if the tool is known to read.
+// trusted, only if the tool is known to read, and nobody here knows a call for that.
 func (c *Call) believed(v *recourse.Verify) *recourse.Verify {
-	if v == nil || c.Trusted {
+	switch {
+	case v == nil, c.Trusted:
 		return v
+	case c.Verify != nil, c.Contract.Writes(c.Name), c.Kept != nil && c.Kept.Writes(c.Name):
+		return nil
 	}
 	of := c.List.In(v.Tool)
 	if of.List != nil && of.Tool == nil || !c.Reads(v.Tool, of.Tool) {

@@ -97,7 +97,8 @@ func TestSettle(t *testing.T) {
 	said := recourse.Timeout("X", 1).WithRequestID("theirs").CausedBy(errors.New("why"))
 	filled := &recourse.Verify{
 		Tool: "order_get", LookAt: "status",
-		Args: recourse.Args{}.With("reference", json.Value(`"A-17"`)).With("full", true), // the secret is left out
+		Args: recourse.Args{}.With("reference", json.Value(`"A-17"`)).With("full", true),
+		From: recourse.Args{}.With("note", "/note"), // the secret is for the caller to fill in
 	}
 	verify := func(tool string) *recourse.Verify { return &recourse.Verify{Tool: tool} }
 	with := func(tool string) *recourse.Error {

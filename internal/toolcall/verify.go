@@ -19,12 +19,15 @@ type Verify struct {
 	LookAt string
 }
 
-// of fills v in from the arguments of the call in question. A value that shows rejects is left out.
+// of fills v in from the arguments of the call in question. A value that shows rejects is left to the caller.
 func (v *Verify) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
 	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
+		pointer := v.Args[name]
+		if value := argument.Shown(arguments, pointer); value != nil && shows(value) {
 			call.Args = call.Args.With(name, value)
+		} else if json.Lookup(arguments, json.Pointer(pointer)) != nil {
+			call.From = call.From.With(name, pointer)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.With)) {

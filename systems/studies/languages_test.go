@@ -47,7 +47,9 @@ func scriptedCalls() []scriptedCall {
 	run.polls, run.result = 2, `"runtime_status":"completed"`
 	analysis := call("study_analyze", `{"study_id":"s-1","focus":"fault-later429"}`)
 	analysis.polls, analysis.result = 2, `"status":"completed"`
-	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, limited}
+	failed := call("study_analyze", `{"study_id":"s-3"}`)
+	failed.polls, failed.kind = 2, "job_failed"
+	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, failed, limited}
 }
 
 // checkScripted compares the lines that a client printed with the expected outcomes.

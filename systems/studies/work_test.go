@@ -147,6 +147,7 @@ func TestNextAction(t *testing.T) {
 	if diff := cmp.Diff(contract.PollRule{
 		Wait: "wait", Timeout: "timeout", Next: "next_action",
 		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},
+		Default: time.Minute, Failed: []string{"failed"}, Reason: []string{"/insights/reason", "/insights/error", "/reason", "/error"},
 	}, rules(t).Poll); diff != "" {
 		t.Errorf("the contract's wait rule (-want +got):\n%s", diff)
 	}

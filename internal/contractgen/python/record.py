@@ -24,7 +24,7 @@ class Question(Exception):
 _LIKE = {
     "kind": "", "code": "", "contract": "", "message": "", "retry": "", "effect": "", "effectBasis": "", "provider": "",
     "origin": "", "requestId": "", "v": 0, "hints": [""], "afterMs": 0,
-    "verify": {"tool": "", "args": {}, "lookAt": ""},
+    "verify": {"tool": "", "args": {}, "from": {}, "lookAt": ""},
     "violations": [{"pointer": "", "param": "", "rule": "", "want": "", "message": ""}],
     "resource": {"type": "", "id": ""}, "missingScopes": [""],
     "quotas": [{"policy": "", "limit": 0, "windowMs": 0, "remaining": 0, "resetAt": "", "partition": ""}],

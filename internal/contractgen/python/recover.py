@@ -259,6 +259,9 @@ class _Exchange:
         call = next((v for v in (_fields(e.get("verify")), own, *named) if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
             return e, None, None
+        if isinstance(call.get("from"), dict):  # what was not shown
+            taken = {name: self.take(at) for name, at in call["from"].items()}
+            call = {**call, "args": {**_fields(call.get("args")), **taken}}
         wait = int(_backoff(e, 1, self.options.random()))  # what is on its way may arrive yet
         if wait >= self.left() or not await self.wait(wait, "the write may be on its way"):
             return e, None, None
@@ -284,6 +287,12 @@ class _Exchange:
         if has_landed:
             self.server.mistakes = {}
         return {**e, "effect": "none", "retry": "same_call"} if has_landed is False else e, has_landed, result
+
+    def take(self, at):
+        """Returns the values of the call's own arguments at JSON Pointers."""
+        if isinstance(at, list):
+            return [self.take(one) for one in at]
+        return next(iter(_find(self.arguments, _text(at))[0]), None)
 
     def may_ask(self, tool):
         """Says whether a call that the server names may be made: the server has that tool, and it only reads."""
@@ -373,7 +382,11 @@ class _Exchange:
                 raise failed
             if failed is None:
                 result, data = answer, _data(_plain(answer))
-                if not any(_find(data, at)[0] == [word] for at in rule["status"] for word in rule["pending"]):
+                said = [word for at in rule["status"] for word in _find(data, at)[0]]
+                if any(word in rule["failed"] for word in said):
+                    reasons = [text for at in rule["reason"] for text in map(_text, _find(data, at)[0]) if text]
+                    raise Failure({**rule["failure"], **({"message": reasons[0]} if reasons else {})})
+                if not any(word in rule["pending"] for word in said):
                     return result
             elif not _may_succeed(failed.stated):
                 raise Failure({**failed.stated, "effect": "applied"}) from self.cause

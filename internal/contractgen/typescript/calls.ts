@@ -19,12 +19,16 @@ function verifyCall(tool: string, args: unknown): Fields | undefined {
   const rule = own(contract.verify, tool);
   if (!isObject(rule)) return undefined;
   const given: Fields = {};
+  const from: Fields = {}; // what may not be shown
   for (const { name, pointer, is, list } of objectsAt(rule, "args")) {
     const value = isText(pointer) ? shownArgument(args, pointer) : is;
+    const hidden = value === undefined && isText(pointer) && find(copyOf(args), pointer).found.length > 0;
+    if (hidden) put(from, textOr(name), list ? [pointer] : pointer);
     if (value !== undefined) put(given, textOr(name), list ? [value] : value);
   }
   const { call, lookAt } = rule;
-  return { tool: call, ...(!isEmpty(given) && { args: given }), ...(lookAt && { lookAt }) };
+  const taken = { ...(!isEmpty(given) && { args: given }), ...(!isEmpty(from) && { from }) };
+  return { tool: call, ...taken, ...(lookAt && { lookAt }) };
 }
 
 //{{end}}

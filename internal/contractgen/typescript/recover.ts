@@ -332,8 +332,9 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   const named = advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
   calls.push(...named.filter(({ args }) => !isEmpty(args)));
 //{{end}}
-  const call = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
-  if (e["effect"] !== "unknown" || !call) return { e };
+  const given = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
+  if (e["effect"] !== "unknown" || !given) return { e };
+  const call = completed(x, given);
   const waitMs = Math.floor(backoff(e, 1, random(x))); // what is on its way may arrive yet
   if (waitMs >= left(x) || !(await wait(x, waitMs, "the write may be on its way"))) return { e };
   const found = await lookUp(x, textOr(call["tool"]), fieldsOr(call["args"]));
@@ -344,6 +345,13 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   note(x, { action: "decide", failure: failureOf(e), reason: landed === undefined ? open : reason });
   if (landed) x.server.mistakes.clear();
   return { e: landed === false ? { ...e, effect: "none", retry: "same_call" } : e, landed, result: found.result };
+}
+
+/** Returns a verify call with the arguments whose values were not shown, taken from the call itself. */
+function completed(x: Exchange, call: Fields): Fields {
+  const take = (at: Value): Value => (Array.isArray(at) ? at.map(take) : find(copyOf(x.args), textOr(at)).found[0]);
+  const taken = Object.entries(fieldsOr(call["from"])).map(([name, at]): [string, Value] => [name, take(at)]);
+  return taken.length > 0 ? { ...call, args: { ...fieldsOr(call["args"]), ...Object.fromEntries(taken) } } : call;
 }
 
 /** Makes the verify call until it is answered. Its result is undefined if the item does not exist. */
@@ -438,7 +446,12 @@ async function done(x: Exchange, result: unknown): Promise<unknown> {
     if (next.e) continue;
     result = next.result;
     const data = dataOf(result);
-    if (!rule.status.some((at) => rule.pending.includes(textOr(find(data, at).found[0])))) return result;
+    const at = (pointer: string): string => textOr(find(data, pointer).found[0]);
+    if (rule.status.some((pointer) => rule.failed.includes(at(pointer)))) {
+      const reason = rule.reason.map(at).find((text) => text);
+      throw failed(x, { ...rule.failure, ...(reason && { message: reason }) });
+    }
+    if (!rule.status.some((pointer) => rule.pending.includes(at(pointer)))) return result;
   }
 //{{end}}
   return result;

@@ -2,7 +2,8 @@
 const anything: unknown = undefined;
 const like = {
   v: 0, kind: "unknown" as Kind, code: "", contract: "", message: "", hints: [""], retry: "never" as Retry, afterMs: 0,
-  effect: "none" as Effect, effectBasis: "known" as Basis, verify: { tool: "", args: {} as Arguments, lookAt: "" },
+  effect: "none" as Effect, effectBasis: "known" as Basis,
+  verify: { tool: "", args: {} as Arguments, from: {} as Arguments, lookAt: "" },
   violations: [{ pointer: "", param: "", rule: "", got: anything, want: "", message: "" }],
   resource: { type: "", id: "" }, provider: "", missingScopes: [""],
   quotas: [{ policy: "", limit: 0, windowMs: 0, remaining: 0, resetAt: "", partition: "" }],
@@ -76,6 +77,10 @@ export type CodeEntry = {
   /** Other words that are read as this code. */
   readonly reads?: string[];
 //{{end}}
+//{{if has "code.ask"}}
+  /** The question that some calls get instead. */
+  readonly ask?: { for: Selector[]; messages: string[]; reason?: string; fields?: string[] };
+//{{end}}
 //{{if or writes (has "code.message")}}
   /** The sentence, in one or more forms. */
   readonly message?: string[];
@@ -136,7 +141,7 @@ type Contract = {
 //{{end}}
 //{{if has "contract.poll"}}
   /** How a client waits for work that a call has started. */
-  poll: { wait: string; next: string; status: string[]; pending: string[] };
+  poll: { wait: string; next: string; failure: Fields } & Record<"status" | "pending" | "failed" | "reason", string[]>;
 //{{end}}
 //{{if has "contract.batch"}}
   /** The argument that lists the items, by tool. */
@@ -158,7 +163,7 @@ type Layout = {
   hints?: { before: string; between: string };
   envelope?: { mark: string; shape: Fields };
   human?: string;
-  format?: { argument: string; default: string };
+  format?: { argument: string; default: string; tools?: string[] };
   tools?: string[];
   indent?: number;
   structured?: boolean;

@@ -148,7 +148,13 @@ function messageOf(s: Bound): string {
 /** Writes a call as in texts: order_get(reference="A-17"). */
 function callText(verify: Fields): string {
   const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(value)}`);
-  return `${textOr(verify["tool"])}(${args.join(", ")})`;
+  const place = (at: Value): string => {
+    if (Array.isArray(at)) return `[${at.map(place).join("")}]`;
+    const path = textOr(at).slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
+    return `<your ${path}>`;
+  };
+  const from = Object.entries(fieldsOr(verify["from"])).map(([name, at]) => `${name}=${place(at)}`);
+  return `${textOr(verify["tool"])}(${[...args, ...from].join(", ")})`;
 }
 
 /** Writes a value as the contract does in calls. */
@@ -297,7 +303,8 @@ function contentOf(
   layout: Layout, call: Call, human: string | undefined, form: string | undefined, formType: string,
 ): ToolResult["content"] {
   const content: ToolResult["content"] = [];
-  const asked = layout.format && call.formatArgument ? own(copyOf(call.arguments), layout.format.argument) : undefined;
+  const takesFormat = call.formatArgument || layout.format?.tools?.includes(call.tool ?? "");
+  const asked = layout.format && takesFormat ? own(copyOf(call.arguments), layout.format.argument) : undefined;
   const format = /^(markdown|json|both)$/.test(textOr(asked)) ? asked : layout.format?.default;
   const add = (text: string | undefined, mimeType: string, wanted: boolean): void => {
     if (text === undefined || !wanted) return;
@@ -329,12 +336,26 @@ function problemOf(s: Bound, status: number): Fields {
   return { type: "about:blank", title: statusText(status), status, detail: messageOf(s) };
 }
 
+//{{if has "code.ask"}}
+/** Returns the question that the call gets instead of the failure. */
+function questionOf(s: Bound): Question | undefined {
+  const asks = contract.question && s.entry?.ask;
+  if (!asks || !asks.for.some((selector) => selects(selector, s))) return undefined;
+  const message = asks.messages.map((t) => render(t, s.get)).find((text) => text !== undefined);
+  return message === undefined ? undefined : { message, reason: asks.reason ?? "", fields: asks.fields ?? [] };
+}
+
+//{{end}}
 /** Writes a failure for a call. Every failure has a form. */
 export function write(failure: Failure, call: Call = {}): Answer {
   const s = bind(fieldsOr(copyOf(failure)), call);
   const { http, rpc } = s.entry ?? fallback;
   const kind = kindOf(s.e);
   const status = call.status ?? 200;
+//{{if has "code.ask"}}
+  const question = (call.method ?? "tools/call") === "tools/call" && !call.status ? questionOf(s) : undefined;
+  if (question) return ask(question, call);
+//{{end}}
   if (http && call.http) {
     const headers: { [name: string]: string } = {};
     for (const [name, template] of Object.entries(http.headers ?? {})) {

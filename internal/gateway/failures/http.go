@@ -2,6 +2,7 @@ package failures
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -59,17 +60,34 @@ func (r *Reader) Forwarded(status int, header http.Header, body []byte) *recours
 	return recourse.FromStatus(r.entry.Title, status).WithOrigin(recourse.OriginServer)
 }
 
-// OwnCredentials reads the refusal of an HTTP API's provider to accept the gateway's own credentials.
+// OwnCredentials reads the refusal of an HTTP API's provider to accept the gateway's own credentials. What the provider
+// says about it may tell the operator what to change.
 func (r *Reader) OwnCredentials(refusal *api.RefusedError) *recourse.Error {
-	return r.misconfigured(refusal.Status, refusal.Body).WithProvider(r.entry.Title)
+	e := r.misconfigured(refusal.Status, refusal.Body).WithProvider(r.entry.Title)
+	if said := r.provider().HTTP(refusal.Status, refusal.Header, refusal.Body); said.Contract != nil && said.Error() != nil {
+		e = e.With(func(record *recourse.Error) { record.Upstream.Code = said.Error().Upstream.Code })
+	}
+	return e
+}
+
+// provider returns a reader for the answers of an HTTP API.
+func (r *Reader) provider() *contract.Reader {
+	reader := r.narrow()
+	reader.Upstream = cmp.Or(r.Weak, r.own)
+	return reader
 }
 
 // Provider reads the answer of an HTTP API's provider, which e only names, with everything that is known about
 // its errors.
 func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recourse.Error {
-	read := r.narrow().HTTP(refusal.Status, refusal.Header, refusal.Body).Error()
+	reading := r.provider().HTTP(refusal.Status, refusal.Header, refusal.Body)
+	read := reading.Error()
 	if read == nil { // a question that nobody here can answer
 		return e
+	}
+	var cause error = refusal
+	if reading.Contract != nil && reading.Contract == r.own {
+		cause = spokenError{refusal}
 	}
 	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(r.entry.Title).With(func(record *recourse.Error) {
 		record.Upstream.Status = refusal.Status
@@ -77,7 +95,20 @@ func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recours
 		if record.Effect == "" && !Broke(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
 			record.Effect = recourse.EffectNone
 		}
-	}).CausedBy(refusal)
+	}).CausedBy(cause)
+}
+
+// A spokenError is the answer of an HTTP API's provider in the form that the endpoint's own contract describes.
+type spokenError struct{ refusal *api.RefusedError }
+
+func (e spokenError) Error() string { return e.refusal.Error() }
+
+func (e spokenError) Unwrap() error { return e.refusal }
+
+// Quotes reports whether the advice in a failure stands in the place that the endpoint's contract has for the provider's own.
+func Quotes(e *recourse.Error) bool {
+	_, spoken := errors.AsType[spokenError](e.Cause())
+	return spoken
 }
 
 const (

@@ -33,6 +33,7 @@ type Reader struct {
 	PassesCredentials bool
 
 	entry    *config.Server
+	own      *contract.Contract      // of the endpoint
 	families []*contract.Family      // whose weak forms count
 	full     func() *contract.Reader // knows all contracts
 }
@@ -40,7 +41,7 @@ type Reader struct {
 // New returns the reader for an entry, whose endpoint has the contract own and forwards some of the client's
 // headers.
 func New(entry *config.Server, own *contract.Contract, set *contract.Set, forwards func(header string) bool) (*Reader, error) {
-	r := &Reader{entry: entry}
+	r := &Reader{entry: entry, own: own}
 	for _, name := range entry.Reads {
 		if f, ok := set.Family(name); ok {
 			r.families = append(r.families, f)
@@ -101,10 +102,10 @@ func (r *Reader) BadResponse(cause error) *recourse.Error {
 var ErrOwnCredentials = errors.New("the server refused the credentials in the entry's headers")
 
 // misconfigured returns the failure for a call that the server refused because of the gateway's own
-// credentials. It is not of class auth and has no status, since no client can fix this by authorizing.
+// credentials. It is not of class auth, since no client can fix this by authorizing; contracts choose by its status.
 func (r *Reader) misconfigured(status int, body []byte) *recourse.Error {
-	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
-		"The operator of the gateway has to renew them.", r.entry.Title)
-	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+	e := recourse.New(recourse.KindPermissionDenied, fmt.Sprintf("%s refused the gateway's own credentials. "+
+		"The operator of the gateway has to renew them.", r.entry.Title))
+	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithUpstream(recourse.Upstream{Status: status}).
 		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", ErrOwnCredentials, status, observe.Beginning(string(body))))
 }

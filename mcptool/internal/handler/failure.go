@@ -54,7 +54,9 @@ var errGone = errors.New("the handler has ended its goroutine")
 var credentials = redact.New(redact.Secrets)
 
 // masker masks credentials, and what the contract keeps out of failures.
-func (x *exchange) masker() *redact.Masker { return credentials.With(x.rule.contract.Mask...) }
+func (x *exchange) masker() *redact.Masker {
+	return credentials.With(x.rule.contract.Mask...).About(x.req.Arguments)
+}
 
 // fail writes a failure as the contract says, and logs it.
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
@@ -82,7 +84,9 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 		call.At = contract.AtTool // where contracts prefer results
 		answer = x.rule.contract.Write(e, call)
 	}
-	x.record(ctx, answer.Record, err)
+	if !answer.Asks { // a question is no failure
+		x.record(ctx, answer.Record, err)
+	}
 	return &answer
 }
 
