@@ -229,7 +229,7 @@ func TestAPIFailures(t *testing.T) {
 		"a limit with a long wait":                          {429, map[string]string{"Retry-After": "3600"}, "", "orders_create", recourse.KindRateLimited, recourse.EffectNone, 1},
 		"not found":                                         {404, nil, `{"message":"no such order"}`, "orders_create", recourse.KindNotFound, recourse.EffectNone, 1},
 		"a conflict":                                        {409, nil, `{"code":"TAKEN"}`, "orders_create", recourse.KindConflict, recourse.EffectNone, 1},
-		"the gateway's own credentials":                     {401, nil, `{"error":"bad key"}`, "orders_get", recourse.KindInternal, recourse.EffectNone, 1},
+		"the gateway's own credentials":                     {401, nil, `{"error":"bad key"}`, "orders_get", recourse.KindPermissionDenied, recourse.EffectNone, 1},
 		"not permitted":                                     {403, nil, "", "orders_get", recourse.KindPermissionDenied, recourse.EffectNone, 1},
 		"an HTML page":                                      {200, map[string]string{"Content-Type": "text/html"}, "<h1>Sign in</h1>", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
 		"broken JSON":                                       {200, nil, `{"a":`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},

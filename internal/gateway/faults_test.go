@@ -76,9 +76,9 @@ func outcomes() map[string]outcome {
 		"JSON-RPC error with retry data":              {kind: recourse.KindInternal, origin: byServer, reads: 1, writes: 1, wait: 1500 * time.Millisecond},
 
 		"400":                     {kind: recourse.KindClientError, origin: byServer, refused: true, reads: 1, writes: 1},
-		"401":                     {kind: recourse.KindInternal, origin: byGateway, refused: true, reads: 1, writes: 1},
+		"401":                     {kind: recourse.KindPermissionDenied, origin: byGateway, refused: true, reads: 1, writes: 1},
 		"403":                     {kind: recourse.KindPermissionDenied, origin: byServer, refused: true, reads: 1, writes: 1},
-		"403, insufficient scope": {kind: recourse.KindInternal, origin: byGateway, refused: true, reads: 1, writes: 1},
+		"403, insufficient scope": {kind: recourse.KindPermissionDenied, origin: byGateway, refused: true, reads: 1, writes: 1},
 		"404":                     {kind: recourse.KindClientError, origin: byServer, onWord: true, reads: 1, writes: 1},
 		"408":                     {kind: recourse.KindTimeout, origin: byServer, reads: 3, writes: 1},
 		"413":                     {kind: recourse.KindTooLarge, origin: byServer, refused: true, reads: 1, writes: 1},

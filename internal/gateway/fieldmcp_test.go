@@ -191,8 +191,8 @@ func TestFieldmcp(t *testing.T) {
 		},
 		{
 			name: "403 with insufficient_scope: of the gateway's own credentials", arguments: field, fault: faults.InsufficientScope(),
-			want: `{"error":true,"code":"INTERNAL_ERROR","message":"farm refused the gateway's own credentials. The operator of the gateway has to renew them.",` +
-				`"retryable":false,"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
+			want: `{"error":true,"code":"PROVIDER_ERROR","message":"farm refused the gateway's own credentials. The operator of the gateway has to renew them.",` +
+				`"retryable":false,"suggestedAction":"Nothing in the request can help. A person has to act on what the message says.","requestId":"REQ"}`,
 		},
 		{
 			name: "critical data missing", arguments: field,

@@ -293,7 +293,7 @@ func TestReopeningALostSessionFails(t *testing.T) {
 		kind  recourse.Kind
 	}{
 		{"503", faults.Status(http.StatusServiceUnavailable, faults.Plain), recourse.KindUnavailable},
-		{"401", faults.Unauthorized(), recourse.KindInternal},
+		{"401", faults.Unauthorized(), recourse.KindPermissionDenied},
 		{"hang", faults.Hang(), recourse.KindTimeout},
 		{"reset", faults.ResetBeforeAnswer(), recourse.KindUnreachable},
 		{"HTML", faults.HTMLWith200(), recourse.KindBadResponse},

@@ -59,13 +59,13 @@ func TestStudiesOverAnAPI(t *testing.T) {
 		"a wrong key": {
 			"study_get", `{"study_id":"s-1"}`, http.StatusUnauthorized, `{"message":"Invalid token"}`,
 			"[auth_failed] " + operator + " Suggestions: Nothing in the call can help: whoever runs the gateway has to renew its credentials",
-			recourse.KindPermissionDenied, recourse.RetryNever,
+			recourse.KindPermissionDenied, recourse.RetryAfterSetup,
 		},
 		"another environment's key": {
 			"study_get", `{"study_id":"s-1"}`, http.StatusUnauthorized, `{"error_code":"signing_key_mismatch","message":"Bad signature"}`,
 			"[auth_failed] " + operator + " Suggestions: The token was signed for another environment: " +
 				"use the key and the base URL of one and the same environment, then retry",
-			recourse.KindPermissionDenied, recourse.RetryNever,
+			recourse.KindPermissionDenied, recourse.RetryAfterSetup,
 		},
 		"an envelope": {
 			"media_add", `{"url":"https://example.com/a.mp4"}`, http.StatusUnprocessableEntity,
