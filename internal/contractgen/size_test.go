@@ -23,7 +23,7 @@ func TestSize(t *testing.T) {
 			text []byte
 			most int
 		}{
-			{"TypeScript for clients", contractgen.TypeScript(c, contractgen.ForClients), 901},
+			{"TypeScript for clients", contractgen.TypeScript(c, contractgen.ForClients), 902},
 			{"TypeScript for servers", contractgen.TypeScript(c, contractgen.ForServers), 840},
 			{"Python", contractgen.Python(c), 901},
 		} {

@@ -194,6 +194,9 @@ func TestClientPolls(t *testing.T) {
 				agent.Call(t, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`, "")
 			}
 			o := agent.Call(t, tt.tool, tt.arguments, tt.code)
+			if o.Failure != nil {
+				o.Text += o.Failure.Message
+			}
 			if !strings.Contains(o.Text, tt.tells) || o.Failure != nil && o.Failure.Effect != recourse.EffectApplied {
 				t.Errorf("got %s %v", o.Text, o.Failure)
 			}

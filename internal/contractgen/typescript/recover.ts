@@ -332,9 +332,8 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   const named = advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
   calls.push(...named.filter(({ args }) => !isEmpty(args)));
 //{{end}}
-  const given = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
-  if (e["effect"] !== "unknown" || !given) return { e };
-  const call = completed(x, given);
+  const call = calls.filter(isObject).map((v) => completed(x, v)).find((v) => mayAsk(x, textOr(v["tool"])));
+  if (e["effect"] !== "unknown" || !call) return { e };
   const waitMs = Math.floor(backoff(e, 1, random(x))); // what is on its way may arrive yet
   if (waitMs >= left(x) || !(await wait(x, waitMs, "the write may be on its way"))) return { e };
   const found = await lookUp(x, textOr(call["tool"]), fieldsOr(call["args"]));
@@ -447,11 +446,10 @@ async function done(x: Exchange, result: unknown): Promise<unknown> {
     result = next.result;
     const data = dataOf(result);
     const at = (pointer: string): string => textOr(find(data, pointer).found[0]);
-    if (rule.status.some((pointer) => rule.failed.includes(at(pointer)))) {
-      const reason = rule.reason.map(at).find((text) => text);
-      throw failed(x, { ...rule.failure, ...(reason && { message: reason }) });
-    }
-    if (!rule.status.some((pointer) => rule.pending.includes(at(pointer)))) return result;
+    const isOneOf = (words: string[]): boolean => rule.status.some((pointer) => words.includes(at(pointer)));
+    const message = rule.reason.map(at).find((text) => text);
+    if (isOneOf(rule.failed)) throw failed(x, { ...rule.failure, ...(message && { message }) });
+    if (!isOneOf(rule.pending)) return result;
   }
 //{{end}}
   return result;
