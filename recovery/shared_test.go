@@ -162,22 +162,30 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// An untrusted server's claims do not get a write repeated.
+// An untrusted server's words do not get a write repeated, and a kind is a word like any other.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		lie := recourse.Timeout("", 0).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall)
-		for _, test := range []struct {
-			options []recovery.Option
-			want    int
-		}{{nil, 2}, {[]recovery.Option{recovery.Untrusted()}, 1}} {
+		again := func(e *recourse.Error) *recourse.Error { return e.WithRetry(recourse.RetrySameCall) }
+		claims := map[string]*recourse.Error{"timeout": again(recourse.Timeout("", 0).WithEffect(recourse.EffectNone))}
+		for _, kind := range recourse.Kinds() {
+			if kind != recourse.KindPartial {
+				claims[string(kind)+" alone"] = again(recourse.New(kind, ""))
+			}
+		}
+		for claim, e := range claims {
 			for _, name := range []string{"recourse", "commerce"} {
-				s := serve(name, map[string][]any{"put": {lie, done}})
-				_, _, _ = call(t, s, "put", `{}`, test.options...) // only the number of calls matters
-				if len(s.calls) != test.want {
-					t.Errorf("%s: %d calls, want %d", name, len(s.calls), test.want)
+				s := serve(name, map[string][]any{"put": {e, e, e, done}})
+				_, _, _ = call(t, s, "put", `{}`, recovery.Untrusted(), recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
+				if len(s.calls) != 1 {
+					t.Errorf("%s, %s: %d calls, want 1", name, claim, len(s.calls))
 				}
 			}
+		}
+		s := serve("recourse", map[string][]any{"put": {claims["timeout"], done}})
+		_, _, _ = call(t, s, "put", `{}`) // only the number of calls matters
+		if len(s.calls) != 2 {
+			t.Errorf("a trusted server: %d calls, want 2", len(s.calls))
 		}
 	})
 }

@@ -165,7 +165,7 @@ class _Exchange:
         result, failed, is_lost = await self.send(tool, arguments)
         e = failed.stated if isinstance(failed, Failure) else None
         if e and not self.options.trusted:
-            e = self.believed(e, tool)
+            e = self.believed(e, tool, self.is_known)
             failed = Failure(e)
         self.server.learn(_now(), tool, self.ending(e, is_lost), e)
         self.note(action, tool, failure=failed if e else None)
@@ -183,7 +183,7 @@ class _Exchange:
     async def send(self, tool, arguments):
         """Makes one attempt: its result, a failure or question, and whether it did not reach the server. Where
         something could be done after it, it leaves time for that."""
-        self.cause, self.is_refused = None, False
+        self.cause, self.is_refused, self.is_known = None, False, False
         is_last = self.nature(tool) == "writes" and self.tool not in CONTRACT.get("verify", ())
         limit = self.options.attempt_timeout_ms or self.left() - (0 if is_last else min(self.left() / 4, 15_000))
         try:
@@ -194,16 +194,19 @@ class _Exchange:
             self.cause = error
             if timer.expired():
                 return None, Failure({"kind": "timeout", "origin": "caller"}), True
-            failed, is_lost, self.is_refused = _raised(error)
+            failed, is_lost, self.is_refused, self.is_known = _raised(error)
             return None, failed, is_lost
         except asyncio.CancelledError:
             self.server.learn(_now(), tool, "untold")
             raise
 
-    def believed(self, stated, tool):
-        """Removes from a failure what an untrusted server says about the effect."""
-        is_said = stated.get("effect") in ("applied", "unknown")
-        return stated if is_said else {**stated, "effect": _effect({**stated, "effect": ""}, self.nature(tool))}
+    def believed(self, stated, tool, is_known=False):
+        """Removes from a failure what an untrusted server says about the effect, and kinds are words, too. is_known: by
+        its status or code, the protocol says that nothing was done."""
+        if stated.get("effect") in ("applied", "unknown"):
+            return stated
+        is_none = is_known or self.nature(tool) == "reads"
+        return {**stated, "effect": "none" if is_none else "applied" if _kind(stated) == "partial" else "unknown"}
 
     async def again(self, d, e, what=""):
         """Waits for the next attempt, and says whether there is one."""
@@ -409,19 +412,24 @@ def _plain(v):
 
 
 def _raised(error):
-    """Reads what an SDK has raised. Says whether the server was not reached, and if an HTTP status refused the call. Of
-    what it does not know it may have sent the call, or not."""
+    """Reads what an SDK has raised. Says whether the server was not reached, if an HTTP status refused the call, and if
+    the protocol says that nothing was done. Of what it does not know it may have sent the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
-        return parse_error({"code": said.code, "message": said.message, **data}), False, False
+        return parse_error({"code": said.code, "message": said.message, **data}), False, False, said.code in _REFUSALS
     if type(error).__name__ == "ToolError":  # of FastMCP
-        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False
+        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False, False
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
-        return parse_http(status, response.headers, getattr(response, "text", "")), status in (502, 503, 504), True
+        failed = parse_http(status, response.headers, getattr(response, "text", ""))
+        return failed, status in (502, 503, 504), True, status in _REFUSALS
     is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
-    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False
+    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False, False
+
+
+# The HTTP statuses and JSON-RPC codes by which a call is refused before anything is done.
+_REFUSALS = (400, 401, 403, 405, 406, 413, 415, 421, 429, -32700, -32600, -32601, -32602, -32020, -32021, -32022)
 
 
 def _verify_call(tool, arguments):

@@ -231,8 +231,10 @@ async function wait(x: Exchange, waitMs: number, reason: string): Promise<boolea
   return left(x) > 0 && x.options.signal?.aborted !== true;
 }
 
-/** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP. */
-type Outcome = Partial<Reading> & { result?: unknown; e?: Fields; lost?: boolean; unsent?: boolean; refused?: boolean };
+/** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP; by: that status, or
+ * the code of a JSON-RPC error. */
+type Outcome = Partial<Reading> &
+  { result?: unknown; e?: Fields; lost?: boolean; unsent?: boolean; refused?: boolean; by?: unknown };
 /** Makes one call: of the tool, or of another one on its behalf. */
 async function make(x: Exchange, action: "call" | "verify" | "poll", tool: string, args: Arguments): Promise<Outcome> {
   const last = x.ends - Math.min(left(x) / 4, 15_000);
@@ -243,7 +245,7 @@ async function make(x: Exchange, action: "call" | "verify" | "poll", tool: strin
   }
   if (action === "call" && x.attempt++ === 0) x.server.take(-0.2);
   const outcome = await send(x, tool, args);
-  const e = outcome.e && believed(x, outcome.e, tool);
+  const e = outcome.e && believed(x, outcome.e, tool, outcome.by);
   x.server.learn(Date.now(), tool, endingOf(x, e, outcome.lost), e);
   note(x, { action, tool, ...(e && { failure: failureOf(e) }) });
   return e ? { ...outcome, e } : outcome;
@@ -280,7 +282,7 @@ async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome
 function thrown(error: unknown): Outcome {
   const { code, status, message, data } = Object(error) as Arguments;
   const text = isText(message) ? message : String(error);
-  const refusedBy = (http: number, e: Fields): Outcome => ({ e, lost: http >= 502 && http <= 504, refused: true });
+  const refusedBy = (by: number, e: Fields): Outcome => ({ e, lost: by >= 502 && by <= 504, refused: true, by });
   const http = [status, code].find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
   const body = text.includes("{") ? text.slice(text.indexOf("{")) : "";
   if (http) return refusedBy(http, readHTTP(http, { get: () => null }, body));
@@ -290,13 +292,16 @@ function thrown(error: unknown): Outcome {
   }
   const e = statedBy(parseError({ code, message: text, data }).failure);
   const kept = isObject(data) ? numberOr(data["httpStatus"]) : 0;
-  return kept ? refusedBy(kept, e) : { e };
+  return kept ? refusedBy(kept, e) : { e, by: code };
 }
 
-/** Removes from a failure what an untrusted server says about the effect. */
-function believed(x: Exchange, e: Fields, tool: string): Fields {
+/** Removes from a failure what an untrusted server says about the effect, and kinds are words, too. What counts is by which
+ * HTTP status or JSON-RPC code of the protocol a call was refused. */
+function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
   if (x.options.trusted !== false || e["effect"] === "applied" || e["effect"] === "unknown") return e;
-  return { ...e, effect: effectOf({ ...e, effect: "" }, natureOf(x, tool)) };
+  const isRefused = /^(40[01356]|41[35]|421|429|-32(700|60[012]|02[012]))$/.test(String(by));
+  const isNone = isRefused || natureOf(x, tool) === "reads";
+  return { ...e, effect: isNone ? "none" : kindOf(e) === "partial" ? "applied" : "unknown" };
 }
 
 /** Waits for the next attempt, and says whether there is one. */

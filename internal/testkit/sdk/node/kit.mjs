@@ -177,12 +177,17 @@ if (contractName === "recourse") {
 // An untrusted server's word that a write took no effect does not count.
 if (contractName === "recourse") {
   const safe = { v: 1, kind: "timeout", retry: "same_call", effect: "none" };
-  for (const [trusted, want] of [[true, 4], [false, 1]]) {
+  const limited = { v: 1, kind: "rate_limited", retry: "same_call" }; // a kind is a word, too
+  for (const [said, trusted, want] of [[safe, true, 4], [safe, false, 1], [limited, true, 4], [limited, false, 1]]) {
     let sent = 0;
-    const caller = async () => void sent++ ?? { content: [], structuredContent: safe, isError: true };
+    const caller = async () => void sent++ ?? { content: [], structuredContent: said, isError: true };
     await contract.recover(caller, { name: "tool" }, { trusted, sleep: async () => {} }).catch(() => {});
     compare("trusted", "calls", want, sent);
   }
+  let sent = 0;
+  const refused = async () => { sent++; throw Object.assign(new Error("no"), { status: 429 }); };
+  await contract.recover(refused, { name: "tool" }, { trusted: false, sleep: async () => {} }).catch(() => {});
+  compare("untrusted, refused by HTTP", "calls", 4, sent);
 }
 // The headers of an HTTP error reach an SDK as a JSON-RPC error; statuses on which the SDK itself acts are unchanged.
 const limited = async (url) => new Response("{}", { status: Number(url), headers: { "Retry-After": "12" } });

@@ -211,13 +211,26 @@ async def untrusted():
     async def sleep(seconds):
         pass
     safe = {"v": 1, "kind": "timeout", "retry": "same_call", "effect": "none"}
-    for trusted, want in ((True, 4), (False, 1)):
-        session = Scripted(lambda _: {"content": [], "structuredContent": safe, "isError": True})
+    limited = {"v": 1, "kind": "rate_limited", "retry": "same_call"}  # a kind is a word, too
+    for said, trusted, want in ((safe, True, 4), (safe, False, 1), (limited, True, 4), (limited, False, 1)):
+        session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
         try:
             await contract.recover(session, "tool", {}, contract.Options(trusted=trusted, sleep=sleep))
         except contract.Failure:
             pass
         compare("trusted", "calls", want, session.sent)
+
+    class StatusError(Exception):
+        response = type("Response", (), {"status_code": 429, "headers": {}, "text": ""})
+
+    def refuse(session):
+        raise StatusError
+    session = Scripted(refuse)
+    try:
+        await contract.recover(session, "tool", {}, contract.Options(trusted=False, sleep=sleep))
+    except contract.Failure:
+        pass
+    compare("untrusted, refused by HTTP", "calls", 4, session.sent)
 
 
 async def observed():
