@@ -231,8 +231,8 @@ async function wait(x: Exchange, waitMs: number, reason: string): Promise<boolea
   return left(x) > 0 && x.options.signal?.aborted !== true;
 }
 
-/** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP; by: that status, or
- * the code of a JSON-RPC error. */
+/** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP; by: that status,
+ * or the code of a JSON-RPC error. */
 type Outcome = Partial<Reading> &
   { result?: unknown; e?: Fields; lost?: boolean; unsent?: boolean; refused?: boolean; by?: unknown };
 /** Makes one call: of the tool, or of another one on its behalf. */
@@ -295,8 +295,8 @@ function thrown(error: unknown): Outcome {
   return kept ? refusedBy(kept, e) : { e, by: code };
 }
 
-/** Removes from a failure what an untrusted server says about the effect, and kinds are words, too. What counts is by which
- * HTTP status or JSON-RPC code of the protocol a call was refused. */
+/** Removes from a failure what an untrusted server says about the effect, and kinds are words, too. What counts is the
+ * HTTP status, or the protocol's code, by which a call was refused. */
 function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
   if (x.options.trusted !== false || e["effect"] === "applied" || e["effect"] === "unknown") return e;
   const isRefused = /^(40[01356]|41[35]|421|429|-32(700|60[012]|02[012]))$/.test(String(by));
