@@ -1,11 +1,12 @@
 package contract
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // At says how far a call had come when it failed. The zero value is [AtTool].
@@ -37,7 +38,7 @@ type Call struct {
 	// Tool is the tool's name, URL the URL of the request.
 	Tool, URL string
 	// Arguments holds the arguments of the call: a JSON object, or nil.
-	Arguments json.RawMessage
+	Arguments stdjson.RawMessage
 	At        At
 	// Status is the HTTP status that the transport requires for this failure. If it is 0, the contract
 	// chooses.
@@ -66,14 +67,14 @@ type Call struct {
 	// parameter is left out as well. nil shows every value of at most 128 bytes unless its name marks it as a
 	// secret.
 	Shows func(value []byte) bool
-	// Original is the result that the failure was read from, or nil. Everything in it besides the failure is
-	// kept, and the failure stays a tool result unless its code has its own form in HTTP or JSON-RPC.
-	Original json.RawMessage
+	// Original is what the failure was read from, or nil: a tool result, a JSON-RPC error or the body of an HTTP
+	// answer, as OriginalAt says. If it has the form of this contract, it is edited: see [Contract.Write]. Of any other
+	// result, everything besides the failure is kept, and the failure stays a tool result unless its code has its
+	// own form in HTTP or JSON-RPC.
+	Original   stdjson.RawMessage
+	OriginalAt Surface
 	// OriginalContract is the contract that Original was read by: [Reading.Contract].
 	OriginalContract *Contract
-	// Quotes says that the server is known to follow this contract and wrote the failure in its form: see
-	// [ServerSays].
-	Quotes bool
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
@@ -83,6 +84,22 @@ func (call *Call) now() time.Time {
 		return time.Now()
 	}
 	return call.Now()
+}
+
+// result returns the tool result that the failure was read from, or nil.
+func (call *Call) result() json.Value {
+	if call.OriginalAt != SurfaceResult {
+		return nil
+	}
+	return json.Value(call.Original)
+}
+
+// in returns what the failure was read from in the form of c, on that surface, or nil.
+func (call *Call) in(c *Contract, at Surface) json.Value {
+	if call.OriginalContract != c || call.OriginalAt != at {
+		return nil
+	}
+	return json.Value(call.Original)
 }
 
 func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
@@ -101,11 +118,11 @@ const (
 type Answer struct {
 	Surface Surface
 	// Result is the member "result" of the JSON-RPC answer.
-	Result json.RawMessage
+	Result stdjson.RawMessage
 	// Code, Message and Data are the members of the JSON-RPC error.
 	Code    int
 	Message string
-	Data    json.RawMessage
+	Data    stdjson.RawMessage
 	// Status is the HTTP status. Header holds headers in addition to the transport's, Body the whole body of
 	// SurfaceHTTP.
 	Status int
@@ -120,7 +137,7 @@ type Answer struct {
 // A Tool is a tool as tools/list describes it.
 type Tool struct {
 	Name        string
-	InputSchema json.RawMessage
+	InputSchema stdjson.RawMessage
 	// Writes says that the tool has annotations without readOnlyHint.
 	Writes bool
 	// Description is the tool's own description, for its page.

@@ -73,18 +73,16 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	if bound.RetryAfter == 0 {
 		bound.RetryAfter = c.waitOf(s)
 	}
-	mode := s.entry.retry.mode
-	if bound.Retry == "" && (mode == stated || mode == never) && !s.unlisted() && bound.Kind.Retry() == recourse.RetrySameCall {
-		bound.Retry = recourse.RetryNever // the record has to agree with the contract
-	}
-	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
+	if s.agreed(); bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
 		bound.Verify = c.VerifyFor(call)
 	}
 	if len(bound.Failed) > 0 {
 		bound.Failed = slices.Clone(bound.Failed)
 		for i, item := range bound.Failed {
 			if item.Error != nil {
-				bound.Failed[i].Error = c.bind(item.Error, &Call{HasTool: call.HasTool, Offered: call.Offered, Now: call.Now}).e
+				bound.Failed[i].Error = c.bind(item.Error, &Call{
+					HasTool: call.HasTool, Offered: call.Offered, OriginalContract: call.OriginalContract, Now: call.Now,
+				}).e
 			}
 		}
 	}
@@ -94,6 +92,17 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	bound.Hints = c.hintsFor(s, fresh)
 	c.offered(&bound, call)
 	return s
+}
+
+// agreed lets the record say what the contract does about the same call.
+func (s *subject) agreed() {
+	switch same := s.e.RetryAdvice() == recourse.RetrySameCall; s.retryable() {
+	case same:
+	case true:
+		s.e.Retry = recourse.RetrySameCall
+	case false:
+		s.e.Retry = recourse.RetryNever
+	}
 }
 
 // inPlaceOf returns the entry that replaces en, depending on where the answer goes: en's `otherwise` if no

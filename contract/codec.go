@@ -71,25 +71,31 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	if !ok {
 		line = s.message()
 	}
-	dst = append(dst, t.escapeMarks(t.fold(line))...)
-	if t.hints.before != "" {
-		for i, hint := range s.e.Hints {
-			if i == 0 {
-				dst = append(dst, t.hints.before...)
-			} else {
-				dst = append(dst, t.hints.between...)
-			}
-			if mark := strings.TrimSpace(t.hints.between); mark != "" {
-				hint = strings.ReplaceAll(hint, mark, ",")
-			}
-			dst = append(dst, t.escapeMarks(clean.Line(strings.TrimSpace(hint)))...)
-		}
-	}
+	dst = t.appendHints(append(dst, t.escapeMarks(t.fold(line))...), s.e.Hints)
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
 		dst = append(slices.Grow(dst, len(s.record())), t.envelope.mark...) // the text is hardly longer
 		start := len(dst)
 		dst = t.envelope.shape.append(dst, s, s.base())
 		dst = escapeMark(dst, start, strings.TrimSpace(t.envelope.mark))
+	}
+	return dst
+}
+
+// appendHints writes the hints behind the line.
+func (t textCodec) appendHints(dst []byte, hints []string) []byte {
+	if t.hints.before == "" {
+		return dst
+	}
+	for i, hint := range hints {
+		if i == 0 {
+			dst = append(dst, t.hints.before...)
+		} else {
+			dst = append(dst, t.hints.between...)
+		}
+		if mark := strings.TrimSpace(t.hints.between); mark != "" {
+			hint = strings.ReplaceAll(hint, mark, ",")
+		}
+		dst = append(dst, t.escapeMarks(clean.Line(strings.TrimSpace(hint)))...)
 	}
 	return dst
 }
@@ -165,13 +171,9 @@ func escapeMark(dst []byte, start int, mark string) []byte {
 func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
 	base, text := d.base(), a.text
 	enveloped := false
-	if t.envelope.shape != nil {
-		if at := strings.LastIndex(text, t.envelope.mark); at >= 0 {
-			if object := json.NodeOf(d.completed(json.Value(text[at+len(t.envelope.mark):]))); object.IsObject() {
-				t.envelope.shape.read(object, base, d)
-				text, enveloped = text[:at], true
-			}
-		}
+	if rest, object := t.open(text, d); object != nil {
+		t.envelope.shape.read(json.NodeOf(object), base, d)
+		text, enveloped = rest, true
 	}
 	line, rest := t.cut(text)
 	code := d.e.Code

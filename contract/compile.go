@@ -75,7 +75,9 @@ func (k *compiler) compile() {
 	if f.Upstream != nil {
 		c.upstream = k.shape(f.Upstream.Body, contractform.RecordType)
 	}
+	shows := k.ShowsValues
 	k.otherForms()
+	k.ShowsValues = shows // what is only read is not shown
 	k.members()
 	k.verifies()
 	if f.Hints != nil {

@@ -14,15 +14,17 @@ import (
 
 // A draft is a record that is being read.
 type draft struct {
-	e    *recourse.Error
-	said map[*recourse.Error]bool // the booleans from the wire, by record
-	open bool                     // any word counts as a code, listed or not
-	as   *entry                   // provides the kind instead of the code's own entry
-	cut  bool                     // the input is incomplete
+	e     *recourse.Error
+	said  map[*recourse.Error]bool // the booleans from the wire, by record
+	open  bool                     // any word counts as a code, listed or not
+	known bool                     // the server is known to follow the contract
+	as    *entry                   // provides the kind instead of the code's own entry
+	cut   bool                     // the input is incomplete
 	// object says that the contract's own object was read.
 	object bool
 	// foreign says that the failure was in a form that the contract only reads.
 	foreign bool
+	drops   bool     // what the record has no place for is not kept
 	left    []string // sentences about what was left out
 }
 

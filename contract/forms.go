@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -32,6 +33,25 @@ type rpcForm struct {
 	code     int
 	messages []*language.Template // the first that can be filled in is written; all are read
 	data     *body
+}
+
+// answer writes the message and the data of the JSON-RPC error. One in the contract's own form is edited.
+func (f *rpcForm) answer(s *subject) (message string, data []byte) {
+	original := s.call.in(s.c, SurfaceRPC)
+	if message = f.message(s); string(json.Lookup(original, "/code")) != strconv.Itoa(f.code) {
+		original = nil
+	} else if said, ok := json.TextOf(json.Lookup(original, "/message")); ok {
+		message = said
+	}
+	data = json.Lookup(original, "/data")
+	switch {
+	case f.data == nil:
+	case len(data) > 0:
+		data = f.data.edit(data, s.inForm())
+	default:
+		data = f.data.append(nil, s.inForm())
+	}
+	return message, data
 }
 
 // message writes the message of the JSON-RPC error.
@@ -155,6 +175,41 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 		}
 	}
 	return true
+}
+
+// edit returns a value that b may have written with what the caller has to do next, and the URL of the call, as s says
+// them.
+func (b *body) edit(raw json.Value, s *subject) json.Value {
+	switch {
+	case b.shape:
+		inner := s.inResult()
+		if shape := inner.layout().shape; shape != nil {
+			return shape.edit(raw, inner, inner.base())
+		}
+	case b.text != nil:
+		if p := b.text.Only(); p != nil && p.Computed != nil && p.Computed.Name == language.CallURL {
+			return b.append(nil, s)
+		}
+	case b.object != nil:
+		var more json.Members
+		for _, m := range b.object {
+			if m.value.shape {
+				more.Add(m.name, m.value.append(nil, s))
+			}
+		}
+		return json.Edit(raw, func(name string, value json.Value) json.Value {
+			if i := slices.IndexFunc(b.object, func(m bodyMember) bool { return m.name == name }); i >= 0 {
+				return b.object[i].value.edit(value, s)
+			}
+			return value
+		}, more)
+	}
+	return raw
+}
+
+// fits reports whether a body could have been written by f.
+func (f *httpForm) fits(c *Contract, raw json.Value) bool {
+	return f.body != nil && f.body.read(c, raw, newDraft())
 }
 
 // answer writes the HTTP form for s.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
@@ -195,7 +196,13 @@ func (l *layout) readObject(c *Contract, object *json.Node, d *draft) bool {
 	l.shape.read(object, d.base(), d)
 	d.object = true
 	_, listed := c.byCode[d.e.Code]
-	return listed || d.open || l.shape.marked()
+	return listed || l.shape.marked() || d.open && (d.known || c.mayPass(d.e.Code))
+}
+
+// mayPass reports whether a code that c does not list is one that it may have.
+func (c *Contract) mayPass(code string) bool {
+	_, ranged := c.kindOfRange(code)
+	return ranged || c.open != nil && clean.IsWord(code)
 }
 
 // readText reads the text of a failure in any layout.

@@ -19,6 +19,9 @@ type Reader struct {
 	// Contracts are the known forms, the most likely first. Only the first is considered for an HTTP answer
 	// without a body.
 	Contracts []*Contract
+	// Own is the contract that the server is expected to follow, or nil. A failure that is plainly in its form, by a
+	// sure sign, is read by it: with codes that it does not list as well, and in the forms that it only reads.
+	Own *Contract
 	// Weak is the contract that the server is known to follow, or nil. Its weak signs count: members and
 	// texts that say "failed" in an answer that otherwise reports success, and forms that say little by
 	// themselves. If Weak is nil, no such sign counts, since a tool may rightly answer {"success":false}.
@@ -191,7 +194,7 @@ func (r *Reader) inForm(layers []answer) (Reading, bool) {
 	}
 	for i := range layers {
 		for _, c := range r.Contracts {
-			if reading, ok := r.form(c, &layers[i], c == r.Weak); ok {
+			if reading, ok := r.form(c, &layers[i], r.expects(c)); ok {
 				return reading, true
 			}
 		}
@@ -199,10 +202,13 @@ func (r *Reader) inForm(layers []answer) (Reading, bool) {
 	return Reading{}, false
 }
 
-// form reads a in the form of c; open allows codes that c does not list. If the server is known to follow c,
+// expects reports whether the server is expected to follow c.
+func (r *Reader) expects(c *Contract) bool { return c == r.Weak || c == r.Own }
+
+// form reads a in the form of c; open allows codes that c does not list. If the server is expected to follow c,
 // that includes forms that c only reads.
 func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
-	known := c == r.Weak
+	known := c == r.Weak || c == r.Own && a.sure
 	for _, object := range a.objects {
 		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readOtherObject(object, known, d) })
 		if ok {
@@ -230,7 +236,7 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 // draft reads with read, and adds what the code implies to the record.
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
 	d, _ := drafts.Get().(*draft)
-	d.open, d.cut = open, r.Cut != ""
+	d.open, d.known, d.cut = open, c == r.Weak, r.Cut != ""
 	if !read(d) {
 		d.drop()
 		return Reading{}, false
@@ -293,10 +299,10 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 			return reading, false
 		}
 		said := answer{text: message, objects: []*json.Node{data}, sure: true}
-		if c == r.Weak && c.ownNumber(code) {
+		if r.expects(c) && c.ownNumber(code) {
 			said.objects = append(said.objects, json.NodeOf(raw))
 		}
-		if reading, ok := r.form(c, &said, c == r.Weak); ok {
+		if reading, ok := r.form(c, &said, r.expects(c)); ok {
 			return reading, false
 		}
 	}

@@ -186,7 +186,7 @@ func (c *Contract) readUpstream(e *recourse.Error, object *json.Node) {
 		e.Upstream.Code = ""
 	}
 	d := newDraft()
-	d.e = e
+	d.e, d.drops = e, true
 	c.upstream.read(object, d.base(), d)
 	e.Message = clean.Message(e.Message)
 	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // both are minimums

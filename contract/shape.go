@@ -125,25 +125,25 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 
 // fits reports whether object could have been written by sh: it has the shape's constants and a code.
 func (sh *shape) fits(object *json.Node) bool {
-	code := false
 	for i := range sh.members {
-		m := &sh.members[i]
-		switch {
-		case m.constant != nil:
-			if !bytes.Equal(object.RawMember(m.name), m.constant) {
-				return false
-			}
-		case m.path != nil && m.path.IsCode():
-			raw := object.RawMember(m.name)
-			if code = raw != nil; !code {
-				continue
-			}
-			var e recourse.Error
-			m.path.Set(reflect.ValueOf(&e).Elem(), raw)
-			code = e.Code != ""
+		if m := &sh.members[i]; m.constant != nil && !bytes.Equal(object.RawMember(m.name), m.constant) {
+			return false
 		}
 	}
-	return code
+	return sh.codeIn(object) != ""
+}
+
+// codeIn returns the code that an object says, or "".
+func (sh *shape) codeIn(object *json.Node) string {
+	var e recourse.Error
+	for i := range sh.members {
+		if m := &sh.members[i]; m.path != nil && m.path.IsCode() {
+			if raw := object.RawMember(m.name); raw != nil {
+				m.path.Set(reflect.ValueOf(&e).Elem(), raw)
+			}
+		}
+	}
+	return e.Code
 }
 
 // paths returns the paths from which the member is written, without those in nested objects.
@@ -182,25 +182,52 @@ func (sh *shape) decides(name string) bool {
 	})
 }
 
-// read stores the values of object in base. Members of an unexpected type are ignored.
-func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) {
+// read stores the values of object in base, and returns the names of those that base has no place for.
+func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) (others []string) {
+	names, values := object.Parts()
 	for _, alternatives := range []bool{false, true} { // alternatives last: the other members tell which was used
 		for i := range sh.members {
 			m := &sh.members[i]
-			if value := object.Member(m.name); value != nil && value.Raw.Kind() != 'n' && (m.choices != nil) == alternatives {
-				m.read(value, base, d)
+			value := object.Member(m.name)
+			if value == nil || value.Raw.Kind() == 'n' || (m.choices != nil) != alternatives {
+				continue
+			}
+			if !m.read(value, base, d) {
+				others = append(others, m.name)
 			}
 		}
 	}
-	if sh.rest == nil {
-		return
-	}
-	names, values := object.Parts()
 	for i, name := range names {
-		if !sh.has(name) {
+		switch {
+		case sh.has(name):
+		case sh.rest != nil:
 			sh.keepRest(name, values[i].Raw, base)
+		default:
+			others = append(others, name)
 		}
 	}
+	e, ok := reflect.TypeAssert[*recourse.Error](base.Addr())
+	if !ok {
+		return others
+	}
+	if !d.drops {
+		for _, name := range others {
+			keepDetail(e, name, object.RawMember(name))
+		}
+	}
+	return nil
+}
+
+// keepDetail stores what the record has no place for among its details, unless these have something of that name.
+func keepDetail(e *recourse.Error, name string, raw json.Value) {
+	value, ok := clean.Raw(raw)
+	if _, taken := e.Details[name]; taken || !ok || value.Kind() == 'n' {
+		return
+	}
+	if e.Details == nil {
+		e.Details = map[string]stdjson.RawMessage{}
+	}
+	e.Details[name] = stdjson.RawMessage(value)
 }
 
 // keepRest stores a value that sh has no member for.
@@ -210,33 +237,37 @@ func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
 	}
 }
 
-func (m *shapeMember) read(value *json.Node, base reflect.Value, d *draft) {
+// read stores the value of a member in base. It reports whether base has a place for all of it.
+func (m *shapeMember) read(value *json.Node, base reflect.Value, d *draft) (whole bool) {
 	switch {
 	case m.list != nil:
-		m.readList(value, base, d)
+		return m.readList(value, base, d)
+	case m.nested != nil && value.IsObject():
+		return len(m.nested.read(value, base, d)) == 0
 	case m.nested != nil:
-		if value.IsObject() {
-			m.nested.read(value, base, d)
-		} else if m.nested.rest != nil { // not the type that we write: kept as it is
-			m.nested.keepRest(m.name, value.Raw, base)
+		if m.nested.rest == nil {
+			return false
 		}
+		m.nested.keepRest(m.name, value.Raw, base) // not the type that we write: kept as it is
 	case m.choices != nil:
 		readChoice(value.Raw, m.choices, base, d)
 	case m.path == nil: // a constant
 	case m.path.IsRetryable():
 		var retryable bool
-		if json.Unmarshal(value.Raw, &retryable) == nil {
-			d.say(m.path.Record(base), retryable)
+		if json.Unmarshal(value.Raw, &retryable) != nil {
+			return false
 		}
+		d.say(m.path.Record(base), retryable)
 	default:
-		m.path.Set(base, value.Raw)
+		return m.path.Set(base, value.Raw)
 	}
+	return true
 }
 
-func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) {
+func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) (whole bool) {
 	items := value.Items(maxItems)
 	if items == nil {
-		return
+		return false
 	}
 	if _, all := value.Parts(); len(all) > maxItems {
 		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(all), m.name, maxItems))
@@ -245,11 +276,38 @@ func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) {
 	if missing := len(items) - list.Len(); missing > 0 {
 		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
 	}
+	whole = true
 	for i := range items {
-		if items[i].IsObject() {
-			m.nested.read(&items[i], list.Index(i), d)
-		}
+		whole = m.readItem(&items[i], list.Index(i), d) && whole
 	}
+	return whole
+}
+
+// readItem stores an item of a list; one that is a text or a number is its own name. It reports whether the item has a
+// place for all of it: what was done is its own value then, and what is said about a failed item is a detail of that.
+func (m *shapeMember) readItem(item *json.Node, base reflect.Value, d *draft) (whole bool) {
+	var others []string
+	if item.IsObject() {
+		others = m.nested.read(item, base, d)
+		whole = len(others) == 0
+	} else if i := slices.IndexFunc(m.nested.members, func(m shapeMember) bool { return m.path != nil }); i >= 0 {
+		m.nested.members[i].path.Set(base, item.Raw)
+	}
+	switch record := base.Addr().Interface().(type) {
+	case *recourse.Succeeded:
+		if value, ok := clean.Raw(item.Raw); ok && !whole && record.Value == nil {
+			record.Value, whole = stdjson.RawMessage(value), true
+		}
+	case *recourse.Failed:
+		for _, name := range others {
+			if record.Error == nil {
+				record.Error = new(recourse.Error)
+			}
+			keepDetail(record.Error, name, item.RawMember(name))
+		}
+		whole = whole || len(others) > 0
+	}
+	return whole
 }
 
 // maxItems limits the lists that are read. A record whose list was cut says so.

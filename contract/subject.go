@@ -250,34 +250,28 @@ func (s *subject) unlisted() bool {
 // ranged reports whether the code is unlisted but in a range, so that the fallback applies.
 func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
 
-// retryable decides the boolean on the wire. In this order: a code that leaves the decision to the other side
-// follows what that side said; an unlisted code follows the record; a code that is never retryable stays so;
-// if the effect is unknown, or the record's retry differs from its kind's and so was set on purpose, the
-// record decides; otherwise the code does.
+// retryable decides the boolean on the wire. In this order: an unlisted code follows the record; a code that is never
+// retryable stays so; what took effect, or may have, is not repeated; a code that leaves the decision to the other side
+// follows what that side said; if the record's retry differs from its kind's and so was set on purpose, it decides;
+// otherwise the code does. A boolean that was read in the contract's own form is no such purpose: the code's counts.
 func (s *subject) retryable() bool {
-	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
-		return s.e.Retry == recourse.RetrySameCall
-	}
-	same := s.e.RetryAdvice() == recourse.RetrySameCall
-	switch mode := s.entry.retry.mode; {
-	case mode == stated:
-		return same && s.e.Retry == recourse.RetrySameCall
+	e, mode := s.e, s.entry.retry.mode
+	same := e.RetryAdvice() == recourse.RetrySameCall
+	switch {
+	case mode == stated && e.Effect == recourse.EffectUnknown:
+		return e.Retry == recourse.RetrySameCall
 	case s.unlisted(): // the contract does not mention it
 		return same
-	case mode == never: // whatever the record says
+	case mode == never, e.Effect == recourse.EffectUnknown, e.Effect == recourse.EffectApplied:
 		return false
-	}
-	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
+	case mode == stated:
+		return e.Retry == recourse.RetrySameCall
+	case s.call.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
 		return same
-	}
-	switch s.entry.retry.mode {
-	case always:
+	case mode == always:
 		return true
-	case byStatus:
-		if status := s.e.Upstream.Status; status != 0 {
-			return matchStatus(s.entry.retry.status, status)
-		}
-	case byRecord, never, stated:
+	case mode == byStatus && e.Upstream.Status != 0:
+		return matchStatus(s.entry.retry.status, e.Upstream.Status)
 	}
 	return same
 }

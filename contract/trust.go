@@ -94,13 +94,13 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 
 // ServerSays precedes advice from an untrusted server: in the record, in texts that speak for the writer, and
 // in failures that are put into another contract's words. Advice is only passed on unmarked in a contract
-// that defines the advice as the server's own (a member suggestedAction, say), and only if the server is
-// known to follow that contract and wrote the failure in its form.
+// that defines the advice as the server's own (a member suggestedAction, say), and only if the server wrote
+// the failure in its form.
 const ServerSays = "The server says: "
 
 // inForm returns s as the contract's own form shows it.
 func (s *subject) inForm() *subject {
-	if !s.call.Quotes || s.c.layout.speaksForWriter() {
+	if s.call.OriginalContract != s.c || s.c.layout.speaksForWriter() {
 		return s
 	}
 	quoting := *s

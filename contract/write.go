@@ -13,6 +13,10 @@ import (
 )
 
 // Write writes e for the call. It is total: every record has a form in every contract. e is not changed.
+//
+// A failure that was read from [Call.Original] in the form of c is edited, not written anew: it stays as it is spelled,
+// but for the boolean, the wait, the advice and the verify call where they are missing or contradict the record, and
+// for the record in _meta.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	s := c.bind(e, call)
 	if n := s.question(); n != nil {
@@ -21,21 +25,24 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		return answer
 	}
 	answer := Answer{Record: s.e, Status: http.StatusOK}
+	result, edited := s.edited()
 	switch {
+	case edited:
+		answer.Result = stdjson.RawMessage(result)
 	case s.entry.http != nil && call.HTTP:
 		answer.Surface, answer.Status = SurfaceHTTP, s.entry.http.status
 		answer.Header, answer.Body = s.entry.http.answer(s)
+		if original := call.in(c, SurfaceHTTP); original != nil && s.entry.http.fits(c, original) {
+			answer.Body = s.entry.http.body.edit(original, s)
+		}
 	case e.Kind == recourse.KindUnknownSession && call.Status == http.StatusNotFound:
 		answer.Surface, answer.Status = SurfaceHTTP, http.StatusNotFound
 		answer.Header = http.Header{"Content-Type": {problemType}}
 		answer.Body = s.problem()
 	case s.entry.rpc != nil:
 		answer.Surface, answer.Code = SurfaceRPC, s.entry.rpc.code
-		answer.Message = s.entry.rpc.message(s)
-		if s.entry.rpc.data != nil {
-			answer.Data = s.entry.rpc.data.append(nil, s.inForm())
-		}
-	case call.Method == methodToolsCall && call.Status == 0 && (call.Original != nil || c.asResult(e.Kind)):
+		answer.Message, answer.Data = s.entry.rpc.answer(s)
+	case call.Method == methodToolsCall && call.Status == 0 && (call.result() != nil || c.asResult(e.Kind)):
 		answer.Result = stdjson.RawMessage(s.result())
 	default:
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
@@ -165,7 +172,7 @@ type kept struct {
 func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
 	all := e.Truncated() && call.OriginalContract == nil
-	for _, m := range json.MembersOf(call.Original) {
+	for _, m := range json.MembersOf(call.result()) {
 		switch m.Name {
 		case "content":
 			k.blocks = call.otherBlocks(m.Value, all)
@@ -236,7 +243,7 @@ func (call *Call) answeredInJSON(c *Contract) bool {
 		return false
 	}
 	var head resultHead
-	if json.UnmarshalLenient(call.Original, &head) != nil {
+	if json.UnmarshalLenient(call.result(), &head) != nil {
 		return false
 	}
 	return slices.ContainsFunc(head.Content, func(b json.Value) bool {

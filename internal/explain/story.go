@@ -67,8 +67,6 @@ func doing(nature string) string {
 		return "only reads"
 	case retry.Idempotent.String():
 		return "writes, but twice has the effect of once"
-	case journal.Assumed:
-		return "is assumed to write, since nobody says what it does"
 	default:
 		return "writes"
 	}
@@ -151,7 +149,7 @@ func (w *teller) told(c *journal.Call) {
 	w.sayf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
 	w.sayf("message", "%s", e.Sentence())
 	w.sayf("origin", "%s", e.Origin)
-	w.sayf("effect", "%s", effectText(e))
+	w.sayf("effect", "%s", e.Effect)
 	w.sayf("retry", "%s", advice(e))
 	if e.RetryAfter > 0 {
 		w.sayf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
@@ -181,12 +179,4 @@ func bracketed(code string) string {
 		return ""
 	}
 	return "[" + code + "]"
-}
-
-// effectText says whether anything was changed, and if that is only a server's word.
-func effectText(e *recourse.Error) string {
-	if e.EffectBasis == recourse.BasisStated {
-		return string(e.Effect) + ", by the server's word"
-	}
-	return string(e.Effect)
 }

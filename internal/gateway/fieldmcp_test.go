@@ -89,31 +89,31 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "an expired token", arguments: field, fault: fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"TOKEN_EXPIRED","message":"It failed.","retryable":false,"suggestedAction":"This is the provider's token, not yours. ` +
-				`The farmer needs to re-authorize John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
+				`The farmer needs to re-authorize John Deere in the dashboard.","provider":"John Deere"}`,
 			readings: []string{"fieldmcp/code-token-expired", "fieldmcp/hint-token-expired", "fieldmcp/field-provider"},
 		},
 		{
 			name: "a revoked token", arguments: field, fault: fieldError("TOKEN_REVOKED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"TOKEN_REVOKED","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"The farmer needs to re-connect John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
+				`"suggestedAction":"The farmer needs to re-connect John Deere in the dashboard.","provider":"John Deere"}`,
 			readings: []string{"fieldmcp/code-token-revoked", "fieldmcp/hint-token-revoked"},
 		},
 		{
 			name: "a missing scope", arguments: field, fault: fieldError("MISSING_SCOPE", `,"missingScopes":["ag1","ag2"]`),
 			want: `{"error":true,"code":"MISSING_SCOPE","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","requestId":"REQ","missingScopes":["ag1","ag2"]}`,
+				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","missingScopes":["ag1","ag2"]}`,
 			readings: []string{"fieldmcp/code-missing-scope", "fieldmcp/hint-missing-scope", "fieldmcp/field-missing-scopes"},
 		},
 		{
 			name: "no connection to the provider yet", arguments: field, fault: fieldError("PROVIDER_NOT_CONNECTED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"PROVIDER_NOT_CONNECTED","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"The farmer needs to connect John Deere in the dashboard first.","requestId":"REQ","provider":"John Deere"}`,
+				`"suggestedAction":"The farmer needs to connect John Deere in the dashboard first.","provider":"John Deere"}`,
 			readings: []string{"fieldmcp/code-provider-not-connected", "fieldmcp/hint-provider-not-connected"},
 		},
 		{
 			name: "the provider's rate limit", arguments: field, fault: fieldError("RATE_LIMIT_PROVIDER", `,"retryAfter":7`),
-			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Wait 7 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":7}`,
+			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"It failed.","retryable":true,` +
+				`"suggestedAction":"Wait 7 seconds: the provider limits requests for the moment.","retryAfter":7}`,
 			readings: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
@@ -125,7 +125,7 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "another resource", arguments: field, fault: fieldError("RESOURCE_NOT_FOUND", `,"resourceId":"x","resourceType":"operation"`),
 			want: `{"error":true,"code":"RESOURCE_NOT_FOUND","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Use deere_list_resources to discover available resources.","requestId":"REQ","resourceId":"x","resourceType":"operation"}`,
+				`"suggestedAction":"Use deere_list_resources to discover available resources.","resourceId":"x","resourceType":"operation"}`,
 			readings: []string{
 				"fieldmcp/code-resource-not-found", "fieldmcp/hint-resource-not-found", "fieldmcp/farm-and-operation", "fieldmcp/field-resource-id",
 				"fieldmcp/field-resource-type",
@@ -134,26 +134,26 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "no such field", arguments: field, fault: fieldError("FIELD_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"FIELD_NOT_FOUND","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Use deere_list_resources with resourceType='fields' to find valid field IDs.","requestId":"REQ","resourceId":"x","resourceType":"field"}`,
+				`"suggestedAction":"Use deere_list_resources with resourceType='fields' to find valid field IDs.","resourceId":"x"}`,
 			readings: []string{"fieldmcp/code-field-not-found", "fieldmcp/hint-field-not-found"},
 		},
 		{
 			name: "no such organization", arguments: field, fault: fieldError("ORG_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"ORG_NOT_FOUND","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Use deere_list_resources with resourceType='organizations' to find valid org IDs.","requestId":"REQ","resourceId":"x","resourceType":"organization"}`,
+				`"suggestedAction":"Use deere_list_resources with resourceType='organizations' to find valid org IDs.","resourceId":"x"}`,
 			readings: []string{"fieldmcp/code-org-not-found", "fieldmcp/hint-org-not-found"},
 		},
 		{
 			name: "no such equipment", arguments: field, fault: fieldError("EQUIPMENT_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"EQUIPMENT_NOT_FOUND","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Use deere_list_resources with resourceType='equipment' to find valid equipment IDs.","requestId":"REQ","resourceId":"x","resourceType":"equipment"}`,
+				`"suggestedAction":"Use deere_list_resources with resourceType='equipment' to find valid equipment IDs.","resourceId":"x"}`,
 			readings: []string{"fieldmcp/code-equipment-not-found", "fieldmcp/hint-equipment-not-found"},
 		},
 		{
 			name: "no such boundary", arguments: field, fault: fieldError("BOUNDARY_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"BOUNDARY_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources with resourceType='boundaries' and the field's orgId to find valid boundary IDs for that field.",` +
-				`"requestId":"REQ","resourceId":"x","resourceType":"boundary"}`,
+				`"resourceId":"x"}`,
 			readings: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
 		},
 		{
@@ -197,7 +197,7 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "critical data missing", arguments: field,
 			fault: fieldError("INSUFFICIENT_DATA", `,"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]`),
-			want: `{"error":true,"code":"INSUFFICIENT_DATA","message":"It failed.","retryable":false,"suggestedAction":"Check the missingData array.","requestId":"REQ",` +
+			want: `{"error":true,"code":"INSUFFICIENT_DATA","message":"It failed.","retryable":false,"suggestedAction":"Check the missingData array.",` +
 				`"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]}`,
 			readings: []string{
 				"fieldmcp/code-insufficient-data", "fieldmcp/hint-insufficient-data", "fieldmcp/field-missing-data", "fieldmcp/missing-data-impact",
@@ -206,14 +206,14 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "no data", arguments: field, fault: fieldError("NO_DATA_FOR_PERIOD", ""),
 			want: `{"error":true,"code":"NO_DATA_FOR_PERIOD","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Try a different time period. Use deere_search_operations to discover what data is available.","requestId":"REQ"}`,
+				`"suggestedAction":"Try a different time period. Use deere_search_operations to discover what data is available."}`,
 			readings: []string{"fieldmcp/code-no-data-for-period", "fieldmcp/hint-no-data-for-period"},
 		},
 		{
 			name: "a partial success", arguments: field,
 			fault: fieldError("PARTIAL_SUCCESS", `,"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]`),
 			want: `{"error":true,"code":"PARTIAL_SUCCESS","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Use the succeeded array. Repeat only the failed items whose own error is retryable.","requestId":"REQ",` +
+				`"suggestedAction":"Use the succeeded array. Repeat only the failed items whose own error is retryable.",` +
 				`"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]}`,
 			readings: []string{
 				"fieldmcp/code-partial-success", "fieldmcp/hint-partial-success", "fieldmcp/field-succeeded", "fieldmcp/field-failed",
@@ -223,7 +223,7 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "an internal error", arguments: field, fault: fieldError("INTERNAL_ERROR", ""),
 			want: `{"error":true,"code":"INTERNAL_ERROR","message":"It failed.","retryable":false,` +
-				`"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
+				`"suggestedAction":"Include requestId REQ when contacting support."}`,
 			readings: []string{"fieldmcp/code-internal-error", "fieldmcp/hint-internal-error"},
 		},
 	}
@@ -238,9 +238,20 @@ func TestFieldmcp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := `{"content":[{"type":"text","text":` + jsonText(t, tt.want) + `}],"structuredContent":` + tt.want + `,"isError":true}`
-			if diff := cmp.Diff(want, shown(t, a)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			var got struct {
+				Content []struct {
+					Text string `json:"text"`
+				} `json:"content"`
+				Structured json.RawMessage `json:"structuredContent"`
+				IsError    bool            `json:"isError"`
+			}
+			if err := json.Unmarshal([]byte(shown(t, a)), &got); err != nil || len(got.Content) != 1 || !got.IsError {
+				t.Fatalf("got %s", shown(t, a))
+			}
+			for _, object := range []string{got.Content[0].Text, string(got.Structured)} {
+				if diff := cmp.Diff(decoded(t, tt.want), decoded(t, object)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
 			}
 			if e := recordOf(t, a); e.Contract != "fieldmcp" {
 				t.Errorf("got record %v", e)

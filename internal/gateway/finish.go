@@ -39,7 +39,8 @@ type attempt struct {
 	lost     bool // the server does not know the session
 	refused  bool // the server rejects the caller's account
 
-	outlived verdict // about the other of two attempts, which failed first
+	told     original // an HTTP answer that has the form of the endpoint's contract
+	outlived verdict  // about the other of two attempts, which failed first
 }
 
 // finish ends the call, and tells every observer the outcome, once. It never panics.
@@ -140,7 +141,6 @@ func (c *call) outcome() *observe.Outcome {
 	o := &c.out.Outcome
 	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.http.RemoteAddr
 	o.Method, o.Name, o.Nature = observe.MethodName(c.req.msg.Method), c.req.msg.Name, c.rule.nature
-	o.Assumed = c.rule.assumed
 	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
 	o.Request = observe.Request{

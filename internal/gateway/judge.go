@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream/api"
@@ -18,7 +19,7 @@ import (
 
 // judge finds out whether the current answer is a failure. It returns nil for a success.
 func (c *call) judge(text []byte) *failure {
-	reading, original, ok := c.reading(text)
+	reading, raw, ok := c.reading(text)
 	if !ok {
 		return nil
 	}
@@ -28,14 +29,18 @@ func (c *call) judge(text []byte) *failure {
 	}
 	e = c.in.caused(e, text)
 	own := reading.Contract == nil && c.req.forProgram(e) || !c.req.isCall()
-	if original == nil && own && failures.IsRPCError(c.in.signs.Error.Of(text)) {
+	from := original{raw: raw, from: reading.Contract}
+	if !c.in.signs.Error.IsZero() {
+		from.at = contract.SurfaceRPC
+	}
+	if from.at == contract.SurfaceRPC && own && failures.IsRPCError(c.in.signs.Error.Of(text)) {
 		return c.in.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
-	if original != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
-		original = json.Value("{}")
+	if raw != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
+		from.raw = json.Value("{}")
 	}
 	c.out.Reason = "the server answered: whether to call again is up to the caller"
-	return &failure{e: e, original: original, from: reading.Contract}
+	return &failure{e: e, original: from}
 }
 
 // rpcFailure is a JSON-RPC error that is passed on under the server's own code, as scanned in text.
@@ -52,7 +57,7 @@ func (r *request) forProgram(e *recourse.Error) bool {
 		json.Lookup(r.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(r.msg.Params, "/"+wire.InputResponses) != nil
 }
 
-// reading reads the failure in an answer. The original is the answer's result, masked.
+// reading reads the failure in an answer. The original is the answer's result or error, masked.
 func (c *call) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
 	// The masker is created for the first failure: a success needs none.
 	mask := func(raw []byte) []byte { return c.masker().JSON(raw) }
@@ -118,6 +123,9 @@ func (c *call) refusal() error {
 	}
 	if reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text) {
 		return c.in.rpcFailure(resp.StatusCode, text, e)
+	}
+	if reading.Contract == c.on.contract && c.in.cut == "" {
+		c.out.last.told = original{raw: masking.Body(c.masker(), text), at: contract.SurfaceHTTP, from: reading.Contract}
 	}
 	return e
 }

@@ -164,7 +164,7 @@ func TestPatterns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(inPatterns(t, "both", tt.object), shown(t, a)); diff != "" {
+			if diff := cmp.Diff(decoded(t, inPatterns(t, "both", tt.object)), decoded(t, shown(t, a))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := recordOf(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {

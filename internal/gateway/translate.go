@@ -31,8 +31,7 @@ type failure struct {
 	at      contract.At // how far it had come
 	status  int         // the HTTP status for it
 
-	original json.Value         // the result that it was read from
-	from     *contract.Contract // the contract in whose form it was
+	original original // what it was read from
 
 	text    []byte    // a message from the server, passed on under its own code
 	id, rpc wire.Span // in the text
@@ -46,6 +45,16 @@ type failure struct {
 
 	off bool // it was found in the middle of an answer
 }
+
+// An original is what a failure was read from, masked: a result, a JSON-RPC error or the body of an HTTP answer.
+type original struct {
+	raw  json.Value
+	at   contract.Surface
+	from *contract.Contract // the contract in whose form it was
+}
+
+// isResult reports whether it was a tool's result.
+func (o *original) isResult() bool { return o.raw != nil && o.at == contract.SurfaceResult }
 
 func (f *failure) Error() string { return f.e.Error() }
 
@@ -119,12 +128,19 @@ func (c *call) writeFailure(f *failure) {
 		return
 	}
 	status := 0
-	if f.original == nil { // the protocol has no status for what a result says
+	if !f.original.isResult() { // the protocol has no status for what a result says
 		status = c.protocolStatus(e.Kind)
 	}
 	call := c.contractCall(e, status)
-	call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
-	call.Quotes = f.from != nil && f.from == c.to.reader.Weak && f.from == c.on.contract || failures.Quotes(e)
+	from := f.original
+	switch {
+	case from.raw != nil:
+	case c.out.last.told.from == c.on.contract:
+		from = c.out.last.told
+	case failures.Quotes(e):
+		from.from = c.on.contract
+	}
+	call.Original, call.OriginalAt, call.OriginalContract = stdjson.RawMessage(from.raw), from.at, from.from
 	c.write(c.on.contract.Write(e, call), e)
 }
 

@@ -71,26 +71,13 @@ func testContractsInOthers(t *testing.T) {
 					if to.Name == "fieldmcp" && given(got) != given(sent.Record) { // fieldmcp shows values
 						t.Errorf("%s from %s: got value %q, want %q", e.Kind, from.Name, given(got), given(sent.Record))
 					}
-					if said, want := retryableIn(a.Message.Result), repeatable(to.Name, sent.Record); said != nil && *said != want {
-						t.Errorf("%s, effect %s, from %s: got retryable %t, want %t", e.Kind, e.Effect, from.Name, *said, want)
+					if said, want := retryableIn(a.Message.Result), got.RetryAdvice() == recourse.RetrySameCall; said != nil && *said != want {
+						t.Errorf("%s, effect %s, from %s: got retryable %t, and advice %s", e.Kind, e.Effect, from.Name, *said, got.RetryAdvice())
 					}
 				}
 			}
 		})
 	}
-}
-
-// repeatable returns the retryable member that a contract writes for a record without an upstream status: that of the code,
-// unless the record says otherwise.
-func repeatable(name string, e *recourse.Error) bool {
-	if e.Effect == recourse.EffectUnknown || e.RetryAdvice() != e.Kind.Retry() {
-		return false
-	}
-	return slices.Contains(map[string][]recourse.Kind{
-		"fieldmcp": {recourse.KindRateLimited, recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError, recourse.KindQuotaExhausted},
-		"commerce": {recourse.KindRateLimited, recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError},
-		"patterns": {recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError, recourse.KindBadResponse},
-	}[name], e.Kind)
 }
 
 // richRecords returns records with every member set: one of each class that every contract writes in a tool result, and
@@ -150,7 +137,7 @@ func besidesWords(t *testing.T, e *recourse.Error) map[string]any {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"code", "contract", "hints", "requestId", "effectBasis"} { // the last two are the gateway's
+	for _, word := range []string{"code", "contract", "hints", "retry", "requestId", "effectBasis"} { // the last two are the gateway's
 		delete(members, word)
 	}
 	var inner []any

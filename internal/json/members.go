@@ -1,7 +1,6 @@
 package json
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -78,13 +77,12 @@ func (l *Members) Add(name string, value Value) { *l = append(*l, Member{name, v
 
 // Change returns an object with a member as by returns it; nil: without it. What has no such member is returned as it is.
 func Change(object Value, name string, by func(Value) Value) Value {
-	members := MembersOf(object)
-	i := slices.IndexFunc(members, func(m Member) bool { return m.Name == name })
-	if i < 0 {
-		return object
-	}
-	members[i].Value = by(members[i].Value)
-	return members.AppendTo(nil)
+	return Edit(object, func(other string, value Value) Value {
+		if other == name {
+			return by(value)
+		}
+		return value
+	}, nil)
 }
 
 // Without returns an object without a member.

@@ -28,7 +28,7 @@ func TestMembers(t *testing.T) {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	for _, test := range [][2]string{
-		{`{"b": 1, "a": [2], "c": 3}`, `{"b":1,"a":[[2]],"c":3}`}, {`{ "b":1 }`, `{ "b":1 }`}, {`"a"`, `"a"`}, {``, ``},
+		{`{"b": 1, "a": [2], "c": 3}`, `{"b": 1, "a": [[2]], "c": 3}`}, {`{ "b":1 }`, `{ "b":1 }`}, {`"a"`, `"a"`}, {``, ``},
 	} {
 		nest := func(v json.Value) json.Value { return json.Value("[" + string(v) + "]") }
 		if got := json.Change(json.Value(test[0]), "a", nest); string(got) != test[1] {

@@ -122,26 +122,30 @@ func (p *Path) Get(base reflect.Value) reflect.Value {
 	}
 }
 
-// Set stores a JSON value where p leads to from base, and creates missing steps. A value that is empty or has
-// the wrong type is not stored.
-func (p *Path) Set(base reflect.Value, raw json.Value) {
+// Set stores a JSON value where p leads to from base, and creates missing steps. It reports whether there is a place for
+// it: a value of the wrong type is not stored. An empty one need not be.
+func (p *Path) Set(base reflect.Value, raw json.Value) bool {
 	switch {
 	case p.Computed != nil && p.IsSentence():
-		if text, ok := json.TextOf(raw); ok {
+		text, ok := json.TextOf(raw)
+		if ok {
 			p.Record(base).Message = text
 		}
-		return
+		return ok
 	case p.Computed != nil:
-		if p.Computed.set != nil && p.Computed.set(new(recourse.Error), p.Computed.Arg, raw) {
-			p.Computed.set(p.Record(base), p.Computed.Arg, raw)
+		if p.Computed.set == nil { // it follows from what is stored elsewhere
+			return true
 		}
-		return
+		return p.Computed.set(new(recourse.Error), p.Computed.Arg, raw) && p.Computed.set(p.Record(base), p.Computed.Arg, raw)
 	}
 	value := reflect.New(p.Leaf).Elem()
-	if !setJSON(value, raw) || value.IsZero() && !p.zero {
-		return
+	if !setJSON(value, raw) {
+		return false
 	}
-	p.place(base, value)
+	if !value.IsZero() || p.zero {
+		p.place(base, value)
+	}
+	return true
 }
 
 // place stores value, which has the type of p's leaf.
@@ -167,7 +171,10 @@ func (p *Path) Put(base reflect.Value, name string, value json.Value) {
 // List returns the list to which p leads from base, and creates what is missing on the way.
 func (p *Path) List(base reflect.Value) reflect.Value { return walk(base, p.steps) }
 
-var stringType = reflect.TypeFor[string]()
+var (
+	stringType  = reflect.TypeFor[string]()
+	stringsType = reflect.TypeFor[[]string]()
+)
 
 // setString stores a text where p leads to a plain string, unless it is empty.
 func (p *Path) setString(base reflect.Value, text string) {
@@ -229,6 +236,10 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 		text, ok := json.TextOf(raw)
 		v.SetString(text)
 		return ok
+	case v.Type() == stringsType && raw.Kind() == '"': // a list written as one text, as OAuth writes scopes
+		text, ok := json.TextOf(raw)
+		v.Set(reflect.ValueOf(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })))
+		return ok
 	}
 	return json.UnmarshalLenient(raw, v.Addr().Interface()) == nil
 }
@@ -241,6 +252,30 @@ func (p *Path) IsRetryable() bool { return p.Computed != nil && p.Computed.Name 
 
 // IsCode reports whether p is the record's own code.
 func (p *Path) IsCode() bool { return p.Src == "code" || p.Src == string(CodeNumber) }
+
+// Directs reports whether p tells the caller what to do next: whether and when to repeat the call, and what comes first.
+func (p *Path) Directs() bool {
+	member, _, _ := strings.Cut(p.own(), ".")
+	return p.IsRetryable() || slices.Contains([]string{"retry", "afterMs", "after", "effect", "verify", "hints"}, member)
+}
+
+// IsAdvice reports whether p is the advice, or a part of it.
+func (p *Path) IsAdvice() bool {
+	member, _, _ := strings.Cut(p.own(), ".")
+	return member == "hints"
+}
+
+// own returns the path within its own record, which may be that of an item.
+func (p *Path) own() string {
+	src := p.Src
+	for {
+		inner, ok := strings.CutPrefix(src, "error.")
+		if !ok {
+			return src
+		}
+		src = inner
+	}
+}
 
 // Words returns the closed set of words allowed for p's member, or nil.
 func (p *Path) Words() []string {

@@ -201,8 +201,8 @@ function bind(from: Fields, call: Call): Bound {
   const limited = classOf(e) === "allowance" && !Number.isNaN(reset);
   e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
   const s = boundTo(e, call, entry);
-  const silent = entry.retryable === "stated" || entry.retryable === false;
-  if (!e["retry"] && silent && !isUnlisted(s) && usualAdvice(e) === "same_call") e["retry"] = "never";
+  const again = compute(s, "retryable:flag") === true;
+  if (again !== (adviceOf(e) === "same_call")) e["retry"] = again ? "same_call" : "never"; // both say the same
 //{{if has "contract.verify"}}
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
 //{{end}}

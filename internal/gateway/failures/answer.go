@@ -33,7 +33,7 @@ func Asks(text []byte, signs *wire.Signs) bool {
 }
 
 // Answer reads the failure in a JSON-RPC response, as scanned; isCall says that it is about a tool. Texts are
-// masked by mask. The original is the response's result, masked. ok is false for a success.
+// masked by mask. The original is the response's result or error, masked. ok is false for a success.
 func (r *Reader) Answer(text []byte, signs *wire.Signs, isCall bool, cut string, mask func([]byte) []byte) (
 	reading contract.Reading, original json.Value, ok bool,
 ) {
@@ -42,7 +42,8 @@ func (r *Reader) Answer(text []byte, signs *wire.Signs, isCall bool, cut string,
 		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
 			return reading, nil, false
 		}
-		return r.cut(cut).RPC(mask(raw)), nil, true
+		original = mask(raw)
+		return r.cut(cut).RPC(original), original, true
 	}
 	if !isCall {
 		return reading, nil, false

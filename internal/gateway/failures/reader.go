@@ -59,6 +59,7 @@ func New(entry *config.Server, own *contract.Contract, set *contract.Set, forwar
 	// It is created when it is first needed: reading the contracts would make up most of a program's start.
 	r.full = sync.OnceValue(func() *contract.Reader {
 		full := r.narrow()
+		full.Own = own
 		for _, c := range append([]*contract.Contract{own}, set.All()...) {
 			if !slices.Contains(full.Contracts, c) {
 				full.Contracts = append(full.Contracts, c)

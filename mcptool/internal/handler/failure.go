@@ -76,7 +76,7 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	}
 	call := x.contractCall()
 	if f.original != nil {
-		call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
+		call.Original, call.OriginalAt, call.OriginalContract = stdjson.RawMessage(f.original), f.at, f.from
 	}
 	e := x.settle(f.e)
 	answer := x.rule.contract.Write(e, call)
@@ -93,8 +93,9 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 // A failure is what a handler failed with.
 type failure struct {
 	e        *recourse.Error
-	original json.Value         // the result that contained it
-	from     *contract.Contract // the contract that the result followed
+	original json.Value         // the result or the JSON-RPC error that contained it
+	at       contract.Surface   // which of these
+	from     *contract.Contract // the contract that it followed
 	pass     *contract.Answer   // it is for the client's program, and passes unchanged
 }
 
@@ -142,7 +143,7 @@ func (x *exchange) told(err error) string {
 // reader reads failures in any form. What a server says about itself is believed.
 func (x *exchange) reader() *contract.Reader {
 	return &contract.Reader{
-		Contracts: []*contract.Contract{x.rule.contract}, Trusted: true, Families: x.rule.families, Now: x.s.now,
+		Contracts: []*contract.Contract{x.rule.contract}, Own: x.rule.contract, Trusted: true, Families: x.rule.families, Now: x.s.now,
 	}
 }
 
@@ -202,7 +203,8 @@ func isOnlyOutput(result json.Value) bool {
 // something.
 func (x *exchange) readRPC(r *RPCError) failure {
 	raw := json.Value(x.masker().JSON(r.Raw))
-	e := x.reader().RPC(raw).Error()
+	reading := x.reader().RPC(raw)
+	e := reading.Error()
 	if e == nil {
 		e = recourse.Internal()
 	}
@@ -215,7 +217,7 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	_ = json.UnmarshalLenient(raw, &head) // it was written here
 	code, _ := strconv.Atoi(string(head.Code))
 	if x.isCall() && !x.req.Continues && code != wire.CodeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
-		return failure{e: e}
+		return failure{e: e, original: raw, at: contract.SurfaceRPC, from: reading.Contract}
 	}
 	return failure{e: e, pass: &contract.Answer{
 		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: stdjson.RawMessage(head.Data), Record: e,
