@@ -161,9 +161,8 @@ func exampleCall() *contract.Call {
 // translate returns a failure as a contract writes it.
 func translate(by *contract.Contract, e *recourse.Error) translation {
 	call := exampleCall()
-	return translation{
-		contract: by.Name, code: by.Write(e, call).Record.Code, retryable: by.Retryable(e, call), wire: explain.Form(by, e, ""),
-	}
+	answer := by.Write(e, call)
+	return translation{contract: by.Name, code: answer.Record.Code, retryable: by.Retryable(e, call), wire: explain.Form(answer)}
 }
 
 // retryText says when a code's call may be repeated.

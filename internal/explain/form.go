@@ -6,16 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Form returns the wire form that a contract gives to a failed tools/call, for people: a line that names the form, the
-// headers of HTTP, and the body.
-func Form(c *contract.Contract, e *recourse.Error, tool string) string {
-	answer := c.Write(e, &contract.Call{Method: wire.MethodToolsCall, Tool: tool, At: contract.AtTool, HTTP: true})
+// Form returns the wire form of an answer, for people: a line that names the form, the headers of HTTP, and the body.
+func Form(answer contract.Answer) string {
 	var body []byte
 	var b strings.Builder
 	switch answer.Surface {

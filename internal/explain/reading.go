@@ -1,13 +1,13 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/kinddoc"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -17,6 +17,9 @@ type Reading struct {
 	By       string // the sign by which it was read; "" for a success
 	Failure  *recourse.Error
 	Question *recourse.NeedsInput
+
+	answer  *answer
+	reading contract.Reading
 }
 
 // Read reads what the text of an answer says.
@@ -25,24 +28,18 @@ func Read(text []byte, reader *contract.Reader) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reading{Form: a.form}
+	r := &Reading{Form: a.form, answer: a}
 	reading, failed := a.read(reader)
 	if !failed {
 		return r, nil
 	}
-	r.By = reading.Sign
+	r.By, r.reading = reading.Sign, reading
 	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
 		r.Question = question
 	} else {
 		r.Failure = reading.Error()
 	}
 	return r, nil
-}
-
-// A Tool is what is known of the tool that has answered.
-type Tool struct {
-	Name   string
-	Nature retry.Nature
 }
 
 // Lines tells people of the reading.
@@ -67,8 +64,12 @@ func (w *teller) failure(set *contract.Set, r *Reading, of Tool) {
 	w.addf("message", "%s", e.Sentence())
 	w.addf("class", "%s", e.Kind.Class())
 	w.addf("origin", "%s", e.Origin)
-	w.addf("effect", "%s", byNature(func(n retry.Nature) string { return string(retry.Effect(e, n)) }))
-	w.addf("retry", "%s", byNature(func(n retry.Nature) string { return advice(e.WithEffect(retry.Effect(e, n))) }))
+	effect := byNature(func(n retry.Nature) string { return string(of.effect(e, n).Effect) })
+	if of.effect(e, retry.Writes).EffectBasis == recourse.BasisStated {
+		effect += "; if it writes, by the server's word"
+	}
+	w.addf("effect", "%s", effect)
+	w.addf("retry", "%s", byNature(func(n retry.Nature) string { return advice(of.effect(e, n)) }))
 	if e.RetryAfter > 0 {
 		w.addf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
 	}
@@ -83,22 +84,16 @@ func (w *teller) failure(set *contract.Set, r *Reading, of Tool) {
 	if e.Upstream.Code != "" {
 		w.addf("its code", "%s", e.Upstream.Code)
 	}
-	for _, hint := range hints(set, e, of) {
-		w.addf("what to do", "%s", hint)
+	if told := r.toldByDefault(set, of); told != nil {
+		for _, hint := range told.Record.Hints {
+			w.addf("what to do", "%s", hint)
+		}
+		w.addf("told as", "%s", textOf(told))
 	}
 	if e.RequestID != "" {
 		w.addf("request id", "%s", e.RequestID)
 	}
 	w.addf("see", "%s", kinddoc.URL(e.Kind))
-}
-
-// hints returns what to do: what the failure itself says, or else the default contract.
-func hints(set *contract.Set, e *recourse.Error, of Tool) []string {
-	own, ok := set.Get(contract.Default)
-	if !ok || len(e.Hints) > 0 {
-		return e.Hints
-	}
-	return own.Write(e.WithEffect(retry.Effect(e, of.Nature)), &contract.Call{Method: wire.MethodToolsCall, Tool: of.Name}).Record.Hints
 }
 
 // question tells of a question.
@@ -151,34 +146,34 @@ type Explanation struct {
 	Question *recourse.NeedsInput `json:"question,omitempty"`
 }
 
-// A Failure is a failure as programs decide by it.
+// A Failure is a failure as a gateway tells it, and as programs decide by it.
 type Failure struct {
-	Kind       recourse.Kind        `json:"kind"`
-	Code       string               `json:"code,omitempty"`
-	Message    string               `json:"message"`
-	Origin     recourse.Origin      `json:"origin"`
-	Effect     recourse.Effect      `json:"effect"`
-	Retry      recourse.Retry       `json:"retry"`
-	AfterMs    int64                `json:"afterMs,omitempty"`
-	Hints      []string             `json:"hints,omitempty"`
-	Violations []recourse.Violation `json:"violations,omitempty"`
-	Failed     []recourse.Failed    `json:"failed,omitempty"`
+	Kind        recourse.Kind        `json:"kind"`
+	Code        string               `json:"code,omitempty"`
+	Message     string               `json:"message"`
+	Origin      recourse.Origin      `json:"origin"`
+	Effect      recourse.Effect      `json:"effect"`
+	EffectBasis recourse.Basis       `json:"effectBasis,omitempty"`
+	Retry       recourse.Retry       `json:"retry"`
+	AfterMs     int64                `json:"afterMs,omitempty"`
+	Hints       []string             `json:"hints,omitempty"`
+	Violations  []recourse.Violation `json:"violations,omitempty"`
+	Failed      []recourse.Failed    `json:"failed,omitempty"`
+	Text        string               `json:"text,omitempty"` // that an agent reads
 }
 
 // Explanation returns the reading for programs.
 func (r *Reading) Explanation(set *contract.Set, of Tool) *Explanation {
 	said := &Explanation{Input: r.Form, By: r.By, Question: r.Question}
-	if e := r.Failure; e != nil {
-		hints := hints(set, e, of)
-		e = e.WithEffect(retry.Effect(e, of.Nature))
-		code := e.Code
-		if code == "" {
-			code = e.Upstream.Code
-		}
-		said.Failure = &Failure{
-			Kind: e.Kind, Code: code, Message: e.Sentence(), Origin: e.Origin, Effect: e.Effect, Retry: e.RetryAdvice(),
-			AfterMs: e.RetryAfter.Milliseconds(), Hints: hints, Violations: e.Violations, Failed: e.Failed,
-		}
+	told := r.toldByDefault(set, of)
+	if told == nil {
+		return said
+	}
+	e := told.Record
+	said.Failure = &Failure{
+		Kind: e.Kind, Code: cmp.Or(r.Failure.Code, r.Failure.Upstream.Code), Message: e.Sentence(), Origin: e.Origin, Effect: e.Effect,
+		EffectBasis: e.EffectBasis, Retry: e.RetryAdvice(), AfterMs: e.RetryAfter.Milliseconds(), Hints: e.Hints,
+		Violations: e.Violations, Failed: e.Failed, Text: textOf(told),
 	}
 	return said
 }

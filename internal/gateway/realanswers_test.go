@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
@@ -90,9 +94,71 @@ func TestRealAnswers(t *testing.T) {
 	}
 }
 
+// `recourse explain` previews what the gateway says, to the letter: of real answers, and of HTTP answers (but for
+// 404, which is about the session).
+func TestExplainPreviews(t *testing.T) {
+	t.Parallel()
+	failures, _, err := wildtest.Answers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trusted := range []bool{false, true} {
+		client, srv := realServer(t, failures, fmt.Sprintf("trusted: %t", trusted), "title: The server")
+		for i, a := range failures {
+			answer := `{"jsonrpc":"2.0","id":1,"result":` + string(a.Result) + `}`
+			if a.Error != nil {
+				answer = `{"jsonrpc":"2.0","id":1,"error":` + string(a.Error) + `}`
+			}
+			read, e := reads(t, client, srv, a)
+			checkPreview(t, fmt.Sprint(i), answer, explain.Tool{Trusted: trusted, Arguments: []byte(a.Args)}, read, e)
+		}
+		for _, fault := range []struct {
+			status      int
+			media, body string
+		}{
+			{400, "text/plain", "no"}, {409, "application/json", `{"message":"taken"}`}, {418, "text/plain", ""},
+			{422, "application/json", `{"errors":["a"]}`}, {429, "text/plain", "slow down"}, {500, "application/json", `{"status":429}`},
+			{501, "text/plain", "no"}, {502, "text/html", "<html>"}, {503, "text/plain", ""}, {403, "text/plain", "no"}, {401, "text/plain", "no"},
+		} {
+			srv.Always(failures[0].Tool, faults.StatusWith("", fault.status, fault.media, fault.body))
+			got, err := client.Call(t.Context(), failures[0].Tool, "{}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: %s\r\n\r\n%s", fault.status, fault.media, fault.body)
+			checkPreview(t, fmt.Sprint(fault.status), answer, explain.Tool{Trusted: trusted}, textOf(t, got), recordOf(t, got))
+		}
+	}
+}
+
+// checkPreview checks that an explanation of an answer says what the gateway has said.
+func checkPreview(t *testing.T, name, answer string, of explain.Tool, read string, e *recourse.Error) {
+	t.Helper()
+	set := contract.Builtin()
+	reading, err := explain.Read([]byte(answer), &contract.Reader{Contracts: set.All(), Trusted: of.Trusted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := reading.Explanation(set, of).Failure
+	switch {
+	case e == nil && said == nil:
+		return
+	case e == nil || said == nil:
+		t.Errorf("%s, trusted %t: the gateway told %v, the preview %+v", name, of.Trusted, e, said)
+		return
+	}
+	read = strings.ReplaceAll(read, e.RequestID, "REQUEST_ID")
+	if diff := cmp.Diff(read, said.Text); diff != "" {
+		t.Errorf("%s, trusted %t: text (-gateway +preview):\n%s", name, of.Trusted, diff)
+	}
+	if got := [...]any{said.Kind, said.Effect, said.EffectBasis, said.Retry}; got != [...]any{e.Kind, e.Effect, e.EffectBasis, e.RetryAdvice()} {
+		t.Errorf("%s, trusted %t: the preview has %v, the gateway %s %s %s %s", name, of.Trusted, got, e.Kind, e.Effect, e.EffectBasis, e.RetryAdvice())
+	}
+}
+
 // realServer returns a server whose tools have the names of the recorded ones and say nothing else about themselves, and a
-// client of a gateway in front of it, with nothing configured.
-func realServer(t *testing.T, failures []*wildtest.Answered) (*testkit.Client, *testkit.Server) {
+// client of a gateway in front of it, with nothing configured but entry.
+func realServer(t *testing.T, failures []*wildtest.Answered, entry ...string) (*testkit.Client, *testkit.Server) {
 	t.Helper()
 	var tools []testkit.Tool
 	for _, a := range failures {
@@ -101,7 +167,7 @@ func realServer(t *testing.T, failures []*wildtest.Answered) (*testkit.Client, *
 		}
 	}
 	srv := testkit.NewServer(t, testkit.WithTools(tools...))
-	return start(t, srv.URL()).client(t, testkit.Legacy), srv
+	return start(t, srv.URL(), entry...).client(t, testkit.Legacy), srv
 }
 
 // reads returns what an agent reads, and the record beside it, or nil if the answer is the server's own.

@@ -300,7 +300,7 @@ func (c *call) failed() *toolcall.Call {
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
 		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
 		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(c.out.last.Status),
-		Relays: true, Trusted: c.to.Trusted,
+		Relays: true, Title: c.to.Title, InSession: (c.session != nil || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
 		},
@@ -320,17 +320,7 @@ func (c *call) withEffectOf(e, told *recourse.Error) *recourse.Error {
 }
 
 // settle adds what the gateway knows about the call to a failure, and masks it.
-func (c *call) settle(e *recourse.Error) *recourse.Error {
-	return c.failed().Settle(e).With(func(r *recourse.Error) {
-		if r.Kind == recourse.KindUnknownSession && (c.session != nil || c.out.last.answered) && !c.out.last.lost {
-			// The session exists. A client that was told otherwise would open another one, and call again.
-			r.Kind, r.Code, r.Contract = recourse.KindClientError, "", ""
-		}
-		if r.Provider == "" && r.Kind.Class() == recourse.ClassUpstream {
-			r.Provider = c.to.Title
-		}
-	})
-}
+func (c *call) settle(e *recourse.Error) *recourse.Error { return c.failed().Settle(e) }
 
 // contractCall describes the call that failed with e to the contract.
 func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {

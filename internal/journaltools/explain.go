@@ -46,7 +46,7 @@ func explainSchema() *jsonschema.Schema {
 					"an HTTP response with its headers, or the bare text of a tool's error.",
 			},
 			"tool":   {Type: isString, MaxLength: new(128), Description: "With answer: the tool that gave it."},
-			"writes": {Type: "boolean", Default: []byte("false"), Description: "With answer: whether that tool writes."},
+			"writes": {Type: "boolean", Default: []byte("false"), Description: "With answer: that tool is known to write. Otherwise nobody says what it does."},
 		},
 	}
 }
@@ -109,9 +109,9 @@ func (t *tools) reading(ctx context.Context, in explainArgs) (*mcp.CallToolResul
 		return nil, nil, recourse.InvalidValue("answer", "an answer of an MCP server", "").
 			WithMessage("The answer cannot be read: %v.", err)
 	}
-	of := explain.Tool{Name: in.Tool, Nature: retry.Reads}
+	of := explain.Tool{Name: in.Tool}
 	if in.Writes {
-		of.Nature = retry.Writes
+		of.Nature = new(retry.Writes)
 	}
 	out := &explanation{Reading: r.Explanation(set, of)}
 	said := visible.Escape(cut(r.Lines(set, of).String()))

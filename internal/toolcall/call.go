@@ -31,8 +31,11 @@ type Call struct {
 	Doubt   bool // or may have been, by an earlier attempt
 	Broke   bool // by the status of its answer, the server failed: what else the answer says settles nothing
 
-	// Relays says that another program has carried the call out.
-	Relays bool
+	// Relays says that another program has carried the call out, Title what it is called, and InSession that it knows
+	// the client's session.
+	Relays    bool
+	Title     string
+	InSession bool
 	// Trusted says that records are trusted about their effect and the call that verifies it.
 	Trusted bool
 	// Reads reports whether a tool only reads, where t is its entry in the list; it is used if records are
@@ -64,6 +67,8 @@ func (c *Call) Effect(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 	effect := retry.Effect(e, c.Nature)
 	switch {
+	case e.Kind == recourse.KindClientError && e.Effect == "": // refused, for whatever reason
+		return recourse.EffectNone, recourse.BasisStated
 	case c.Trusted, e.Effect == recourse.EffectNone && e.EffectBasis != recourse.BasisStated:
 		return effect, cmp.Or(e.EffectBasis, basisOf(effect))
 	case c.Assumed && c.Tool != nil && c.Tool.ReadOnly: // by the tool's annotations
@@ -72,8 +77,6 @@ func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 		return recourse.EffectUnknown, ""
 	case effect != recourse.EffectUnknown: // by the kind
 		return effect, recourse.BasisStated
-	case e.Kind == recourse.KindClientError && e.Effect == "": // refused, for whatever reason
-		return recourse.EffectNone, recourse.BasisStated
 	default:
 		return effect, ""
 	}
@@ -97,6 +100,13 @@ func (c *Call) Settle(e *recourse.Error) *recourse.Error {
 		r.Effect, r.EffectBasis = c.Effect(e)
 		c.identify(r)
 		r.RequestID = cmp.Or(r.RequestID, c.ID)
+		if r.Kind == recourse.KindUnknownSession && c.InSession {
+			// The session exists. A client that was told otherwise would open another one, and call again.
+			r.Kind, r.Code, r.Contract = recourse.KindClientError, "", ""
+		}
+		if r.Provider == "" && r.Kind.Class() == recourse.ClassUpstream {
+			r.Provider = c.Title
+		}
 		r.Failed = c.items(r.Failed)
 		r.Verify = c.believed(r.Verify)
 		if r.Effect == recourse.EffectUnknown && r.Verify == nil {

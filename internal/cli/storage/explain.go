@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
@@ -26,7 +25,10 @@ type ExplainCommand struct {
 	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`
 	All      bool     `help:"Also show the failure as every built-in contract writes it."`
 	Reads    []string `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
-	Writes   bool     `help:"Assume that the tool that failed writes; the default is that it only reads."`
+	Writes   bool     `help:"The tool that failed is known to write; the default is that nobody says what it does." xor:"nature"`
+	ReadOnly bool     `help:"The tool that failed is known to only read." xor:"nature"`
+	Trusted  bool     `help:"The server's word on the effect and on what to do next counts, as with trusted: true in its entry."`
+	Args     string   `placeholder:"JSON" help:"Arguments of the call: what stands in them is not masked in what clients are told."`
 	Tool     string   `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
 	JSON     bool     `help:"Print the result as one JSON object; its failure is null for a success."`
 }
@@ -34,8 +36,8 @@ type ExplainCommand struct {
 // Help shows an example.
 func (*ExplainCommand) Help() string {
 	return `Paste any MCP server's answer: a JSON-RPC message, a result, an event stream, an HTTP response with its ` +
-		`headers, or the bare text of a tool's error. It shows how the answer is read and, with --contract or --all, how contracts ` +
-		`would write it.
+		`headers, or the bare text of a tool's error. It shows how the answer is read, and what a gateway would tell instead with ` +
+		`nothing configured for the server; with --contract or --all, also how contracts would write it.
 
 Given the id of a request, it tells what happened to it, from the journal that a gateway keeps in its store: each attempt, each wait, ` +
 		`and the reasons between them.
@@ -60,7 +62,7 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err != nil {
 		return err
 	}
-	reader := contract.Reader{Contracts: set.All()}
+	reader := contract.Reader{Contracts: set.All(), Trusted: c.Trusted}
 	if err := load.AddReads(&reader, c.Reads); err != nil {
 		return err
 	}
@@ -68,10 +70,7 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err != nil {
 		return term.Usage(term.Hint(err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"))
 	}
-	of := explain.Tool{Name: c.Tool, Nature: retry.Reads}
-	if c.Writes {
-		of.Nature = retry.Writes
-	}
+	of := c.tool()
 	if c.JSON {
 		return printJSONLine(env.Stdout, reading.Explanation(set, of))
 	}
@@ -83,11 +82,38 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 	if len(shown) == 0 {
 		printLines(out, explain.Lines{{Name: "more", Text: "--contract NAME or --all shows how contracts say it"}})
 	}
-	e := reading.Failure.WithEffect(retry.Effect(reading.Failure, of.Nature))
 	for _, as := range shown {
-		term.Printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, of.Nature, form(as, e, c.Tool))
+		answer, err := reading.Told(set, as, of)
+		if err != nil {
+			return err
+		}
+		term.Printf(env.Stdout, "\nas %s writes it, for a tool %s:\n\n%s", as.Name, c.known(), indented(explain.Form(answer)))
 	}
 	return nil
+}
+
+// tool returns what is said of the tool that has answered.
+func (c *ExplainCommand) tool() explain.Tool {
+	of := explain.Tool{Name: c.Tool, Arguments: []byte(c.Args), Trusted: c.Trusted}
+	switch {
+	case c.Writes:
+		of.Nature = new(retry.Writes)
+	case c.ReadOnly:
+		of.Nature = new(retry.Reads)
+	}
+	return of
+}
+
+// known says what is known of the tool.
+func (c *ExplainCommand) known() string {
+	switch {
+	case c.Writes:
+		return "that writes"
+	case c.ReadOnly:
+		return "that only reads"
+	default:
+		return "about which nobody says anything"
+	}
 }
 
 // explainRequest explains the calls with a request id.
@@ -187,10 +213,10 @@ func printLines(w term.Painter, lines explain.Lines) {
 	}
 }
 
-// form returns the wire form of a failed tools/call in a contract.
-func form(c *contract.Contract, e *recourse.Error, tool string) string {
+// indented returns a text that stands apart from what is around it.
+func indented(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(explain.Form(c, e, tool)) {
+	for line := range strings.Lines(text) {
 		b.WriteString("    " + line)
 	}
 	return b.String()

@@ -1,0 +1,121 @@
+package explain
+
+import (
+	stdjson "encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A Tool is what is known of the tool that has answered. The zero value is a tool about which nobody says anything, of a
+// server that is not trusted: what a gateway has in front of it if nothing is configured.
+type Tool struct {
+	Name      string
+	Arguments json.Value    // of the call: what stands in them is not masked
+	Nature    *retry.Nature // nil: nobody says what the tool does
+	Trusted   bool          // the server is
+}
+
+// requestID stands for that of the gateway.
+const requestID = "REQUEST_ID"
+
+// call returns the failed call as the gateway sees it.
+func (of Tool) call(c *contract.Contract) *toolcall.Call {
+	masker := redact.New(redact.All, string(of.Arguments)).With(c.Mask...).ForAnswer()
+	call := &toolcall.Call{
+		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c, Masker: func() *redact.Masker { return masker },
+		Assumed: of.Nature == nil, Ran: true, Relays: true, Title: serverTitle, InSession: true, Trusted: of.Trusted,
+		Reads: func(string, *toolcall.Tool) bool { return false },
+	}
+	if of.Nature != nil {
+		call.Nature = *of.Nature
+	}
+	return call
+}
+
+// serverTitle is what a server is called of which only an answer is known.
+const serverTitle = "The server"
+
+// effect returns e with what the gateway says of its effect on a tool of that nature.
+func (of Tool) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
+	call := of.call(contract.Builtin().MustGet(contract.Default))
+	call.Nature = nature
+	return e.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = call.Effect(e) })
+}
+
+// Told returns what a gateway would answer instead, in a contract, if nothing but of is configured for the server. It is
+// the gateway's own judgement: the same reader, the same decision about the effect, the same masks.
+func (r *Reading) Told(set *contract.Set, c *contract.Contract, of Tool) (contract.Answer, error) {
+	reading, err := r.asEndpoint(set, c, of)
+	if err != nil {
+		return contract.Answer{}, err
+	}
+	call := of.call(c)
+	if r.answer.response != nil {
+		call.Broke = failures.Broke(r.answer.response.StatusCode)
+	}
+	e := call.Settle(reading.Error())
+	about := call.Describe(contract.AtTool)
+	about.HTTP = true
+	if raw := r.answer.rpcError; raw != nil && reading.Contract == nil && failures.IsProtocol(e) { // it is for the client's program
+		text, _ := json.TextOf(json.Lookup(raw, "/message"))
+		return contract.Answer{Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e}, nil
+	}
+	if r.answer.result != nil {
+		about.Original, about.OriginalContract = call.Masker().JSON(r.answer.result), reading.Contract
+	}
+	return c.Write(e, about), nil
+}
+
+// asEndpoint reads the answer as that of an MCP server's endpoint: an HTTP status then says nothing about what the tool was
+// asked to do.
+func (r *Reading) asEndpoint(set *contract.Set, c *contract.Contract, of Tool) (contract.Reading, error) {
+	if r.answer.response == nil {
+		return r.reading, nil
+	}
+	entry := &config.Server{Title: serverTitle}
+	entry.Trusted = of.Trusted
+	reader, err := failures.New(entry, c, set, func(string) bool { return false })
+	if err != nil {
+		return contract.Reading{}, err
+	}
+	return reader.HTTP(r.answer.response.StatusCode, r.answer.response.Header, r.answer.body, ""), nil
+}
+
+// toldByDefault returns what a gateway would answer in the default contract, or nil if the answer is no failure.
+func (r *Reading) toldByDefault(set *contract.Set, of Tool) *contract.Answer {
+	own, ok := set.Get(contract.Default)
+	if !ok || r.Failure == nil {
+		return nil
+	}
+	told, err := r.Told(set, own, of)
+	if err != nil { // only an entry that names families or contracts can have any
+		return nil
+	}
+	return &told
+}
+
+// textOf returns what an agent reads of an answer.
+func textOf(a *contract.Answer) string {
+	if a.Surface != contract.SurfaceResult {
+		return a.Message
+	}
+	var text strings.Builder
+	for i := 0; ; i++ {
+		block := json.Lookup(json.Value(a.Result), json.Pointer("/content").AppendToken(strconv.Itoa(i)))
+		if block == nil {
+			return text.String()
+		}
+		said, _ := json.TextOf(json.Lookup(block, "/text"))
+		text.WriteString(said)
+	}
+}
