@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -487,28 +486,5 @@ func TestGuardLimitAsResult(t *testing.T) {
 	r := dialHTTP(t, endpoint, testkit.Modern).call(t, "t", `{"field_id":"F-1"}`)
 	if e := r.record(t); e.Kind != recourse.KindQuotaExhausted || r.result(t).ResultType != "complete" {
 		t.Errorf("%s", r.Result)
-	}
-}
-
-// A request without an id is no notification: the handler behind the guard never sees it, whatever its method.
-func TestGuardRefusesRequestsWithoutAnID(t *testing.T) {
-	t.Parallel()
-	var seen atomic.Int64
-	url := testkit.Serve(t, mcptool.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }), builtin(t, "recourse")))
-	for _, method := range []string{
-		"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/cancel", "initialize", "tools\\u002fcall", "x", "",
-	} {
-		resp, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","method":"`+method+`","params":{"name":"t"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), `"code":-32600`) {
-			t.Errorf("%s: got HTTP %d %s", method, resp.StatusCode, text)
-		}
-	}
-	if n := seen.Load(); n > 0 {
-		t.Errorf("the handler got %d", n)
 	}
 }

@@ -3,10 +3,12 @@ package mcptool_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/recoursehq/recourse"
@@ -275,5 +277,28 @@ func TestGuardRewords(t *testing.T) {
 		if reworded := got.Body != test.text; reworded && !strings.Contains(log.String(), "the handler behind the guard answered") {
 			t.Errorf("%s: no text of the handler in the log:\n%s", test.name, log)
 		}
+	}
+}
+
+// A request without an id is no notification: the handler behind the guard never sees it, whatever its method.
+func TestGuardRefusesRequestsWithoutAnID(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Int64
+	url := testkit.Serve(t, mcptool.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }), builtin(t, "recourse")))
+	for _, method := range []string{
+		"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/cancel", "initialize", "tools\\u002fcall", "x", "",
+	} {
+		resp, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","method":"`+method+`","params":{"name":"t"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), `"code":-32600`) {
+			t.Errorf("%s: got HTTP %d %s", method, resp.StatusCode, text)
+		}
+	}
+	if n := seen.Load(); n > 0 {
+		t.Errorf("the handler got %d", n)
 	}
 }

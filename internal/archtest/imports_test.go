@@ -21,7 +21,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/http1", "internal/json", "internal/lexer", "internal/pause", "internal/promises",
+			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/uri", "internal/http1", "internal/json", "internal/lexer", "internal/pause", "internal/promises",
 			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/tracecontext",
 			"internal/visible",
 		},

@@ -87,12 +87,12 @@ func (c *Config) LockoutRule() Lockout {
 
 // Grant lets some callers do something.
 type Grant struct {
-	Callers   []string `yaml:"callers" default:"(any)" doc:"Names of the callers that the grant is for. It holds for callers who meet all of 'callers', 'orgs', 'roles' and 'scopes'."`
+	Callers   []string `yaml:"callers" default:"(any)" doc:"The callers that the grant is for, as 'ENTRY/NAME': the entry of 'access' that lets them in, and their name. The entry can be left out if only one is accepted, or only one has a key of that name. It holds for callers who meet all of 'callers', 'orgs', 'roles' and 'scopes'."`
 	Orgs      []string `yaml:"orgs" default:"(any)" doc:"Organisations that it is for."`
 	Roles     []string `yaml:"roles" default:"(any)" doc:"Roles, one of which the caller must have."`
 	Scopes    []string `yaml:"scopes" default:"(none)" doc:"Scopes, all of which the caller's token must have. A caller who lacks only these is told so with 403 and 'insufficient_scope'."`
 	Tools     []string `yaml:"tools" default:"(none)" doc:"Tools that they may call: names or patterns, as in 'tools' of a server."`
-	When      string   `yaml:"when" default:"(always)" doc:"Condition on a call, such as 'args.orgId == caller.org'. It can name 'caller' (name, org, roles, scopes), 'tool', 'args' and 'read_only', in the language of [Expr](https://expr-lang.org/docs/language-definition). If it cannot be evaluated, the call is refused."`
+	When      string   `yaml:"when" default:"(always)" doc:"Condition on a call, such as 'args.orgId == caller.org'. It can name 'caller' (name, entry, org, roles, scopes), 'tool', 'args' and 'read_only', in the language of [Expr](https://expr-lang.org/docs/language-definition). If it cannot be evaluated, the call is refused."`
 	Prompts   bool     `yaml:"prompts" default:"false" doc:"Whether they may use the server's prompts."`
 	Resources bool     `yaml:"resources" default:"false" doc:"Whether they may read the server's resources."`
 }
@@ -325,9 +325,38 @@ func (v *validator) admission(c *Config, access []string, grants []Grant, mode M
 		v.doc.Reportf(node.Key("grants"), "remove one of them",
 			"`grants` is not available with `mode: observe`, which passes tools/list on unchanged")
 	}
+	accepted := access
+	if len(accepted) == 0 { // an endpoint lets the callers in
+		accepted = known
+	}
 	for i := range grants {
 		v.grant(&grants[i], list.Item(i))
+		for j, name := range grants[i].Callers {
+			grants[i].Callers[j] = v.caller(c, accepted, name, list.Item(i).Get("callers").Item(j))
+		}
 	}
+}
+
+// caller returns a caller as grants name it, by entry and name: each entry may have one of that name.
+func (v *validator) caller(c *Config, accepted []string, name string, node *strictyaml.Node) string {
+	if entry, _, ok := strings.Cut(name, "/"); ok && slices.Contains(accepted, entry) {
+		return name
+	}
+	var having []string // entries with a key of that name
+	for _, entry := range accepted {
+		if a, ok := c.Access.Get(entry); ok && slices.ContainsFunc(a.Keys, func(k AccessKey) bool { return k.Name == name }) {
+			having = append(having, entry)
+		}
+	}
+	switch {
+	case len(accepted) == 1:
+		return grant.CallerOf(accepted[0], name)
+	case len(having) == 1:
+		return grant.CallerOf(having[0], name)
+	}
+	v.doc.Reportf(node.Pos(), "write `"+grant.CallerOf(accepted[len(accepted)-1], name)+"`, or another entry",
+		"`callers` must say which entry of `access` lets %q in: several could", name)
+	return name
 }
 
 // isNode reports whether a node is that text.

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/glob"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/uri"
 )
 
 // Endpoints are the endpoints of a [Config] that offer several servers, in the order of the file.
@@ -114,10 +115,28 @@ func (m *Member) Local(offered string) (string, bool) {
 	return local, m.Allows(local)
 }
 
-// Allows reports whether a name or URI of the server is offered.
+// Allows reports whether a name or URI of the server is offered. A URI is offered if all its spellings are.
 func (m *Member) Allows(local string) bool {
-	matches := func(pattern string) bool { return glob.Match(pattern, local) }
-	return (m.Allow == nil || slices.ContainsFunc(m.Allow, matches)) && !slices.ContainsFunc(m.Deny, matches)
+	if m.Allow == nil && m.Deny == nil {
+		return true
+	}
+	spelled := uri.Spellings(local)
+	if spelled == nil {
+		return false
+	}
+	for level, form := range spelled {
+		matches := func(pattern string) bool {
+			decoded := pattern
+			for range level {
+				decoded = uri.Decode(decoded)
+			}
+			return glob.Match(pattern, form) || glob.Match(decoded, form)
+		}
+		if m.Allow != nil && !slices.ContainsFunc(m.Allow, matches) || slices.ContainsFunc(m.Deny, matches) {
+			return false
+		}
+	}
+	return true
 }
 
 // sure returns the names that clients see whatever the server lists, each with its position in the file.

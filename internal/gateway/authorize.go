@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -21,14 +22,20 @@ func authorize(c *call, next next) error {
 	if c.on.grants == nil || !c.req.asks() {
 		return next(c)
 	}
-	use, needed := c.use()
-	if !needed {
-		return next(c)
+	for _, use := range c.uses() {
+		if err := c.permit(&use); err != nil {
+			return err
+		}
 	}
-	d := c.on.grants.Decide(&c.who.verified, &use)
+	return next(c)
+}
+
+// permit returns why the caller may not do that, or nil.
+func (c *call) permit(use *grant.Use) error {
+	d := c.on.grants.Decide(&c.who.verified, use)
 	switch {
 	case d.Allowed:
-		return next(c)
+		return nil
 	case len(d.Lacks) > 0 && !c.reply.started && !c.req.stdio && c.member == nil:
 		refusal := auth.MissingScope(slices.Concat(c.who.verified.Scopes, d.Lacks), d.Lacks)
 		c.challenge("insufficient_scope", refusal)
@@ -52,27 +59,49 @@ func (who *caller) forbidden(what string) *recourse.Error {
 		WithMessage("%s may not %s.", who.verified.Name, what)
 }
 
-// use returns what the request needs permission for. Opening a session, listing tools and keeping a
-// connection alive need none.
-func (c *call) use() (use grant.Use, needed bool) {
-	switch c.req.msg.Method {
-	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel, wire.MethodListen:
-		return use, false
+// uses returns what the request needs permission for, all of it. Opening a session, listing tools and keeping a
+// connection alive need none, and neither does hearing that a list has changed.
+func (c *call) uses() []grant.Use {
+	m := c.req.msg
+	switch m.Method {
+	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel:
+		return nil
+	case wire.MethodListen:
+		watched := json.Lookup(m.Params, "/notifications/resourceSubscriptions")
+		if list, _ := json.Items(watched, 1); watched == nil || watched.Kind() == 'n' || watched.Kind() == '[' && len(list) == 0 {
+			return nil
+		}
+		return []grant.Use{{Resources: true}}
 	case wire.MethodToolsCall:
 		readOnly := c.rule.nature == retry.Reads
 		if c.on.many != nil && c.on.grants.Conditional() {
-			readOnly = c.memberReads(c.req.msg.Name)
+			readOnly = c.memberReads(m.Name)
 		}
-		return grant.Use{Tool: c.req.msg.Name, ReadOnly: readOnly, Arguments: c.req.msg.Arguments}, true
-	case "prompts/list", wire.MethodPromptsGet:
-		return grant.Use{Prompts: true}, true
-	case "completion/complete":
-		return grant.Use{Prompts: true, Resources: true}, true
-	case "tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update":
-		return use, false // only whoever started a task knows its id
-	default:
-		return grant.Use{Resources: true}, true
+		return []grant.Use{{Tool: m.Name, ReadOnly: readOnly, Arguments: m.Arguments}}
+	case wire.MethodPromptsList, wire.MethodPromptsGet:
+		return []grant.Use{{Prompts: true}}
+	case wire.MethodComplete:
+		return completes(json.Lookup(m.Params, "/ref"))
 	}
+	if strings.HasPrefix(m.Method, "tasks/") { // it does not say of which tool the task is
+		return []grant.Use{{Tasks: true}}
+	}
+	return []grant.Use{{Resources: true}}
+}
+
+// completes returns what completing an argument of that reference needs permission for: of a prompt, of a resource or,
+// if servers could take it for either, of both.
+func completes(ref json.Value) (uses []grant.Use) {
+	kind := json.Text(ref, "/type")
+	ofPrompt := kind == "ref/prompt" || json.Lookup(ref, "/name") != nil
+	ofResource := kind == "ref/resource" || json.Lookup(ref, "/uri") != nil
+	if ofPrompt || !ofResource {
+		uses = append(uses, grant.Use{Prompts: true})
+	}
+	if ofResource || !ofPrompt {
+		uses = append(uses, grant.Use{Resources: true})
+	}
+	return uses
 }
 
 // lets reports whether a caller may call a tool with at least some arguments.

@@ -120,7 +120,7 @@ func TestGrants(t *testing.T) {
 					{"prompts/list", `{}`, []string{"boss"}},
 					{"resources/list", `{}`, []string{"boss", "reader"}},
 					{"resources/templates/list", `{}`, []string{"boss", "reader"}},
-					{"completion/complete", `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}`, []string{"boss", "reader"}},
+					{"completion/complete", `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}`, []string{"boss"}},
 					{"x/unknown", `{}`, []string{"boss", "reader"}},
 				} {
 					for name := range sees {

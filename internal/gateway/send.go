@@ -121,7 +121,7 @@ func (c *call) upstreamHeader() http.Header {
 		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.Tool.ParamHeaders())
 	default:
 		for name, values := range from {
-			if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+			if strings.HasPrefix(name, wire.HeaderParamPrefix) && c.mirrors(name) {
 				h[name] = values
 			}
 		}
@@ -138,6 +138,19 @@ func (c *call) upstreamHeader() http.Header {
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{c.req.id}
 	return h
+}
+
+// mirrors reports whether a header of the client mirrors an argument, as far as that is known: if the tool declares it, it
+// has been compared. Nothing has looked at any other, which a server might act on.
+func (c *call) mirrors(header string) bool {
+	switch tool := c.rule.listed.Tool; {
+	case c.on.many != nil, !c.on.manner.acts():
+		return true // the servers' own stages decide, or nobody does
+	case tool == nil:
+		return c.req.isCall() && c.rule.list == nil
+	default:
+		return slices.ContainsFunc(tool.ParamHeaders(), func(p wire.ParamHeader) bool { return p.Header == header })
+	}
 }
 
 // forwarded returns the value of a client's header for the server, if the entry forwards it.

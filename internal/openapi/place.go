@@ -8,27 +8,25 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/uri"
 )
 
 // Values are escaped, so a provider that takes a path as it stands sees each value as one segment. But many decode the
 // path first, and proxies before them remove dot segments of what they have decoded: then a value could lead to an
 // operation that is not offered, with the operator's credentials.
 
-// maxDecoded is how often a path may be decoded by all who do so on its way. Beyond that it is not sent.
-const maxDecoded = 4
-
 // staysInPlace reports whether a path leads where its template says, however often it is decoded: no value, and no
 // values together, have added, emptied or removed a segment. slashes says that a value may add some.
 func staysInPlace(template, path string, slashes bool) bool {
-	for range maxDecoded {
+	for range uri.MaxDecoded {
 		if !isPlain(path) || !slashes && separators(path) != separators(template) {
 			return false
 		}
-		decoded := decode(path)
+		decoded := uri.Decode(path)
 		if decoded == path {
 			return true
 		}
-		path, template = decoded, decode(template)
+		path, template = decoded, uri.Decode(template)
 	}
 	return false
 }
@@ -52,31 +50,6 @@ func isPlain(path string) bool {
 }
 
 func separators(path string) int { return strings.Count(path, "/") + strings.Count(path, `\`) }
-
-// decode removes one level of percent-encoding. What is not an escape stays.
-func decode(path string) string {
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		if path[i] == '%' && i+2 < len(path) && unhex(path[i+1]) >= 0 && unhex(path[i+2]) >= 0 {
-			b.WriteByte(byte(unhex(path[i+1])<<4 | unhex(path[i+2])))
-			i += 2
-			continue
-		}
-		b.WriteByte(path[i])
-	}
-	return b.String()
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F':
-		return int(c|0x20) - 'a' + 10
-	default:
-		return -1
-	}
-}
 
 // misplaced is the failure of a call whose values do not stay in their places in the path. It names the arguments that
 // do not even alone.

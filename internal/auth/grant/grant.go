@@ -11,7 +11,7 @@ import (
 
 // A Grant lets some callers do something. It applies to a caller who meets all of its requirements.
 type Grant struct {
-	Callers []string // with one of these names; none: any
+	Callers []string // one of these, as [CallerOf] writes them; none: any
 	Orgs    []string // of one of these organisations; none: any
 	Roles   []string // with one of these roles; none: any
 	Scopes  []string // with all of these scopes
@@ -45,7 +45,11 @@ type Use struct {
 	Listing   bool // it only asks whether the tool could be called; the arguments follow later
 
 	Prompts, Resources bool
+	Tasks              bool // whichever tool they are of
 }
+
+// CallerOf writes a caller as grants name it. Another entry of access control may have one of the same name.
+func CallerOf(entry, name string) string { return entry + "/" + name }
 
 // Decide reports whether a caller may do that.
 func (all Grants) Decide(who *authn.Identity, use *Use) (d Decision) {
@@ -80,7 +84,7 @@ func (all Grants) Decide(who *authn.Identity, use *Use) (d Decision) {
 
 // isFor reports whether the grant is for a caller, apart from the scopes.
 func (g *Grant) isFor(who *authn.Identity) bool {
-	return (g.Callers == nil || slices.Contains(g.Callers, who.Name)) &&
+	return (g.Callers == nil || slices.Contains(g.Callers, CallerOf(who.Access, who.Name))) &&
 		(g.Orgs == nil || who.Org != "" && slices.Contains(g.Orgs, who.Org)) &&
 		(g.Roles == nil || slices.ContainsFunc(g.Roles, func(role string) bool { return slices.Contains(who.Roles, role) }))
 }
@@ -88,7 +92,7 @@ func (g *Grant) isFor(who *authn.Identity) bool {
 // covers reports whether the grant is for that use, apart from the arguments.
 func (g *Grant) covers(use *Use) bool {
 	switch {
-	case use.Prompts && g.Prompts, use.Resources && g.Resources:
+	case use.Prompts && g.Prompts, use.Resources && g.Resources, use.Tasks && g.When == nil && slices.Contains(g.Tools, "*"):
 		return true
 	case use.Tool == "":
 		return false
