@@ -169,6 +169,11 @@ func (r *Reader) failed(a answer) Reading {
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = inner.code
 	}
+	if object := inner.textAsObject(); object != nil && object.IsObject() && e.Message != inner.text {
+		if rest := wild.Rest(object, e.Message); rest != "" {
+			e.Message += "\n" + rest // the server put it there for the model
+		}
+	}
 	if e.Kind == recourse.KindUnknown && e.Retry == "" {
 		e.Retry = recourse.RetryReRead // the call might succeed next time: the sentence has to be read
 	}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"mime"
 	"net/http"
@@ -49,6 +50,7 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 		}
 	}
 	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
+		said.Message = cmp.Or(wild.SentenceOf(string(body)), said.Message)
 		return r.plain(said, sign)
 	}
 	if inner, ok := rpcError(body); ok {

@@ -145,27 +145,48 @@ func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Err
 	return e, plain
 }
 
-// rpcKind returns the kind of a JSON-RPC error: from its content if the code is one that SDKs use for
-// everything, otherwise from the code.
+// overrules reports whether what a JSON-RPC error says in words counts more than its code, whose kind is "" if it has
+// none. Servers use the codes for invalid requests and arguments for whatever is wrong with a call, and internalError
+// for everything.
+func overrules(said *recourse.Error, code recourse.Kind) bool {
+	input := said.Kind == recourse.KindUnknownTool || len(said.Violations) > 0
+	switch code {
+	case "", recourse.KindInternal:
+		return true
+	case recourse.KindInvalidValue, recourse.KindInvalidRequest:
+		switch said.Kind.Class() {
+		case recourse.ClassResource, recourse.ClassPermission:
+			return true
+		default:
+			return input || said.Kind == recourse.KindMissingParam
+		}
+	case recourse.KindUnknownMethod:
+		return said.Kind == recourse.KindUnknownTool
+	default:
+		return false
+	}
+}
+
+// rpcKind returns the kind of a JSON-RPC error: from its words if they say more than its code, otherwise from the code.
 func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
 	kind, ok := rpccode.Kinds[number]
 	if err != nil {
 		kind, ok = "", false
 	}
-	if !ok || rpccode.Vague(number) {
-		said := answer{text: message}
-		if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
-			said.objects = []*json.Node{data}
-		}
-		known, _, recognized := r.recognized(last(r.peeled(said)))
-		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {
-			known.Message = cmp.Or(known.Message, clean.Message(message))
-			return known, false
-		}
+	said := answer{text: message}
+	if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
+		said.objects = []*json.Node{data}
+	}
+	if known, _, recognized := r.recognized(last(r.peeled(said))); recognized && overrules(known, kind) {
+		known.Message = cmp.Or(known.Message, clean.Message(message))
+		return known, false
 	}
 	e = recourse.New(recourse.KindUnknown, clean.Message(message))
 	if !ok {
+		if isFailure(number) { // some servers use HTTP's
+			e.Kind = recourse.FromStatus("", number).Kind
+		}
 		return e, true
 	}
 	e.Kind = kind

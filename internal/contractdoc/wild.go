@@ -17,13 +17,21 @@ configuration.
 
 A family never turns a success into a failure, unless the server's entry names it: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then,
 only forms that are marked as ` + "`weak`" + ` count, and only if they are the whole answer. If nothing is recognised, the server's
-own sentence is kept.`
+own sentence is kept.
+
+Of an error object, the model is told the sentence, wherever the object has it. What else is in the object, such as the values that would
+be valid, stands behind the sentence if the object is a tool's whole text. The text of an HTTP answer counts as its sentence if it is short and
+no page.
+
+Where a text names what a person has to set up at the server first (a program, a browser, a key in the environment, room on a disk), that
+counts more than whatever failed because of it, and the advice is ` + "`after_setup`" + `.`
 
 const writingFamilies = `A family of your own is a file like this one:
 
 ` + "```yaml\n%s```" + `
 
-` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its position. Name the file
+` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its position, a text that is
+listed twice and a rule that can never win among them. Name the file
 under ` + "`reads`" + ` in the server's entry, or pass it to ` + "`mcptool.WithFamilies`" + ` in a server of your own. It takes
 precedence over the built-in families. ` + "`recourse schema family`" + ` prints the JSON Schema that editors check the file by.`
 
@@ -59,8 +67,8 @@ examples:
 
 const familyNotes = `Templates, paths and constants work as in [contracts](contracts/README.md). In a family, ` + "`{after}`" + `
 matches a wait as people and programs write it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a bare number means seconds),
-` + "`{at}`" + ` a time to wait for (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), and ` + "`{*}`" + ` anything on
-the line. A code is one word, a parameter has no spaces, and an HTTP status is 400 or more.
+` + "`{at}`" + ` a time to wait for (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), ` + "`{*}`" + ` anything on
+the line, and ` + "`{words}`" + ` a few words that stay within a sentence. A code is one word, a parameter has no spaces, and an HTTP status is 400 or more.
 
 An object must have every member that is named; a ` + "`?`" + ` after the name makes a member optional. The value of a member is one of:
 

@@ -26,12 +26,14 @@ type FamilyFile struct {
 // FamilyText is a part of a [FamilyFile].
 type FamilyText struct {
 	Node *strictyaml.Node `yaml:",pos"`
-	Text *strictyaml.Node `yaml:"text,required" doc:"One or more templates, as alternatives. Case does not matter. '{*}' matches anything on a line. A template needs four fixed characters in a row."`
+	Text *strictyaml.Node `yaml:"text,required" doc:"One or more templates, as alternatives. Case does not matter. '{*}' matches anything on a line, '{words}' a few words of one sentence. A template needs four fixed characters in a row."`
 	Only bool             `yaml:"only" doc:"It counts only at the beginning of the answer."`
 	Each *strictyaml.Node `yaml:"each" doc:"Templates of one violation, whose paths are those of a violation; each may match any number of times. {text, rule} also states the rule."`
 	Kind *strictyaml.Node `yaml:"kind" doc:"What happened. Default: what the code, the violations or the HTTP status say; a text with none of these only adds to what other forms say."`
 	Set  *strictyaml.Node `yaml:"set" doc:"What else it says: values by path."`
-	Weak bool             `yaml:"weak" doc:"It also counts if it is the whole of an answer that says it succeeded, if the server's entry names the family."`
+	// Vague texts are symptoms, such as the exit code of a command.
+	Vague bool `yaml:"vague" doc:"It says that something failed, but not why: any other text takes precedence."`
+	Weak  bool `yaml:"weak" doc:"It also counts if it is the whole of an answer that says it succeeded, if the server's entry names the family."`
 }
 
 // FamilyObject is a part of a [FamilyFile].

@@ -102,10 +102,10 @@ func failures() []failure {
 		},
 		{
 			name:  "the tool answers with an error of its own",
-			begin: once(testkit.GetField, faults.ToolError("", "The field is closed.")),
+			begin: once(testkit.GetField, faults.ToolError("", "The field lies fallow.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[unknown] The field is closed.",
+				text: "[unknown] The field lies fallow.",
 				code: "INTERNAL_ERROR",
 			},
 		},
@@ -124,7 +124,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, faults.RichToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text:      "[unknown] The field is closed.",
+				text:      "[unknown] The field lies fallow.",
 				code:      "INTERNAL_ERROR",
 				structure: faults.RichToolErrorStructure,
 			},

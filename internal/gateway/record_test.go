@@ -193,9 +193,9 @@ func TestLoggedWords(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	for name, answer := range map[string]testkit.Fault{
-		"result":         faults.ToolError("result", "the store is closed "+dsn),
-		"long":           faults.ToolError("long", "the store is closed "+strings.Repeat("x ", 2020)+secret),
-		"JSON-RPC error": faults.RPCError("error", -32603, "the store is closed "+dsn, ""),
+		"result":         faults.ToolError("result", "the store lies fallow "+dsn),
+		"long":           faults.ToolError("long", "the store lies fallow "+strings.Repeat("x ", 2020)+secret),
+		"JSON-RPC error": faults.RPCError("error", -32603, "the store lies fallow "+dsn, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,7 +207,7 @@ func TestLoggedWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			testkit.Eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
-			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store is closed") {
+			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store lies fallow") {
 				t.Fatalf("got %+v", l)
 			}
 			if strings.Contains(f.log.String(), password) || strings.Contains(f.log.String(), secret[:12]) {
@@ -223,7 +223,7 @@ func TestObservedLine(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "mode: observe", "trust_annotations: true")
 	client := f.client(t, testkit.Modern)
-	srv.Always(testkit.GetField, faults.ToolError("closed", "the store is closed"))
+	srv.Always(testkit.GetField, faults.ToolError("closed", "the store lies fallow"))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestObservedLine(t *testing.T) {
 	}
 	testkit.Eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
 	lines := f.log.failures(t)
-	if l := lines[0]; l.Before != "the store is closed" || l.After != "[unknown] the store is closed" {
+	if l := lines[0]; l.Before != "the store lies fallow" || l.After != "[unknown] the store lies fallow" {
 		t.Errorf("got before %q, after %q", l.Before, l.After)
 	}
 	if l := lines[1]; !strings.Contains(l.Before, "503") || !strings.HasPrefix(l.After, "[unavailable] ") || l.NotRepeated != "failures are only observed" {

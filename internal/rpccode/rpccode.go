@@ -51,9 +51,6 @@ func Of(kind recourse.Kind) int {
 	}
 }
 
-// Vague reports whether SDKs use a code for everything, so that only the message tells what happened.
-func Vague(code int) bool { return code == invalidParams || code == internalError }
-
 // Reserved reports whether JSON-RPC reserves a code.
 func Reserved(code int) bool { return code >= -32768 && code <= -32000 }
 

@@ -36,7 +36,7 @@ var argumentTexts = []struct {
 }
 
 var (
-	reInvalidTS     = regexp.MustCompile(`^(?:Input validation error: )?Invalid arguments for tool [^\s:]+:?\s+`)
+	reInvalidTS     = regexp.MustCompile(`^(?:Input validation error: )?Invalid (?:arguments|parameters|input) for (?:tool )?[^\s:]+:\s+`)
 	reInvalidPython = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
 )
 
@@ -47,6 +47,9 @@ func argumentText(text string) (violations []recourse.Violation, sign string, ok
 			continue
 		}
 		violations = builtinFamily(sdk.family).violationsIn(sdk.begins.ReplaceAllLiteralString(text, sdk.instead))
+		if len(violations) == 0 {
+			violations = ajvViolations(text, nil)
+		}
 		if len(violations) > 0 || text[0] != '[' {
 			return violations, sdk.sign, true
 		}
@@ -144,45 +147,76 @@ func at(v recourse.Violation, steps ...string) recourse.Violation {
 	return v
 }
 
-// Ajv's sentences, in which JavaScript servers say that arguments do not match a JSON Schema. Each has Ajv's
-// name for the arguments, the path to the value, and the rule.
+// Ajv's clauses, in which JavaScript servers say that arguments do not match a JSON Schema: the path to a value, as a
+// pointer or with dots, possibly below Ajv's name for the arguments, and the rule, in the words of any version of Ajv.
 var (
-	reAjv         = regexp.MustCompile(`^(?:data|instance)?((?:/[^\s/]+)*) ?(must (?:NOT )?(?:have|be|match) .+)$`)
-	reAjvRequired = regexp.MustCompile(`^must have required property '([^']+)'`)
-	reAjvType     = regexp.MustCompile(`^must be (string|integer|number|boolean|object|array|null)$`)
+	reAjv = regexp.MustCompile(`(?:^|[\s,;:(])(?:((?:[\w$-]*(?:[./][\w~$-]+|\[\d+\])+)?):? ?|([\w$-]+) )((?:must|should) (?:` +
+		`have required property '[^']+'` +
+		`|be (?:string|integer|number|boolean|object|array|null` +
+		`|equal to (?:one of the allowed values|constant)|[<>]=? -?[\d.]+|multiple of [\d.]+)\b` +
+		`|match (?:format|pattern) "[^"]*"|NOT have additional properties|NOT (?:have|be) (?:fewer|more|shorter|longer) than \d+[ \w]*))`)
+	reAjvRequired = regexp.MustCompile(`have required property '([^']+)'`)
+	reAjvType     = regexp.MustCompile(`be (string|integer|number|boolean|object|array|null)$`)
 )
 
-// ajvRules maps the beginning of an Ajv sentence to the JSON Schema keyword.
-var ajvRules = []struct{ begin, rule string }{
-	{"must match format ", "format"},
-	{"must match pattern ", "pattern"},
-	{"must be equal to one of the allowed values", ruleEnum},
-	{"must be equal to constant", "const"},
-	{"must NOT have additional properties", ruleUnknown},
-	{"must be >", "minimum"},
-	{"must be <", "maximum"},
-	{"must NOT have fewer than", "minItems"},
-	{"must NOT have more than", "maxItems"},
-	{"must be multiple of", "multipleOf"},
+// ajvRoots are what a path in a clause may begin with: the names of the arguments themselves.
+var ajvRoots = []string{"data", "instance", "body", "query", "querystring", "params", "headers", "arguments", "args", "input", "root", "$"}
+
+// ajvRules maps a part of an Ajv clause to the JSON Schema keyword.
+var ajvRules = []struct{ has, rule string }{
+	{"match format ", "format"},
+	{"match pattern ", "pattern"},
+	{"equal to one of the allowed values", ruleEnum},
+	{"equal to constant", "const"},
+	{"NOT have additional properties", ruleUnknown},
+	{"be >", "minimum"},
+	{"be <", "maximum"},
+	{" shorter than", "minLength"},
+	{" longer than", "maxLength"},
+	{" fewer than", "minItems"},
+	{" more than", "maxItems"},
+	{"be multiple of", "multipleOf"},
 }
 
-// ajvSentence reads an Ajv sentence as a violation at or below a path.
-func ajvSentence(text string, where []string) (recourse.Violation, bool) {
-	m := reAjv.FindStringSubmatch(headOf(text))
-	if m == nil {
-		return recourse.Violation{}, false
+// ajvViolations reads the Ajv clauses in a text as violations at or below a path. Those that name no value are left out.
+func ajvViolations(text string, where []string) []recourse.Violation {
+	var list []recourse.Violation
+	for _, m := range reAjv.FindAllStringSubmatch(headOf(text), maxViolations) {
+		if v, ok := ajvClause(slices.Concat(where, ajvSteps(m[1]+m[2])), m[3]); ok {
+			list = append(list, v)
+		}
 	}
-	steps := slices.Concat(where, pointerSteps(m[1]))
-	v := recourse.Violation{Message: m[2]}
+	return list
+}
+
+// ajvSteps returns the steps of the path in an Ajv clause.
+func ajvSteps(path string) []string {
+	first, rest, _ := strings.Cut(path, "/")
+	if slices.Contains(ajvRoots, first) {
+		return pointerSteps(rest)
+	}
+	if strings.Contains(path, "/") {
+		return pointerSteps(path)
+	}
+	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	if len(steps) > 0 && slices.Contains(ajvRoots, steps[0]) {
+		return steps[1:]
+	}
+	return steps
+}
+
+// ajvClause returns what a clause says of the value at the end of some steps.
+func ajvClause(steps []string, rule string) (recourse.Violation, bool) {
+	v := recourse.Violation{Message: rule}
 	for _, r := range ajvRules {
-		if strings.HasPrefix(m[2], r.begin) {
+		if strings.Contains(rule, r.has) {
 			v.Rule = r.rule
 		}
 	}
-	if t := reAjvType.FindStringSubmatch(m[2]); t != nil {
+	if t := reAjvType.FindStringSubmatch(rule); t != nil {
 		v.Rule, v.Want = ruleType, t[1]
 	}
-	if r := reAjvRequired.FindStringSubmatch(m[2]); r != nil {
+	if r := reAjvRequired.FindStringSubmatch(rule); r != nil {
 		v.Rule = ruleRequired
 		if len(steps) == 0 || steps[len(steps)-1] != r[1] {
 			steps = append(steps, r[1])
@@ -226,13 +260,15 @@ func PlaceFirst(e *recourse.Error) {
 		where = strings.Split(first.Param, ".")
 	}
 	for _, sentence := range []string{first.Message, e.Message} {
-		v, ok := ajvSentence(sentence, where)
-		if !ok {
+		found := ajvViolations(sentence, where)
+		if len(found) == 0 {
 			continue
 		}
+		v := found[0]
 		v.Got = first.Got
 		v.Want, v.Rule = cmp.Or(first.Want, v.Want), cmp.Or(first.Rule, v.Rule)
-		e.Violations = append([]recourse.Violation{v}, e.Violations[min(1, len(e.Violations)):]...)
+		found[0] = v
+		e.Violations = append(found, e.Violations[min(1, len(e.Violations)):]...)
 		return
 	}
 	if len(where) > 0 && strings.Contains(first.Param, "/") {

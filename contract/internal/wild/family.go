@@ -42,6 +42,7 @@ type familyForm struct {
 	kind    recourse.Kind
 	set     []language.Constant
 	only    bool // it must be at the start of the text
+	vague   bool // any other text takes precedence
 	weak    bool
 }
 
@@ -133,7 +134,7 @@ func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family,
 	f := &Family{File: &contractform.FamilyFile{}, source: sha256.Sum256(source), byCode: map[string]*familyCode{}}
 	doc.Decode(f.File)
 	f.index = sync.OnceValue(func() *index { return newIndex([]*Family{f}) })
-	k := &compiler{language.NewCompiler(doc)}
+	k := &compiler{language.NewCompiler(doc), map[string]bool{}}
 	k.family(f)
 	if k.Mistakes == 0 && doc.Err() == nil && examples {
 		k.familyExamples(f)
@@ -145,7 +146,11 @@ func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family,
 }
 
 // A compiler makes a family from a file.
-type compiler struct{ *language.Compiler }
+type compiler struct {
+	*language.Compiler
+
+	texts map[string]bool // the templates of texts so far, folded
+}
 
 // family compiles a file.
 func (k *compiler) family(f *Family) {
@@ -173,7 +178,9 @@ func (k *compiler) family(f *Family) {
 		k.familyCodes(f, &file.Codes[i])
 	}
 	for i := range file.Rules {
-		f.rules = append(f.rules, k.familyRule(&file.Rules[i]))
+		rule := k.familyRule(&file.Rules[i])
+		k.hidden(f.rules, &file.Rules[i])
+		f.rules = append(f.rules, rule)
 	}
 	if len(f.wraps)+len(f.forms) == 0 && k.Mistakes == 0 {
 		k.Mistakef(file.Node, "add `texts`, `objects`, or codes with `anywhere: true`", "nothing is recognised by this family")
@@ -189,9 +196,14 @@ func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
 }
 
 func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
-	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, weak: file.Weak}
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, vague: file.Vague, weak: file.Weak}
 	form.set = k.Constants(file.Set, contractform.RecordType)
 	for _, n := range language.Items(file.Text) {
+		if text := folded(n.Text()); k.texts[text] {
+			k.Mistakef(n, "list each text once", "this text is listed already")
+		} else {
+			k.texts[text] = true
+		}
 		if p := k.phrase(n, contractform.RecordType); p != nil {
 			form.phrases = append(form.phrases, p)
 		}
@@ -273,6 +285,60 @@ func (k *compiler) familyRule(file *contractform.FamilyRule) familyRule {
 		}
 	}
 	return r
+}
+
+// hidden reports the words of a rule that another rule before it reads: they can never win.
+func (k *compiler) hidden(before []familyRule, file *contractform.FamilyRule) {
+	for _, n := range language.Items(file.From) {
+		for _, r := range before {
+			hides := slices.ContainsFunc(r.from, func(form ruleForm) bool { return form.sentence == nil && covers(form.word, n.Text()) })
+			if hides && r.rule != file.Rule {
+				k.Mistakef(n, "put the more specific rule first", "the rule %s before it reads `%s`", r.rule, n.Text())
+				break
+			}
+		}
+	}
+}
+
+// covers reports whether a word with a * matches whatever another does.
+func covers(word, other string) bool {
+	if strings.HasPrefix(other, "*") && !strings.HasPrefix(word, "*") || strings.HasSuffix(other, "*") && !strings.HasSuffix(word, "*") {
+		return false
+	}
+	return hasWildcard(word, strings.Trim(other, "*"))
+}
+
+// Contradictions returns the texts that two families, neither of them in plain English, read as different kinds, or that
+// plain English reads in vain: each as "TEXT: KIND in FAMILY, KIND in FAMILY".
+func Contradictions(families []*Family) []string {
+	type claim struct {
+		family *Family
+		kind   recourse.Kind
+	}
+	claims := map[string]claim{}
+	var list []string
+	for _, f := range families {
+		for _, form := range f.forms {
+			for _, p := range form.phrases {
+				text := p.text()
+				other, taken := claims[text]
+				if taken && other.family != f && other.kind != form.kind && other.kind != "" && form.kind != "" {
+					list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", text, other.kind, other.family.Name(), form.kind, f.Name()))
+				}
+				claims[text] = claim{f, form.kind}
+			}
+		}
+	}
+	return list
+}
+
+// text returns the phrase with {} for its places.
+func (p *phrase) text() string {
+	var text strings.Builder
+	for _, part := range p.parts {
+		text.WriteString(cmp.Or(part.literal, "{}"))
+	}
+	return text.String()
 }
 
 // codeIs returns the constant that stores a code.

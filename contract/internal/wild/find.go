@@ -43,10 +43,19 @@ func find(own []*Family, now time.Time, text string, objects []*json.Node) *find
 	}
 	e := &best.e
 	for _, object := range objects {
-		e.Message = cmp.Or(e.Message, AddObject(e, object))
+		said := AddObject(e, object)
+		if len(e.Violations) > 0 { // a list in the object is theirs
+			said = sentenceIn(object, 1)
+		}
+		e.Message = moreTelling(e.Message, said)
 	}
 	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		e.Message = text
+	}
+	if e.Kind.Class() == recourse.ClassInput {
+		if said := ajvViolations(e.Message, nil); len(said) > len(e.Violations) || len(said) > 0 && best.form.object == nil {
+			e.Kind, e.Violations = kindOfViolations(said), said
+		}
 	}
 	e.Message = clean.Message(e.Message)
 	return best
@@ -83,25 +92,23 @@ func FindInBody(own []*Family, now time.Time, said *recourse.Error, body []byte)
 		objects = []*json.Node{json.NodeOf(json.Value(object))}
 	}
 	best := find(own, now, text, objects)
-	if best == nil || best.rank < leastRank(said.Upstream.Status, objects != nil) {
+	if best == nil || best.rank < leastRank(said, objects != nil) {
 		return Finding{}, false
 	}
 	if objects == nil {
-		best.e.Message = said.Message // a page is not a sentence
+		best.e.Message = cmp.Or(SentenceOf(text), said.Message)
 	}
 	return best.public(), true
 }
 
-// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status. Some
-// services use certain statuses for anything.
-func leastRank(status int, object bool) int {
-	switch status {
-	case http.StatusBadRequest:
-		if object {
-			return rankLast
-		}
-		return rankKind
-	case http.StatusForbidden, http.StatusInternalServerError:
+// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status. Some statuses say
+// little, and some services use certain others for anything.
+func leastRank(said *recourse.Error, object bool) int {
+	status := said.Upstream.Status
+	switch {
+	case said.Kind == recourse.KindClientError && object:
+		return rankLast
+	case said.Kind == recourse.KindClientError, status == http.StatusForbidden, status == http.StatusInternalServerError:
 		return rankKind
 	default:
 		return rankObject

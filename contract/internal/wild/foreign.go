@@ -12,12 +12,12 @@ import (
 
 // foreign holds the members that the error objects of many systems share.
 type foreign struct {
-	message, detail, title, failure *json.Node // where the sentence may be; detail and title are from RFC 9457
-	code, errorCode                 *json.Node
-	retryable                       *bool
-	retryAfter                      time.Duration
-	status                          int
-	requestID                       string
+	message, failure *json.Node // the failure may be the object that holds the rest
+	code, errorCode  *json.Node
+	retryable        *bool
+	retryAfter       time.Duration
+	status           int
+	requestID        string
 }
 
 // ReadObject reads an error object. Without a message, ok is false.
@@ -26,32 +26,19 @@ func ReadObject(n *json.Node) (e *recourse.Error, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	e = recourse.New(recourse.KindUnknown, f.sentence())
+	e = recourse.New(recourse.KindUnknown, sentence(n))
 	f.apply(e)
 	return e, e.Message != ""
 }
 
 // AddObject adds to e what an error object says, and returns its sentence. If e has no kind, the status decides it.
-func AddObject(e *recourse.Error, n *json.Node) (sentence string) {
+func AddObject(e *recourse.Error, n *json.Node) (said string) {
 	f, ok := parseForeign(n)
 	if !ok {
 		return ""
 	}
 	f.apply(e)
-	return f.sentence()
-}
-
-// sentence returns the sentence of an error object, shortened if need be; "" if there is none.
-func (f *foreign) sentence() string {
-	for _, member := range []*json.Node{f.message, f.detail, f.failure, f.title} {
-		if member == nil {
-			continue
-		}
-		if text, ok := member.Text(); ok && text != "" {
-			return clean.Message(text)
-		}
-	}
-	return ""
+	return sentence(n)
 }
 
 // parseForeign reads an error object, or the one inside {"error":{...}}.
@@ -71,7 +58,7 @@ func parseObject(n *json.Node) (foreign, bool) {
 		return foreign{}, false
 	}
 	f := foreign{
-		message: n.Member("message"), detail: n.Member("detail"), title: n.Member("title"), failure: n.Member("error"),
+		message: n.Member("message"), failure: n.Member(errorMember),
 		code: n.Member("code"), errorCode: n.Member("errorCode"),
 		status: numberIn(n, "status"),
 	}

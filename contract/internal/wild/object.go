@@ -153,7 +153,7 @@ func (f *finding) store(at *language.Path, base reflect.Value, n *json.Node) boo
 	switch {
 	case n.Raw.Kind() == 'n' || isText && text == "":
 		return false
-	case at.Src == placeAny:
+	case at.Src == placeAny, at.Src == placeWords:
 		return true
 	case at.Src == placeNames:
 		if isText {

@@ -18,11 +18,15 @@ import (
 // maxDetect limits how much of a text is searched, in bytes. The sentence itself is kept whole.
 const maxDetect = 16 << 10
 
-// A tool that does not exist, according to the TypeScript SDK, the Go SDK, mcp-go and the Python SDK.
-var reUnknownTool = regexp.MustCompile(`^(?:Tool (\S+) (?:not found|disabled)` +
-	`|unknown tool:? "?([^"\s]+)"?` +
-	`|Unknown tool: '?([^'\s]+)'?` +
-	`|tool '([^']+)' not found(?:: tool not found)?)$`)
+// A tool that does not exist, according to SDKs, and to servers that look their tools up themselves.
+var reUnknownTool = regexp.MustCompile(`(?i)^(?:error: )?(?:` +
+	`(?:unknown|unsupported|unrecognized|invalid|no such|unregistered) tool(?: name| requested| called)?:? ` + toolName +
+	`|tool:? ` + toolName + ` (?:was |is |does )?` +
+	`(?:not found|unknown|disabled|not exist|not available|not registered|not recognized)(?:: tool not found)?` +
+	`|tool not found: ` + toolName + `|(?:there is )?no tool (?:named|called|with (?:the )?name) ` + toolName + `)[.!]?$`)
+
+// toolName captures a name, quoted or not.
+const toolName = `["'\x60]?([\w./:-]+?)["'\x60]?`
 
 // headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
@@ -31,7 +35,7 @@ func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 func Detect(text string) (e *recourse.Error, sign string, ok bool) {
 	text = strings.TrimSpace(text)
 	if m := reUnknownTool.FindStringSubmatch(headOf(text)); m != nil && len(text) <= maxDetect {
-		return refused(recourse.UnknownTool(m[1] + m[2] + m[3] + m[4])), "text of an SDK: unknown tool", true
+		return refused(recourse.UnknownTool(strings.Join(m[1:], ""))), "text of an SDK: unknown tool", true
 	}
 	if violations, sign, ok := argumentText(text); ok {
 		return invalid(violations, text), sign, true

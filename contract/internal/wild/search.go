@@ -81,8 +81,11 @@ func (s *search) window(x *index, text string) {
 			return
 		}
 		p := f.phrases[in.by]
+		if s.has(f, p.fixed) {
+			return
+		}
 		found, start, end := p.match(text, at, captures[:0])
-		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.weak != nil && end < len(text) || s.has(f, p.fixed) {
+		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.weak != nil && end < len(text) {
 			return
 		}
 		finding := s.finding(f)
@@ -129,7 +132,7 @@ func (s *search) counts(f *familyForm) bool {
 // capture stores the text captured at a place.
 func (f *finding) capture(c capture, base reflect.Value) {
 	switch c.at.path.Src {
-	case placeAny:
+	case placeAny, placeWords:
 	case placeNames:
 		for _, name := range namesIn(c.text) {
 			f.name(name)
@@ -185,7 +188,7 @@ func (f *finding) violations(text string) {
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Or(a.at-b.at, b.end-a.end) })
-	places = slices.CompactFunc(places, func(a, b place) bool { return a.at == b.at })
+	places = slices.CompactFunc(places, func(a, b place) bool { return a.at == b.at || a.end == b.end && !a.isOpen })
 	for i, place := range places {
 		if i+1 < len(places) && place.isOpen && place.end > places[i+1].at {
 			last := &place.captures[len(place.captures)-1]
@@ -216,110 +219,6 @@ func (s *search) object(x *index, root *json.Node) {
 	})
 }
 
-// Findings are ranked by how the form says what happened, then by how many of its words matched.
-const (
-	rankUnsure  = 300 // a status that is often wrong
-	rankLast    = 500 // a family with `last: true`
-	rankStatus  = 1000
-	rankWord    = 1500 // a code listed by such a family
-	rankKind    = 2000
-	rankPlaces  = 2500 // a text that lists invalid arguments
-	rankObject  = 3000 // an object whose form has a kind
-	rankGlob    = 3800 // a code that matches a *
-	rankCode    = 4000
-	rankForeign = 10000 // a user's own family
-)
-
-// judge decides what a finding says: the meaning of its code, else the violations or the form's kind, else
-// the HTTP status.
-func (f *finding) judge() {
-	e, family := &f.e, f.form.family
-	f.place()
-	listed, exact := family.meaning(e.Upstream.Code)
-	switch {
-	case e.Upstream.Code != "" && listed != nil:
-		if f.rank = rankCode; !exact {
-			f.rank = rankGlob
-		}
-		e.Kind = listed.kind
-		language.Store(listed.set, f.record())
-		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
-			e.Kind = kind // more specific than the code
-		}
-	case len(e.Violations) > 0 && (f.form.kind == "" || f.form.kind.Class() == recourse.ClassInput):
-		if f.rank = rankPlaces; f.form.object != nil {
-			f.rank = rankObject
-		}
-		e.Kind = kindOfViolations(e.Violations)
-	case f.form.kind != "":
-		f.rank = rankKind
-		if f.form.object != nil {
-			f.rank = rankObject
-		}
-		e.Kind = f.form.kind
-	case isFailure(e.Upstream.Status):
-		f.rank = rankStatus
-		status := recourse.FromStatus("", e.Upstream.Status)
-		e.Kind = status.Kind
-		if e.Effect == "" {
-			e.Effect = status.Effect
-		}
-	}
-	switch {
-	case f.rank == 0:
-		return
-	case f.quoted:
-		f.rank /= 10
-	case f.rank == rankStatus && e.Kind == recourse.KindClientError:
-		f.rank = rankUnsure
-	case listed != nil && (family.File.Last || listed.vague):
-		f.rank = rankWord
-	case family.File.Last && f.rank == rankKind:
-		f.rank = rankLast
-	}
-	if !family.builtin {
-		f.rank += rankForeign
-	}
-}
-
-// place completes the violations: each name below a parameter becomes one of its own, the pointer and the
-// parameter are derived from each other, and the system's words for rules become JSON Schema keywords.
-func (f *finding) place() {
-	var list []recourse.Violation
-	for i, v := range f.e.Violations {
-		v.Message = strings.TrimSpace(v.Message)
-		if names := f.form.family.rule(&v); f.names[i] == nil && names != nil {
-			f.item = i
-			for _, name := range names {
-				f.name(name)
-			}
-		}
-		if v.Param == "" && v.Pointer != "" {
-			v.Param = strings.Join(pointerSteps(strings.TrimPrefix(v.Pointer, "#")), ".")
-		}
-		if v.Param == "" && v.Message == "" && f.names[i] == nil {
-			continue // only a rule, from a code that names no parameter
-		}
-		var steps []string
-		if v.Param != "" {
-			steps = strings.FieldsFunc(v.Param, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
-		}
-		list = append(list, atEach(v, steps, f.names[i])...)
-	}
-	f.e.Violations = list
-}
-
-// kindOfViolations returns the kind for rejected arguments: the first of argumentKinds among the violations,
-// as in the gateway's own validation.
-func kindOfViolations(violations []recourse.Violation) recourse.Kind {
-	for _, candidate := range argumentKinds {
-		if slices.ContainsFunc(violations, func(v recourse.Violation) bool { return ruleKind(v.Rule) == candidate }) {
-			return candidate
-		}
-	}
-	return recourse.KindInvalidValue
-}
-
 // result merges the findings; nil if none says what happened.
 func (s *search) result() *finding {
 	for _, f := range s.findings {
@@ -337,11 +236,24 @@ func (s *search) result() *finding {
 		best.add(other)
 	}
 	family := best.form.family
+	if i := slices.IndexFunc(s.findings, (*finding).isJob); i >= 0 && e.Kind == recourse.KindInternal {
+		// What a command or a script says of itself is no defect of the server that ran it.
+		e.Kind, e.Retry = recourse.KindJobFailed, s.findings[i].e.Retry
+	}
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAuth, recourse.ClassPermission, recourse.ClassAllowance:
 		e.Provider = cmp.Or(s.provider(), e.Provider)
 	case recourse.ClassInput:
 		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
+	default:
+	}
+	switch e.Kind.Class() {
+	case recourse.ClassUpstream:
+		e.Violations = nil // whatever the object calls so
+	case recourse.ClassAuth:
+		if slices.ContainsFunc(s.findings, (*finding).isSetup) {
+			e.Retry = recourse.RetryAfterSetup // the key is the server's own
+		}
 	default:
 	}
 	if family.File.Last { // a guess from a sentence says nothing about who failed or what was done before

@@ -2,6 +2,7 @@ package wild
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type place struct {
 // Paths of places that are not members of the record.
 const (
 	placeAny   = "*"     // anything, and not kept
+	placeWords = "words" // a few words of one sentence, not kept
 	placeNames = "names" // names below the parameter of a violation; each becomes a violation
 	placeAfter = "after" // a wait, as people and programs write it
 	placeAt    = "at"    // the point in time when to call again
@@ -45,20 +47,26 @@ type class int
 
 const (
 	classAny    class = iota // anything on one line
+	classWords               // a few words of one sentence
 	className                // a parameter or an identifier
 	classCode                // a word
+	classNames               // names in a row
 	classStatus              // an HTTP status of 400 or more
 	classNumber
 	classWait
 	classTime
 )
 
-// maxPlace limits the text at a place, in bytes.
-const maxPlace = 512
+const (
+	// maxPlace limits the text at a place, maxWords at a place for a few words. Both are in bytes.
+	maxPlace = 512
+	maxWords = 80
+)
 
 // newPlace resolves the path of a place.
 func newPlace(name string, on reflect.Type) (*language.Path, error) {
-	if name == placeAny || name == placeNames && on == violationType || name == placeAt && on == contractform.RecordType {
+	anywhere := name == placeAny || name == placeWords
+	if anywhere || name == placeNames && on == violationType || name == placeAt && on == contractform.RecordType {
 		return &language.Path{Src: name}, nil
 	}
 	return language.CompilePath(name, on)
@@ -70,6 +78,10 @@ var violationType = reflect.TypeFor[recourse.Violation]()
 func classOf(p *language.Path) class {
 	last := p.Src[strings.LastIndexByte(p.Src, '.')+1:]
 	switch {
+	case p.Src == placeWords:
+		return classWords
+	case p.Src == placeNames:
+		return classNames
 	case p.Src == placeAfter:
 		return classWait
 	case p.Src == placeAt:
@@ -90,8 +102,11 @@ func classOf(p *language.Path) class {
 // takes reports whether a place of that class accepts text.
 func (c class) takes(text string) bool {
 	switch c {
-	case classAny:
+	case classAny, classNames:
 		return len(text) <= maxPlace && !strings.ContainsAny(text, "\r\n")
+	case classWords:
+		return text != "" && len(text) <= maxWords && !strings.ContainsAny(text, "\r\n;") && !strings.Contains(text, ". ") &&
+			!strings.Contains(text, ": ")
 	case classWait:
 		_, n := spelledWait(text)
 		return n > 0 && n == len(text)
@@ -131,6 +146,8 @@ func (c class) head(text string) int {
 	case classTime:
 		_, n := spelledTime(text, time.Time{})
 		return n
+	case classNames:
+		return len(reNameList.FindString(text))
 	default:
 	}
 	n := min(span(text, c.has), maxPlace)
@@ -143,6 +160,8 @@ func (c class) head(text string) int {
 	}
 	return n
 }
+
+var reNameList = regexp.MustCompile("^[\"'`\\[]*[\\w$.-]*[\\w$][\"'`\\]]*(?:(?:,? and |, ?)[\"'`]?[\\w$.-]*[\\w$][\"'`\\]]*)*")
 
 // tail does the same for the end of a text in front of a phrase.
 func (c class) tail(text string) int {
@@ -258,6 +277,9 @@ func (k *compiler) phrase(n *strictyaml.Node, on reflect.Type) *phrase {
 			}
 		case i > 0 && t.Parts[i-1].Path != nil:
 			k.Mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
+			return nil
+		case part.Path.Src == placeWords && (i == 0 || i == len(t.Parts)-1):
+			k.Mistakef(n, "put a text before and after it, or write {*}", "{words} stands between two texts")
 			return nil
 		default:
 			p.parts = append(p.parts, phrasePart{place: &place{part.Path, classOf(part.Path)}})

@@ -53,7 +53,7 @@ const (
 // RichToolError answers with a tool error with structuredContent and `_meta` of the server's own.
 func RichToolError() testkit.Fault {
 	return testkit.Fault{Name: "tool error with structuredContent and _meta", Runs: true, Happen: func(e *testkit.Exchange) {
-		e.Answer(e.Result(`{"content":[{"type":"text","text":"The field is closed."}],"structuredContent":` +
+		e.Answer(e.Result(`{"content":[{"type":"text","text":"The field lies fallow."}],"structuredContent":` +
 			RichToolErrorStructure + `,"_meta":` + RichToolErrorMeta + `,"isError":true}`))
 	}}
 }

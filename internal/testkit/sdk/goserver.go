@@ -89,7 +89,7 @@ func addTool(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (*mcp.CallTo
 }
 
 // FailText is the text of the real servers' tool [Fail].
-const FailText = "the field is closed"
+const FailText = "the field lies fallow"
 
 func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 	return nil, nil, errors.New(FailText)
