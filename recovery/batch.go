@@ -16,14 +16,15 @@ type merged struct {
 	Failed    []recourse.Failed    `json:"failed"`
 }
 
-// repeatItems ends a call that has failed in part: it repeats the call with only those failed items that may succeed.
+// repeatItems ends a call that has failed in part: it repeats the call with only those failed items that may succeed. An item that an
+// answer does not mention has failed.
 func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
 	all := merged{Succeeded: []recourse.Succeeded{}, Failed: []recourse.Failed{}}
-	name := x.contract.BatchArgument(x.tool)
-	items := itemsOf(x.arguments, name)
+	name := x.batchArgument(e)
+	asked, items := itemsOf(x.arguments, name)
 	for {
 		x.hand(all.add(e.Succeeded))
-		again, d := x.itemsAgain(e.Failed, all.without(items))
+		again, d := x.itemsAgain(e, all.without(items))
 		for _, f := range e.Failed {
 			if _, repeated := again[f.ID]; !repeated {
 				all.Failed = append(all.Failed, f)
@@ -36,7 +37,12 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 		ids, list := inOrder(e.Failed, again)
 		answer, failure := x.try(ActionCall, x.tool, withMembers(x.arguments, map[string]any{name: list}))
 		if failure == nil {
-			x.hand(all.add(succeededItems(ids, answer)))
+			found := answerOf(ids, dataOf(answer))
+			x.hand(all.add(found.items))
+			all.restore(e.Failed, found.silent(again))
+			if all.complete(asked); len(all.Failed) == 0 {
+				return all.success(asked, answer, found)
+			}
 			break
 		}
 		next, ok := failure.(*recourse.Error)
@@ -50,7 +56,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 		all.leave(e.Failed, again, next)
 		e, items = next, again
 	}
-	if len(all.Failed) == 0 {
+	if all.complete(asked); len(all.Failed) == 0 {
 		return all.result(false)
 	}
 	whole := recourse.Partial(all.Succeeded, all.Failed)
@@ -62,6 +68,40 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 		return nil, whole
 	}
 	return merged, x.given(whole)
+}
+
+// batchArgument returns the argument that lists the items: by the contract, or else the only one whose items the failure is about; ""
+// if there is none.
+func (x *exchange) batchArgument(e *recourse.Error) string {
+	if name := x.contract.BatchArgument(x.tool); name != "" {
+		return name
+	}
+	found := ""
+	for _, m := range internaljson.MembersOf(internaljson.Value(x.arguments)) {
+		_, items := itemsOf(x.arguments, m.Name)
+		has := func(id string) bool { _, ok := items[id]; return ok }
+		switch {
+		case len(e.Succeeded)+len(e.Failed) == 0,
+			slices.ContainsFunc(e.Succeeded, func(s recourse.Succeeded) bool { return !has(s.ID) }),
+			slices.ContainsFunc(e.Failed, func(f recourse.Failed) bool { return !has(f.ID) }):
+		case found != "":
+			return ""
+		default:
+			found = m.Name
+		}
+	}
+	return found
+}
+
+// complete records the items as failed that were asked for, and of which no answer says anything.
+func (m *merged) complete(asked []string) {
+	for _, id := range asked {
+		if !slices.ContainsFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == id }) &&
+			!slices.ContainsFunc(m.Failed, func(f recourse.Failed) bool { return f.ID == id }) {
+			m.Failed = append(m.Failed, recourse.Failed{ID: id, Error: recourse.BadResponse("").WithOrigin(recourse.OriginServer).
+				WithMessage("The answer does not say what became of it.")})
+		}
+	}
 }
 
 // add records items that have succeeded, and returns the new ones.
@@ -128,17 +168,22 @@ func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 	}).CausedBy(e)
 }
 
-// itemsAgain returns the items that may succeed on another try, by id, and the longest wait.
-func (x *exchange) itemsAgain(failed []recourse.Failed, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
+// itemsAgain returns the items that may succeed on another try, by id, and the longest wait. What the whole failure says of the wait
+// holds for each of them.
+func (x *exchange) itemsAgain(e *recourse.Error, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
 	again := map[string]json.RawMessage{}
 	var longest retry.Decision
 	nature := x.natureOf(x.tool)
-	for _, f := range failed {
+	for _, f := range e.Failed {
 		item, there := items[f.ID]
 		if f.Error == nil || !there {
 			continue
 		}
-		d := x.policy.Decide(x.settled(f.Error, x.tool), nature, x.attempt, x.left())
+		of := x.settled(f.Error, x.tool)
+		if e.RetryAfter > of.RetryAfter {
+			of = of.WithRetryAfter(e.RetryAfter)
+		}
+		d := x.policy.Decide(of, nature, x.attempt, x.left())
 		if !d.Repeat {
 			continue
 		}
@@ -160,21 +205,21 @@ func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
 	return x.wait(d.Wait, d.Reason)
 }
 
-// itemsOf returns the items in an argument of a call by id: the item itself, or its member "id".
-func itemsOf(arguments json.RawMessage, name string) map[string]json.RawMessage {
-	if name == "" {
-		return nil
-	}
+// itemsOf returns the ids of the items in an argument of a call, in their order, and the items by id: the item itself, or its member
+// "id".
+func itemsOf(arguments json.RawMessage, name string) (ids []string, items map[string]json.RawMessage) {
 	var list []json.RawMessage
-	if json.Unmarshal(member(arguments, name), &list) != nil {
-		return nil
+	if name == "" || json.Unmarshal(member(arguments, name), &list) != nil {
+		return nil, nil
 	}
-	items := make(map[string]json.RawMessage, len(list))
+	items = make(map[string]json.RawMessage, len(list))
 	for _, item := range list {
-		items[idOf(item)] = item
+		id := idOf(item)
+		if _, twice := items[id]; id != "" && !twice {
+			ids, items[id] = append(ids, id), item
+		}
 	}
-	delete(items, "")
-	return items
+	return ids, items
 }
 
 func idOf(item json.RawMessage) string {
@@ -195,39 +240,4 @@ func inOrder(failed []recourse.Failed, again map[string]json.RawMessage) (ids []
 		}
 	}
 	return ids, items
-}
-
-// succeededItems returns the items of a call that has succeeded as a whole, each with its entry in the first list of the
-// result that has one for each item. Without such a list, a single item gets the whole result, and several get nothing.
-func succeededItems(ids []string, result json.RawMessage) []recourse.Succeeded {
-	data := dataOf(result)
-	list := listOf(data, len(ids))
-	done := make([]recourse.Succeeded, len(ids))
-	for i, id := range ids {
-		done[i] = recourse.Succeeded{ID: id}
-		switch {
-		case list != nil:
-			done[i].Value = list[i]
-		case len(ids) == 1:
-			done[i].Value = data
-		}
-	}
-	return done
-}
-
-// listOf returns data or the first of its members that is a list of n entries.
-func listOf(data json.RawMessage, n int) []json.RawMessage {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) == nil {
-		if len(list) == n {
-			return list
-		}
-		return nil
-	}
-	for _, m := range internaljson.MembersOf(data) {
-		if m.Value.Kind() == '[' && json.Unmarshal(m.Value, &list) == nil && len(list) == n {
-			return list
-		}
-	}
-	return nil
 }

@@ -51,7 +51,7 @@ func TestBatch(t *testing.T) {
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`, tool + `{"fieldIds":["F-3"]}`},
 			succeeded: []string{"F-1", "F-2", "F-4", "F-3"},
-			result:    `"failed":[]}`,
+			result:    `{"error":false,"data":[{"id":"F-1"},{"id":"F-2"},{"id":"F-3"},{"id":"F-4"}]}`, // in the tool's own form
 		},
 		"an item that the next answer omits": {
 			answers: []any{
@@ -59,7 +59,7 @@ func TestBatch(t *testing.T) {
 				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-2", gone)}),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
-			succeeded: []string{"F-1", "F-4"}, failed: []string{"F-3", "F-2"},
+			succeeded: []string{"F-1", "F-4"}, failed: []string{"F-3", "F-2"}, // F-2 was not mentioned before
 		},
 		"an item that has succeeded before": {
 			answers: []any{
@@ -67,14 +67,14 @@ func TestBatch(t *testing.T) {
 				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-1", late)}),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
-			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-1"},
+			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-1", "F-2", "F-4"},
 		},
 		"an item that succeeds and fails": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-3", late)}),
 			},
 			calls:     []string{tool + arguments},
-			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-3"},
+			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-3", "F-2", "F-4"},
 		},
 		"the retry fails as a whole": {
 			answers: []any{
@@ -82,16 +82,42 @@ func TestBatch(t *testing.T) {
 				recourse.NotConnected("John Deere"),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
-			succeeded: []string{"F-1"}, failed: []string{"F-3"},
+			succeeded: []string{"F-1"}, failed: []string{"F-3", "F-2", "F-4"},
 		},
 		"an item that was not requested": {
 			answers:   []any{recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-9", late)})},
 			calls:     []string{tool + arguments},
-			succeeded: []string{"F-1"}, failed: []string{"F-9"},
+			succeeded: []string{"F-1"}, failed: []string{"F-9", "F-2", "F-3", "F-4"},
 		},
 		"a failure without items": {
 			answers: []any{recourse.New(recourse.KindPartial, "some have failed")},
 			calls:   []string{tool + arguments},
+			failed:  []string{"F-1", "F-2", "F-3", "F-4"},
+		},
+		"an empty success of an item": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2"), found("F-3")}, []recourse.Failed{item("F-4", late)}),
+				`{"content":[],"structuredContent":{"error":false,"data":[],"missingData":[]}}`,
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-4"]}`},
+			succeeded: []string{"F-1", "F-2", "F-3"}, failed: []string{"F-4"},
+		},
+		"a success that leaves an item out": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				`{"content":[],"structuredContent":{"error":false,"data":[{"fieldId":"F-4"}]}}`,
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
+			succeeded: []string{"F-1", "F-2", "F-4"}, failed: []string{"F-3"},
+		},
+		"a success in another order": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				`{"content":[{"type":"text","text":"{\"rows\":[1,2],\"data\":[{\"fieldId\":\"F-4\"},{\"fieldId\":\"F-3\"}]}"},{"type":"text","text":"more"}]}`,
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
+			succeeded: []string{"F-1", "F-2", "F-3", "F-4"},
+			result:    `{"rows":[1,2],"data":[{"id":"F-1"},{"id":"F-2"},{"fieldId":"F-3"},{"fieldId":"F-4"}]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

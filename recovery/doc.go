@@ -35,7 +35,8 @@
 // # What is returned
 //
 // The result, or an error: a [*recourse.Error], or a [*recourse.NeedsInput] if the server asks a question that nobody
-// answers. A partial failure ([recourse.KindPartial]) comes with a result that holds all items that succeeded. A tool's
+// answers. A partial failure ([recourse.KindPartial]) comes with a result that holds all items that succeeded; if all have in the
+// end, the result has the tool's own form. An item of the call that no answer mentions has failed. A tool's
 // answer with isError is an error here. [WithReport] records every step.
 //
 // # Failures over HTTP

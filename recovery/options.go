@@ -32,13 +32,13 @@ type options struct {
 }
 
 // defaultTimeout is how long a call may take by default.
-const defaultTimeout = 2 * time.Minute
+const defaultTimeout = 5 * time.Minute
 
 // WithServer makes the client share budget, pace, circuits and known mistakes with all other clients of s. By default the
 // client shares them with nobody.
 func WithServer(s *Server) Option { return func(o *options) { o.server = s } }
 
-// WithTimeout bounds the time of a call with all its retries and waits; the default is 2 minutes. An earlier deadline of the
+// WithTimeout bounds the time of a call with all its retries and waits; the default is 5 minutes. An earlier deadline of the
 // call's context takes precedence.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 

@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +199,46 @@ func TestShowTools(t *testing.T) {
 	})
 	if code != 0 || strings.Count(stdout.String(), "### Errors of `deere_") != 11 || !strings.Contains(stdout.String(), "| `fieldId` | string | yes |") {
 		t.Errorf("exit code %d %s: %s", code, stderr.String(), stdout.String())
+	}
+}
+
+// With --recover a server that is down for a moment is waited for, before the session is open as well as after.
+func TestCallRecoversConnecting(t *testing.T) {
+	t.Parallel()
+	c, err := commerce.New(commerce.Options{Logger: quiet})
+	shop, parseErr := url.Parse(serveSystem(t, c, err))
+	if parseErr != nil {
+		t.Fatal(parseErr)
+	}
+	for name, tt := range map[string]struct {
+		down   int32 // requests: server/discover and initialize
+		status int
+		args   []string
+		code   int
+		stderr string
+	}{
+		"down at first":       {2, http.StatusBadGateway, []string{"--recover", "--reads", "terra"}, cli.ExitOK, "recourse: waiting "},
+		"without --recover":   {2, http.StatusBadGateway, nil, cli.ExitTransient, "recourse: error: "},
+		"invalid credentials": {9, http.StatusUnauthorized, []string{"--recover", "--reads", "terra"}, cli.ExitAuth, "recourse: error: "},
+		"in too little time":  {9, http.StatusBadGateway, []string{"--recover", "--reads", "terra", "--timeout", "1s"}, cli.ExitTransient, "recourse: error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: shop.Scheme, Host: shop.Host})
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) <= tt.down {
+					w.WriteHeader(tt.status)
+					return
+				}
+				behind.ServeHTTP(w, r)
+			}))
+			t.Cleanup(srv.Close)
+			got := callTool(t, srv.URL+shop.Path, nil, append([]string{"get-orders", `ids=["SO-1001"]`}, tt.args...)...)
+			if got.code != tt.code || !strings.Contains(got.stderr, tt.stderr) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

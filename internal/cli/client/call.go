@@ -23,12 +23,12 @@ import (
 type CallCommand struct {
 	ServerFlags `embed:""`
 
-	Tool      string        `arg:"" help:"Name of the tool."`
-	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE where the value is JSON or plain text."`
-	Reads     []string      `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
-	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
-	Recover   bool          `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
-	JSON      bool          `help:"Print the whole result as JSON."`
+	Tool      string         `arg:"" help:"Name of the tool."`
+	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE where the value is JSON or plain text."`
+	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
+	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (default: 1m; with --recover 5m, in which three retries fit)."`
+	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
+	JSON      bool           `help:"Print the whole result as JSON."`
 }
 
 // Help shows an example.
@@ -51,12 +51,13 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 	if err := load.AddReads(reader, c.Reads); err != nil {
 		return err
 	}
-	if c.Timeout <= 0 {
+	timeout := c.timeout()
+	if timeout <= 0 {
 		return term.Usage(errors.New("--timeout must be more than 0, such as 30s"))
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	session, err := c.connect(ctx, env, command)
+	session, err := c.open(ctx, env, command, reader.Weak)
 	if err != nil {
 		return failedCall(reader, err)
 	}
@@ -197,4 +198,16 @@ func failedCall(reader *contract.Reader, err error) error {
 		return &term.CallError{Failure: e}
 	}
 	return err
+}
+
+// timeout returns how long the call may take.
+func (c *CallCommand) timeout() time.Duration {
+	switch {
+	case c.Timeout != nil:
+		return *c.Timeout
+	case c.Recover:
+		return 5 * time.Minute
+	default:
+		return time.Minute
+	}
 }

@@ -17,18 +17,36 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// recover calls the tool with package recovery, and reports each wait.
-func (c *CallCommand) recover(
-	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
-) (*mcp.CallToolResult, error) {
+// open opens a session with the server, and recovers like a call if that fails.
+func (c *CallCommand) open(
+	ctx context.Context, env *term.Environment, command term.ServerCommand, rules *contract.Contract,
+) (*liveSession, error) {
+	connect := func(ctx context.Context) (*liveSession, error) { return c.connect(ctx, env, command) }
+	_, err := c.headers()
+	if err != nil || !c.Recover || len(command) > 0 || c.check(command) != nil { // no attempt would help; a program says why it does not start
+		return connect(ctx)
+	}
+	rules, options := c.rules(env, rules)
+	return recovery.Connect(ctx, rules, connect, options...)
+}
+
+// rules returns the contract that is followed, and how.
+func (c *CallCommand) rules(env *term.Environment, rules *contract.Contract) (*contract.Contract, []recovery.Option) {
 	if rules == nil {
 		rules = contract.Builtin().MustGet(contract.Default)
 	}
 	p := &progress{out: env.Stderr, bar: term.IsTerminal(env.Stderr), json: c.JSON}
-	options := []recovery.Option{
-		recovery.WithTimeout(c.Timeout), recovery.WithObserver(p.step), recovery.WithClock(p),
+	return rules, []recovery.Option{
+		recovery.WithTimeout(c.timeout()), recovery.WithObserver(p.step), recovery.WithClock(p),
 		recovery.WithLogger(slog.New(slog.DiscardHandler)),
 	}
+}
+
+// recover calls the tool with package recovery, and reports each wait.
+func (c *CallCommand) recover(
+	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
+) (*mcp.CallToolResult, error) {
+	rules, options := c.rules(env, rules)
 	if tools, err := toolsOf(ctx, session.ClientSession); err == nil { // if a server cannot list its tools, the call is still made
 		options = append(options, recovery.WithTools(tools...))
 	}

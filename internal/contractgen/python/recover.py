@@ -40,7 +40,7 @@ class Options:
     attempt_timeout_ms: left out, an attempt may take as long as the call; a quarter of that less, at most 15 s, if
     something could be done then."""
     server: Server | None = None
-    timeout_ms: float = 120_000
+    timeout_ms: float = 300_000
     attempt_timeout_ms: float | None = None
     trusted: bool = True
     natures: dict[str, str] = field(default_factory=dict)
@@ -64,6 +64,24 @@ async def recover(session: Any, name: str, arguments: dict[str, Any] | None = No
     """Calls a tool, and does what the contract says when the call fails. session has async call_tool(name, arguments).
     The result is returned as the session has it, or as a dict where it was merged; Failure and Question are raised."""
     return await _Exchange(session, name, dict(arguments or {}), options or Options()).run()
+
+
+async def recover_connect(connect: Callable[[], Awaitable[Any]], options: Options | None = None) -> Any:
+    """Connects to the server, and does what the contract says when that fails: nothing is done by connecting, so
+    whatever may pass is tried again. connect() makes a session of its own in each attempt."""
+    options = options or Options()
+    opening = _Opening(connect)
+    await recover(opening, "connect", {}, replace(options, natures={**options.natures, "connect": "reads"}))
+    return opening.session
+
+
+class _Opening:
+    def __init__(self, connect):
+        self.connect, self.session = connect, None
+
+    async def call_tool(self, name, arguments):
+        self.session = await self.connect()
+        return {"content": []}
 
 
 def _now(): return time.monotonic() * 1000
@@ -317,11 +335,18 @@ class _Exchange:
 
 #{{end}}
 #{{if has "contract.batch"}}
+    def batch_argument(self, e):
+        """Returns the argument that lists the items: by the contract, or the only one with what has failed."""
+        ids = {f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))}
+        found = [name for name, v in self.arguments.items() if ids and ids <= {_id(item) for item in _list(v)}]
+        return CONTRACT["batch"].get(self.tool) or (found[0] if len(found) == 1 else None)
+
     async def repeat_items(self, result, e):
-        """Repeats a call that has failed in part, with only the failed items that may succeed."""
-        argument, nature = CONTRACT["batch"].get(self.tool), self.nature(self.tool)
+        """Repeats a call that has failed in part, with only the failed items that may succeed. An item that is never
+        mentioned has failed."""
+        argument, nature = self.batch_argument(e), self.nature(self.tool)
         items = {_id(item): item for item in _list(self.arguments.get(argument))}
-        done, failed = [], []
+        asked, done, failed, answer, place = list(items), [], [], None, None
         while True:
             await self.hand(done, _list(e.get("succeeded")))
             again, longest = {}, Decision(False)
@@ -329,7 +354,9 @@ class _Exchange:
                 stated, d = _fields(f.get("error")), Decision(False)
                 if stated and f.get("id") in items and f["id"] not in [s.get("id") for s in done]:
                     stated = stated if self.options.trusted else self.believed(stated, self.tool)
-                    d = self.judge(_settle(stated, nature), self.tool, self.attempt)
+                    stated = _settle(stated, nature)
+                    after = max(_number(stated.get("afterMs")), _number(e.get("afterMs")))  # of the whole: for each
+                    d = self.judge({**stated, "afterMs": after} if after else stated, self.tool, self.attempt)
                 if d.repeat:
                     again[f["id"]] = f
                     longest = d if d.wait_ms >= longest.wait_ms else longest
@@ -348,11 +375,19 @@ class _Exchange:
                 failed += [f for id, f in again.items() if id not in told]
                 items = {id: items[id] for id in again}
                 continue
-            if answer is None or next_failed:
-                failed += again.values()
-            else:
-                await self.hand(done, _items(list(again), _data(_plain(answer))))
+            found = []
+            if answer is not None and not next_failed:
+                found, place = _items(list(again), _data(_plain(answer)))
+                await self.hand(done, found)
+            failed += [f for id, f in again.items() if id not in [s["id"] for s in found]]
             break
+        told = [f.get("id") for f in done + failed]
+        silent = {"kind": "bad_response", "message": "The answer does not say what became of it.", "retry": "never",
+                  "origin": "server"}
+        failed += [{"id": id, "error": silent} for id in asked if id not in told]
+        values = {s.get("id"): s["value"] for s in done if "value" in s}
+        if not failed and place and len(done) == len(asked) and all(id in values for id in asked):
+            return _whole(_plain(answer), place, [values[id] for id in asked])
         merged = {"succeeded": done, "failed": _encode({"failed": failed}).get("failed", [])}
         text = {"type": "text", "text": _json(merged)}
         whole = {"content": [text], "structuredContent": merged, "isError": bool(failed)}
@@ -513,12 +548,46 @@ def _id(item):
     return id if isinstance(id, str) and id else _json(id)
 
 
+def _mentions(value, id):
+    """Says whether a text or number anywhere in a value is the id."""
+    if isinstance(value, (dict, list)):
+        return any(_mentions(inner, id) for inner in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool) and _id(value) == id
+
+
+def _named(entry):
+    """Returns the ids by which an entry of a list names its item."""
+    if isinstance(entry, dict):
+        return [_id(v) for name, v in entry.items() if re.search(r"^[iI][dD]$|(Id|ID|_id)$", name)]
+    return [entry] if isinstance(entry, str) else []
+
+
 def _items(ids, data):
-    """Returns the items of a call that has succeeded completely, each with its part of the result."""
-    lists = [data] if isinstance(data, list) else list(_fields(data).values())
-    whole = [data] if len(ids) == 1 and data is not _NOTHING else []
-    values = next((v for v in lists if isinstance(v, list) and len(v) == len(ids)), whole)
-    return [{"id": id, "value": v} for id, v in zip(ids, values)] if values else [{"id": id} for id in ids]
+    """Returns what a complete success says of items, and where their list is: [(name,)], [()] if it is the data, None.
+    Each entry names its item, or there is one for each. Without such a list, a single item gets the whole data, several
+    get nothing, and where there are only lists, an item that is not mentioned is missing."""
+    members = [((), data)] if isinstance(data, list) else [((name,), v) for name, v in _fields(data).items()]
+    lists = [(place, v) for place, v in members if isinstance(v, list)]
+    for place, entries in lists:
+        found = {id: next((entry for entry in entries if id in _named(entry)), _NOTHING) for id in ids}
+        if items := [{"id": id, "value": v} for id, v in found.items() if v is not _NOTHING]:
+            return items, [place]
+    if fits := next((m for m in lists if len(m[1]) == len(ids)), None):
+        return [{"id": id, "value": v} for id, v in zip(ids, fits[1])], [fits[0]]
+    is_plain = bool(lists) and not any(isinstance(v, dict) for _, v in members)
+    told = [id for id in ids if not is_plain or _mentions(data, id)]
+    return [{"id": id, "value": data} if len(ids) == 1 and data is not _NOTHING else {"id": id} for id in told], None
+
+
+def _whole(result, place, values):
+    """Returns the result of a batch whose items have all succeeded, in the tool's own form: that of its last answer."""
+    data = {**_fields(_data(result)), place[0][0]: values} if place[0] else values
+    whole, content = dict(_fields(result)), _list(_fields(result).get("content"))
+    if isinstance(whole.get("structuredContent"), dict):
+        whole["structuredContent"] = data
+    if content and _parsed(_text(_fields(content[0]).get("text"))) is not None:
+        whole["content"] = [{**content[0], "text": _json(data)}, *content[1:]]
+    return whole
 
 
 def _parse_call(text):

@@ -1,5 +1,5 @@
 // How authors of servers and clients use a contract's module.
-import { CallFailed, Server, ask, codes, decide, failures, keepFailures, parseError, parseHTTP, parseResult, recover, write } from "./fieldmcp.js";
+import { CallFailed, Server, ask, codes, decide, failures, keepFailures, parseError, parseHTTP, parseResult, recover, recoverConnect, write } from "./fieldmcp.js";
 import type { Code, Failure, Kind, Question, ToolResult, WireError } from "./fieldmcp.js";
 
 /** A tool of a server. */
@@ -48,6 +48,8 @@ export async function recovered(client: Client): Promise<ToolResult | readonly s
     return error instanceof CallFailed ? (error.failure.hints ?? []) : [];
   }
 }
+
+export const opened = async (open: () => Promise<Client>): Promise<Client> => recoverConnect(open, { timeoutMs: 60_000 });
 
 /** The state that all callers of the server share, and the fetch for its transport. */
 export const shared = new Server();

@@ -39,12 +39,46 @@ function idOf(item: Value): string {
   return textOr(id) || JSON.stringify(id);
 }
 
-/** Returns the items of a call that has succeeded completely, each with its part of the result. */
-function itemsOf(ids: readonly string[], data: Value): Fields[] {
-  const fits = (v: Value): v is Value[] => Array.isArray(v) && v.length === ids.length;
-  const list = Array.isArray(data) ? [data].find(fits) : Object.values(fieldsOr(data)).find(fits);
-  const values = list ?? (ids.length === 1 ? [data] : []);
-  return ids.map((id, i) => (values[i] === undefined ? { id } : { id, value: values[i] }));
+/** Says whether a text or number anywhere in a value is the id. */
+function mentions(v: Value, id: string): boolean {
+  if (typeof v === "object" && v) return Object.values(v).some((inner) => mentions(inner, id));
+  return (isText(v) || typeof v === "number") && idOf(v) === id;
+}
+
+/** The member with a list of items; null: the data itself is the list. */
+type Place = string | null | undefined;
+
+/** Returns what a complete success says of items, and the place of their list, if there is one: each entry names its
+ * item, or there is one for each. Without such a list, a single item gets the whole data, several get nothing, and
+ * where there are only lists, an item that is not mentioned is missing. */
+function itemsOf(ids: readonly string[], data: Value): { items: Fields[]; list: Place } {
+  const members: [Place, Value][] = Array.isArray(data) ? [[null, data]] : Object.entries(fieldsOr(data));
+  const lists = members.filter((m): m is [Place, Value[]] => Array.isArray(m[1]));
+  const isID = ([name]: [string, Value]): boolean => /^id$/i.test(name) || /(Id|ID|_id)$/.test(name);
+  const named = (entry: Value): string[] =>
+    isObject(entry) ? Object.entries(entry).filter(isID).map(([, v]) => idOf(v)) : isText(entry) ? [entry] : [];
+  for (const [list, entries] of lists) {
+    const found = ids.map((id) => [id, entries.find((entry) => named(entry).includes(id))] as const);
+    const items = found.filter(([, value]) => value !== undefined).map(([id, value]) => ({ id, value }));
+    if (items.length > 0) return { items, list };
+  }
+  const fits = lists.find(([, entries]) => entries.length === ids.length);
+  if (fits) return { items: ids.map((id, i) => ({ id, value: fits[1][i] })), list: fits[0] };
+  const isPlain = lists.length > 0 && !members.some(([, v]) => isObject(v));
+  const told = ids.filter((id) => !isPlain || mentions(data, id));
+  const items = told.map((id) => (ids.length > 1 || data === undefined ? { id } : { id, value: data }));
+  return { items, list: undefined };
+}
+
+/** Returns the result of a batch whose items have all succeeded, in the tool's own form: that of its last answer. */
+function wholeOf(result: unknown, list: Place, values: Value[]): Fields | undefined {
+  if (list === undefined || values.includes(undefined)) return undefined;
+  const whole = copyOfEach(result);
+  const data = list === null ? values : { ...fieldsOr(dataOf(result)), [list]: values };
+  const [first, ...rest] = listOr(whole["content"]);
+  const isJSON = parsed(textOr(child(first, "text"))) !== undefined;
+  const content = isJSON ? { content: [{ ...fieldsOr(first), text: JSON.stringify(data) }, ...rest] } : {};
+  return { ...whole, ...(isObject(whole["structuredContent"]) && { structuredContent: data }), ...content };
 }
 
 const bareWords: Fields = { True: true, False: false, None: null };

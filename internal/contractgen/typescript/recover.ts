@@ -35,7 +35,7 @@ export interface Verification {
 }
 
 //{{end}}
-/** How recover works. server is the state that callers of one server share. timeoutMs limits the whole call (default: 2
+/** How recover works. server is the state that callers of one server share. timeoutMs limits the whole call (default: 5
  * minutes), attemptTimeoutMs an attempt (default: the same, less a quarter, at most 15 s, if something could follow).
  * If trusted is false, the server's word that a call took no effect does not count. natures says what tools do if the
  * contract does not; tools are those of tools/list. connect connects an account, and answer returns arguments: the call
@@ -114,7 +114,7 @@ export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnsw
 type Exchange = ReturnType<typeof exchange>;
 function exchange(caller: Caller, tool: string, given: Arguments, options: RecoverOptions) {
   const call = typeof caller === "function" ? caller : (params: Params) => caller.callTool(params);
-  const ends = Date.now() + (options.timeoutMs ?? 120_000);
+  const ends = Date.now() + (options.timeoutMs ?? 300_000);
   const state = { server: options.server ?? new Server(), attempt: 0, answers: 0, connected: false };
 //{{if has "layouts.format"}}
   const format = textOr(own(layouts[0]?.["format"], "argument"));
@@ -168,6 +168,22 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
 //{{end}}
     if (!(await again(x, decided(x, before, x.tool, x.attempt), before))) throw failed(x, before);
   }
+}
+
+/** Connects to the server, and follows the contract if that fails: nothing is done by connecting, so whatever may pass
+ * is tried again. connect makes a session of its own in each attempt. */
+export async function recoverConnect<S>(
+  connect: (signal: Signal) => S | Promise<S>,
+  options: RecoverOptions = {},
+): Promise<S> {
+  let session: S | undefined;
+  const open = async (_: Params, signal: Signal): Promise<unknown> => {
+    session = await connect(signal);
+    return { content: [] };
+  };
+  const natures = { ...options.natures, connect: "reads" } as const;
+  await recover(open, { name: "connect" }, { ...options, natures });
+  return session as S;
 }
 
 /** The reason for stopping a call whose time is over. */
@@ -382,13 +398,27 @@ async function hasLanded(x: Exchange, e: Fields, call: Fields, result: unknown):
 
 //{{end}}
 //{{if has "contract.batch"}}
-/** Repeats a call that has failed in part, with only the failed items that may succeed. */
+/** Returns the argument that lists the items: by the contract, or else the only one with what has failed. */
+function batchArgument(x: Exchange, e: Fields): string {
+  const ids = [...listOr(e["succeeded"]), ...listOr(e["failed"])].map((f) => textOr(own(f, "id")));
+  const has = (list: Value): boolean => {
+    const items = listOr(list).map(idOf);
+    return ids.length > 0 && ids.every((id) => items.includes(id));
+  };
+  const found = Object.entries(fieldsOr(copyOf(x.args))).filter(([, list]) => has(list));
+  return textOr(own(contract.batch, x.tool)) || (found.length === 1 ? (found[0]?.[0] ?? "") : "");
+}
+
+/** Repeats a call that has failed in part, with only the failed items that may succeed. An item that is never mentioned
+ * has failed. */
 async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unknown> {
-  const argument = textOr(own(contract.batch, x.tool));
+  const argument = batchArgument(x, e);
   const nature = natureOf(x, x.tool);
   let items = new Map(listOr(own(copyOf(x.args), argument)).map((item) => [idOf(item), item]));
+  const asked = [...items.keys()];
   const succeeded: Fields[] = [];
   const over: Fields[] = [];
+  let last: { result: unknown; list: Place } | undefined;
   for (;;) {
     await hand(x, succeeded, listOr(e["succeeded"]).map(fieldsOr));
     const retried = new Map<string, Fields>();
@@ -396,7 +426,9 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
     for (const f of listOr(e["failed"]).map(fieldsOr)) {
       const error = f["error"];
       const isKnown = items.has(textOr(f["id"])) && !succeeded.some((s) => s["id"] === f["id"]);
-      const settled = isKnown && isObject(error) ? settle(believed(x, error, x.tool), nature) : undefined;
+      const told = isKnown && isObject(error) ? settle(believed(x, error, x.tool), nature) : undefined;
+      const afterMs = Math.max(numberOr(told?.["afterMs"]), numberOr(e["afterMs"])); // of the whole: for each
+      const settled = told && (afterMs > 0 ? { ...told, afterMs } : told);
       const d = settled ? decided(x, settled, x.tool, x.attempt) : refuse("");
       if (d.repeat) retried.set(textOr(f["id"]), f);
       else over.push(f);
@@ -415,10 +447,21 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
       continue;
     }
     if (next.question) next.unsent = true;
-    if (next.unsent) over.push(...retried.values());
-    else await hand(x, succeeded, itemsOf([...retried.keys()], dataOf(next.result)));
+    const found = next.unsent ? undefined : itemsOf([...retried.keys()], dataOf(next.result));
+    if (found) await hand(x, succeeded, found.items);
+    const isFound = (f: Fields): boolean => found?.items.some((item) => item["id"] === f["id"]) === true;
+    over.push(...[...retried.values()].filter((f) => !isFound(f)));
+    last = found && over.length === 0 ? { result: next.result, list: found.list } : undefined;
     break;
   }
+  const silent = asked.filter((id) => ![...succeeded, ...over].some((f) => f["id"] === id));
+  const message = "The answer does not say what became of it.";
+  const error = { kind: "bad_response", message, retry: "never", origin: "server" };
+  over.push(...silent.map((id) => ({ id, error })));
+  const values = asked.map((id) => succeeded.find((s) => s["id"] === id)?.["value"]);
+  const isWhole = over.length === 0 && succeeded.length === asked.length;
+  const whole = isWhole ? wholeOf(last?.result, last?.list, values) : undefined;
+  if (whole) return whole;
   const merged = { succeeded, failed: over.map((f) => ({ ...f, error: encode(fieldsOr(f["error"])) })) };
   const content = [{ type: "text", text: JSON.stringify(merged) }];
   const all = { content, structuredContent: merged, isError: over.length > 0 };

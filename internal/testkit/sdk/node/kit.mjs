@@ -195,6 +195,19 @@ const request = { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 7, 
 const kept = await (await contract.keepFailures(limited)("429", request)).json();
 compare("keepFailures", "error", [7, "rate_limited", 12000, "none"], [kept.id, kept.error.data.kind, kept.error.data.afterMs, kept.error.data.effect]);
 compare("keepFailures", "lost session", 404, (await contract.keepFailures(limited)("404", request)).status);
+// Connecting is tried again while the server is down, and not with invalid credentials.
+if (/(recourse|terra)[^/]*$/.test(modulePath)) {
+  for (const [name, statuses, want] of [["down", [502, 503], "session"], ["refused", [401, 502], "unauthenticated"]]) {
+    const left = [...statuses];
+    const connect = async () => {
+      const status = left.shift();
+      if (status) throw Object.assign(new Error(`HTTP ${status}`), { code: status });
+      return "session";
+    };
+    const got = await contract.recoverConnect(connect, { sleep: async () => {} }).catch((error) => error.failure?.kind ?? String(error));
+    compare("recoverConnect", name, want, got);
+  }
+}
 // A constructor's failure is read back with its code, on one of the surfaces.
 for (const [code, failure] of Object.entries(contract.failures ?? {})) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));

@@ -233,6 +233,28 @@ async def untrusted():
     compare("untrusted, refused by HTTP", "calls", 4, session.sent)
 
 
+async def connected():
+    """Connecting is tried again while the server is down, and not with invalid credentials."""
+    class StatusError(Exception):
+        def __init__(self, status):
+            self.response = type("Response", (), {"status_code": status, "headers": {}, "text": ""})
+
+    async def sleep(seconds):
+        pass
+    for name, statuses, want in (("down", [502, 503], "session"), ("refused", [401, 502], "unauthenticated")):
+        left = list(statuses)
+
+        async def connect():
+            if left:
+                raise StatusError(left.pop(0))
+            return "session"
+        try:
+            got = await contract.recover_connect(connect, contract.Options(sleep=sleep))
+        except contract.Failure as failure:
+            got = failure.kind
+        compare("recover_connect", name, want, got)
+
+
 async def observed():
     """An observer that raises does not affect the call, and a refusal by HTTP is not a mistake in the arguments."""
     def observe(step):
@@ -263,6 +285,8 @@ async def observed():
 
 
 asyncio.run(observed())
+if contract.CONTRACT["name"] in ("recourse", "terra"):
+    asyncio.run(connected())
 if contract.CONTRACT["name"] == "recourse":
     asyncio.run(circuit())
     asyncio.run(limited())
