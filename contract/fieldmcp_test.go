@@ -168,7 +168,7 @@ func TestFieldMCPMembers(t *testing.T) {
 				Succeeded: json.RawMessage(`[{"id":"f1","data":{"area":3}},{"id":"f2"}]`),
 				Failed: json.RawMessage(`[{"id":"f3","code":"PROVIDER_TIMEOUT","message":"John Deere did not answer in time.","retryable":true},` +
 					`{"id":"f4","code":"FIELD_NOT_FOUND","message":"There is no field \"f4\".","retryable":false},` +
-					`{"id":"f5","code":"RATE_LIMIT_ORG","message":"Too many requests.","retryable":true}]`),
+					`{"id":"f5","code":"RATE_LIMIT_ORG","message":"Too many requests.","retryable":true,"retryAfter":2}]`),
 			},
 		},
 	}

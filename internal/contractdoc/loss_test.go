@@ -18,7 +18,7 @@ func TestLoss(t *testing.T) {
 		"recourse": nil,
 		"fieldmcp": {
 			"kind", "hints[1:]", "retry", "effect", "effectBasis", "verify", "violations[].pointer", "violations[].rule", "violations[].message",
-			"violations[1:]", "quotas", "failed[].error.hints", "failed[].error.afterMs", "failed[].error.provider",
+			"violations[1:]", "quotas", "failed[].error.hints", "failed[].error.provider",
 			"failed[].error.origin", "origin", "upstream", "details",
 		},
 		// A line with a code, advice, and an envelope for the details.
