@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -227,14 +228,18 @@ func (c *call) passRefusal(f *failure) {
 	_ = c.reply.put(body)
 }
 
-// masker returns what masks this call's failures, within one budget for all of them. Anything in the call's
-// own arguments or in the server's entry may be shown, except for secrets.
+// leastToMask is how long masking a failure may take even if the time of the call is over.
+const leastToMask = time.Second
+
+// masker returns what masks this call's failures, within one budget for all of them and in the time that the call has. Anything in the
+// call's own arguments or in the server's entry may be shown, except for secrets.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s, toPerson := c.on, c.account.Shown()
 		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd,
 			c.table.url(c.req.http), toPerson).
-			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).About(c.req.msg.Arguments).ForAnswer()
+			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).About(c.req.msg.Arguments).
+			ForAnswer(max(c.deadline.Left(), leastToMask))
 	}
 	return c.mask
 }

@@ -95,7 +95,7 @@ func ipv4(s string, at int) int {
 
 // ipv6s finds IPv6 addresses: runs of hexadecimal digits with more than one colon.
 func ipv6s(s string) []span {
-	const least, longest = 2, 64
+	const least, whole, longest = 2, 6, 64
 	isPart := func(c byte) bool { return isDigit(c) || c == ':' || c == '.' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 	var found []span
 	done := 0
@@ -111,7 +111,8 @@ func ipv6s(s string) []span {
 		}
 		end := skip(s, at, longest, isPart)
 		at, done = end, end
-		if strings.Count(s[start:end], ":") < least {
+		colons := strings.Count(s[start:end], ":")
+		if colons < least || colons < whole && !strings.Contains(s[start:end], "::") { // a time
 			continue
 		}
 		if start > 0 && s[start-1] == '[' {

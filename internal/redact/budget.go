@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Limits for masking one answer.
@@ -24,6 +25,7 @@ const (
 // A budget is what is left for an answer. It is safe for concurrent use.
 type budget struct {
 	bytes, lookups atomic.Int64
+	until          time.Time // zero: no end
 
 	mu     sync.Mutex
 	masked map[string]struct{} // results of masking
@@ -56,6 +58,9 @@ func (b *budget) remember(s string) string {
 	return s
 }
 
+// isOver reports whether the time is over. What is not examined by then is not shown.
+func (b *budget) isOver() bool { return b != nil && !b.until.IsZero() && time.Now().After(b.until) }
+
 func newBudget() *budget {
 	b := &budget{}
 	b.bytes.Store(MaxAnswer)
@@ -63,10 +68,12 @@ func newBudget() *budget {
 	return b
 }
 
-// ForAnswer returns a Masker for one answer, whose texts share one budget. Without it, each text has its own.
-func (m *Masker) ForAnswer() *Masker {
+// ForAnswer returns a Masker for one answer, whose texts share one budget. Without it, each text has its own. What has not been examined
+// within that time is not shown.
+func (m *Masker) ForAnswer(within time.Duration) *Masker {
 	bounded := *m
 	bounded.budget = newBudget()
+	bounded.budget.until = time.Now().Add(within)
 	return &bounded
 }
 

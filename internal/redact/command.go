@@ -172,6 +172,9 @@ var userOptions = []string{"--proxy-user", "--user", "--auth", "-u", "-U"}
 // loginAt returns the value of an option for a user and a password: -u bob:x.
 func loginAt(s string, start int) (value span, ok bool) {
 	const longestName, longest = 64, 256
+	if start+1 == len(s) || strings.IndexByte("-uU", s[start+1]) < 0 {
+		return span{}, false
+	}
 	for _, option := range userOptions {
 		if !strings.HasPrefix(s[start:], option) {
 			continue

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -123,41 +122,72 @@ var quotedWords = newWords("passw", "passphrase", "secret", "api")
 // tokens finds credentials that are not named.
 func tokens(s string) []span {
 	var found []span
-	if hasRandomWord(s) {
-		found = append(found, formed(s)...)
-		found = append(found, spokenIn(s)...)
+	anyRandom := hasRandomWord(s)
+	if anyRandom {
+		found = formed(s)
 	}
-	return slices.Concat(found, toldIn(s), quotedIn(s), ibansIn(s))
-}
-
-func spokenIn(s string) []span {
-	var found []span
-	spokenWords.each(s, func(at int, word string) int {
-		match := matchAt(spoken(), s, at)
-		if match == nil {
-			return at + len(word)
-		}
-		end := follow(s, at, match[3], isToken)
-		if value := strings.TrimRight(s[match[2]:end], "."); random(value) {
-			found = append(found, span{match[2], match[2] + len(value)})
-		}
-		return end
-	})
-	return found
-}
-
-func toldIn(s string) []span {
-	var found []span
-	toldWords.each(s, func(at int, word string) int {
-		for _, t := range tellings {
-			if value, ok := t.value(s, at); ok {
+	var next [len(announcers)]int // where each of them goes on
+	announcing.each(s, func(at int, _ string) int {
+		for i, a := range announcers {
+			if at < next[i] || a.random && !anyRandom {
+				continue
+			}
+			word := a.words.at(s, at)
+			if word == "" {
+				continue
+			}
+			value, end := a.value(s, at)
+			if next[i] = max(end, at+len(word)); value.end > value.start {
 				found = append(found, value)
-				return value.end
 			}
 		}
-		return at + len(word)
+		return at + 1
 	})
 	return found
+}
+
+// An announcer finds a secret after a word that announces it: value returns the secret, and where to go on; 0 is after the word.
+type announcer struct {
+	words  *wordSet
+	value  func(s string, at int) (value span, end int)
+	random bool // there must be a word that looks random
+}
+
+var announcers = [...]announcer{
+	{spokenWords, spokenAt, true}, {toldWords, toldAt, false}, {quotedWords, quotedAfter, false}, {ibanWords, ibanAt, false},
+}
+
+var announcing = func() *wordSet {
+	var all []string
+	for _, a := range announcers {
+		all = append(all, a.words.list...)
+	}
+	return newWords(all...)
+}()
+
+func spokenAt(s string, at int) (value span, end int) {
+	after := at + len(spokenWords.at(s, at))
+	if after == len(s) || !isSpace(s[after]) && !isLetter(s[after]) && s[after] != '_' && s[after] != '-' { // no value follows
+		return span{}, 0
+	}
+	match := matchAt(spoken(), s, at)
+	if match == nil {
+		return span{}, 0
+	}
+	end = follow(s, at, match[3], isToken)
+	if text := strings.TrimRight(s[match[2]:end], "."); random(text) {
+		value = span{match[2], match[2] + len(text)}
+	}
+	return value, end
+}
+
+func toldAt(s string, at int) (value span, end int) {
+	for _, t := range tellings {
+		if value, ok := t.value(s, at); ok {
+			return value, value.end
+		}
+	}
+	return span{}, 0
 }
 
 // value returns the secret that follows the word at a position.
@@ -179,40 +209,32 @@ var iban = lazily(`(?i)^IBAN(?:[ -]\p{L}+\.?){0,4}?[\s:="'(]{1,3}(` + accountFor
 
 var ibanWords = newWords("iban")
 
-func ibansIn(s string) []span {
-	var found []span
-	ibanWords.each(s, func(at int, word string) int {
-		match := matchAt(iban(), s, at)
-		if match == nil {
-			return at + len(word)
-		}
-		text := accountIn(s[match[2]:match[3]])
-		found = append(found, span{match[2], match[2] + len(text)})
-		return match[2] + len(text)
-	})
-	return found
+func ibanAt(s string, at int) (value span, end int) {
+	match := matchAt(iban(), s, at)
+	if match == nil {
+		return span{}, 0
+	}
+	text := accountIn(s[match[2]:match[3]])
+	value = span{match[2], match[2] + len(text)}
+	return value, value.end
 }
 
-func quotedIn(s string) []span {
+func quotedAfter(s string, at int) (value span, end int) {
 	const longest = 256
-	var found []span
-	quotedWords.each(s, func(at int, word string) int {
-		match := matchAt(quoted(), s, at)
-		if match == nil {
-			return at + len(word)
-		}
-		start := match[1]
-		inside := s[start:min(len(s), start+longest+1)]
-		end := strings.IndexAny(inside, s[start-1:start]+"\n")
-		if end <= 0 || inside[end] == '\n' {
-			return start
-		}
-		if !isMark(inside) {
-			found = append(found, span{start, start + end})
-		}
-		return start + end + 1
-	})
-	return found
+	match := matchAt(quoted(), s, at)
+	if match == nil {
+		return span{}, 0
+	}
+	start := match[1]
+	inside := s[start:min(len(s), start+longest+1)]
+	n := strings.IndexAny(inside, s[start-1:start]+"\n")
+	if n <= 0 || inside[n] == '\n' {
+		return span{}, start
+	}
+	if !isMark(inside) {
+		value = span{start, start + n}
+	}
+	return value, start + n + 1
 }
 
 // isTold reports whether a word after "the password is" is the password: it contains a digit or a sign, and is not a
@@ -235,7 +257,7 @@ func isTold(s string) bool {
 func hasRandomWord(s string) bool {
 	start := 0
 	for i := 0; i <= len(s); i++ {
-		if i < len(s) && (isWord(s[i]) || strings.IndexByte("-.+/=~$:{}", s[i]) >= 0) {
+		if i < len(s) && ofCredentials[s[i]] {
 			continue
 		}
 		if i-start >= 15 || i-start >= 8 && random(s[start:i]) {
@@ -245,6 +267,14 @@ func hasRandomWord(s string) bool {
 	}
 	return false
 }
+
+// ofCredentials are the bytes that a credential without a name consists of.
+var ofCredentials = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isWord(byte(c)) || strings.IndexByte("-.+/=~$:{}", byte(c)) >= 0
+	}
+	return set
+}()
 
 // random reports whether s looks like a credential, not like a word.
 func random(s string) bool {

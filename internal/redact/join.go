@@ -1,6 +1,10 @@
 package redact
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/secret"
+)
 
 // across masks secrets that are spread over several texts of one array, read as successive lines and as one word.
 func (m *Masker) across(texts []string, group []int) {
@@ -64,8 +68,9 @@ func (m *Masker) over(s seam) (found span, ok bool) {
 	if !m.hasLiteral(joined) && !suspicious(joined) {
 		return span{}, false
 	}
+	mentioned := secret.Mentions(joined)
 	for _, f := range finders {
-		if f.mark != markCredential && f.mark != markConnection {
+		if f.mark != markCredential && f.mark != markConnection || f.near && !mentioned {
 			continue
 		}
 		for _, p := range f.find(m, joined, nil) {

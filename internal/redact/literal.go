@@ -182,8 +182,8 @@ func partsOf(s string) []string {
 // of less than 4 bytes are ignored. secrets is called once, when there is a text to mask.
 func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
-	hiding.literals = sync.OnceValue(func() []literal {
-		literals := slices.Clone(m.known())
+	hiding.literals = sync.OnceValue(func() *literals {
+		list := slices.Clone(m.known().list)
 		seen := map[string]bool{}
 		for _, s := range secrets() {
 			for _, part := range partsOf(s) {
@@ -192,12 +192,10 @@ func (m *Masker) Hiding(secrets func() []string) *Masker {
 					continue
 				}
 				seen[part] = true
-				literals = append(literals, spellings(part)...)
+				list = append(list, spellings(part)...)
 			}
 		}
-		// Longer ones first: one may be part of another.
-		slices.SortStableFunc(literals, func(a, b literal) int { return len(b.text) - len(a.text) })
-		return literals
+		return indexed(list)
 	})
 	return &hiding
 }
@@ -234,53 +232,4 @@ func spellings(s string) []literal {
 		}
 	}
 	return list
-}
-
-// known returns the secrets that are searched for literally.
-func (m *Masker) known() []literal {
-	if m.literals == nil {
-		return nil
-	}
-	return m.literals()
-}
-
-// hasLiteral reports whether s contains a known secret.
-func (m *Masker) hasLiteral(s string) bool {
-	return slices.ContainsFunc(m.known(), func(l literal) bool {
-		text := l.text
-		if l.cut {
-			text = text[:l.least()]
-		}
-		return strings.Contains(s, text)
-	})
-}
-
-// least returns how many bytes of the literal count as all of it.
-func (l literal) least() int {
-	if l.cut {
-		return max(minCut, (len(l.text)+1)/2)
-	}
-	return len(l.text)
-}
-
-// spelledOut finds the known secrets.
-func (m *Masker) spelledOut(s string) []span {
-	var found []span
-	for _, l := range m.known() {
-		beginning := l.text[:l.least()]
-		for at := 0; ; {
-			i := strings.Index(s[at:], beginning)
-			if i < 0 {
-				break
-			}
-			start := at + i
-			end := start + len(beginning)
-			for end < len(s) && end-start < len(l.text) && s[end] == l.text[end-start] {
-				end++
-			}
-			found = append(found, span{start, end})
-			at = end
-		}
-	}
-	return found
 }

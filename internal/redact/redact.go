@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/secret"
@@ -71,7 +72,7 @@ const (
 type Masker struct {
 	mode     Mode
 	kept     []string
-	literals func() []literal // known secrets; nil: none
+	literals func() *literals // known secrets; nil: none
 	budget   *budget          // of an answer; nil: each text has its own
 
 	personal  bool     // personal data is masked, too
@@ -159,6 +160,9 @@ func (m *Masker) text(s string, layer int) string {
 	if b.knows(s) {
 		return s
 	}
+	if b.isOver() {
+		return notShown
+	}
 	if layer < maxLayers && isDocument(s) {
 		inside := *m
 		inside.spoken = false
@@ -166,15 +170,7 @@ func (m *Masker) text(s string, layer int) string {
 			return b.remember(string(raw))
 		}
 	}
-	s = b.cut(s)
-	for range maxRounds {
-		masked := m.once(s, layer, b)
-		if masked == s {
-			break
-		}
-		s = masked
-	}
-	return b.remember(s)
+	return b.remember(m.settled(b.cut(s), layer, b))
 }
 
 // isDocument reports whether s may be a JSON object or array as a whole.
@@ -188,6 +184,7 @@ type finder struct {
 	mark string
 	find func(m *Masker, s string, b *budget) []span
 	on   func(m *Masker) bool // nil: in every mode
+	near bool                 // only where a text mentions secrets
 }
 
 func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
@@ -217,8 +214,8 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(privateKeys)},
 	{mark: markTrace, find: plainly(traces), on: inAll},
 	{mark: markConnection, find: plainly(connections)},
-	{mark: markCredential, find: plainly(named)},
-	{mark: markCredential, find: plainly(marked)},
+	{mark: markCredential, find: plainly(named), near: true},
+	{mark: markCredential, find: plainly(marked), near: true},
 	{mark: markCredential, find: plainly(commanded)},
 	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
 	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }, on: func(m *Masker) bool { return m.people != nil }},
@@ -230,8 +227,24 @@ var finders = []finder{
 
 // once masks s once, as it is written and as it is read.
 func (m *Masker) once(s string, layer int, b *budget) string {
+	near, nearIn := nearNames(s), s // where secrets are mentioned
 	for _, f := range finders {
-		if f.on == nil || f.on(m) {
+		switch {
+		case b.isOver():
+			return notShown
+		case f.on != nil && !f.on(m):
+		case f.near:
+			if nearIn != s {
+				near, nearIn = nearNames(s), s
+			}
+			var found []span
+			for _, p := range near {
+				for _, q := range f.find(m, s[p.start:p.end], b) {
+					found = append(found, span{p.start + q.start, p.start + q.end})
+				}
+			}
+			s = mask(s, f.mark, found)
+		default:
 			s = mask(s, f.mark, f.find(m, s, b))
 		}
 	}
@@ -250,8 +263,9 @@ func (m *Masker) behind(s string, v view, b *budget) string {
 	}
 	var found []part
 	add := func(v view) {
+		mentioned := secret.Mentions(v.text)
 		for _, f := range finders {
-			if f.mark == markTrace || f.on != nil && !f.on(m) {
+			if f.mark == markTrace || f.on != nil && !f.on(m) || f.near && !mentioned {
 				continue
 			}
 			for _, p := range f.find(m, v.text, b) {
@@ -323,14 +337,27 @@ func mask(s, mark string, parts []span) string {
 
 // suspicious reports whether s contains anything that could be part of something that is masked. Most sentences do not.
 func (m *Masker) suspicious(s string) bool {
-	return suspicious(s) || m.personal && (mayBePersonal(s) || m.mentionsPeople(s))
+	return suspicious(s) || m.personal && (mayBePersonal(s) || m.mentionsPeople(s)) || mayBeTable(s)
 }
+
+// mayBeTable reports whether s may be a table with a column of secrets.
+func mayBeTable(s string) bool {
+	return strings.Contains(s, "\n") && strings.ContainsAny(s, ",;\t") && secret.Mentions(s)
+}
+
+// signs are bytes that may be part of something that is masked, wherever they stand.
+var signs = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c >= utf8.RuneSelf || strings.IndexByte(":=/\\@\"'`$|<&%{", byte(c)) >= 0
+	}
+	return set
+}()
 
 func suspicious(s string) bool {
 	var w wordSigns
 	for i := range len(s) {
 		switch c := s[i]; {
-		case strings.IndexByte(":=/\\@\"'`$|<&%{", c) >= 0, c >= 0x80:
+		case signs[c]:
 			return true
 		case c == '.' && i+1 < len(s) && isWord(s[i+1]):
 			return true
@@ -377,7 +404,15 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func isWord(c byte) bool { return isDigit(c) || isLetter(c) || c == '_' }
+func isWord(c byte) bool { return ofWords[c] }
+
+// ofWords are the bytes that words consist of: a table is faster than comparisons.
+var ofWords = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isDigit(byte(c)) || isLetter(byte(c)) || c == '_'
+	}
+	return set
+}()
 
 // nameOf reports whether a name is that of a secret.
 func nameOf(name string) bool { return secret.Name(name) }

@@ -12,27 +12,45 @@ import (
 // window is how many bytes of a text a pattern is tried on. A value that extends beyond it is followed to its end.
 const window = 256
 
-// A wordSet has words in lower case, by their first letter.
-type wordSet [26][]string
+// A wordSet has words in lower case, by their first two letters.
+type wordSet struct {
+	list   []string
+	byHead [1 << 10][]string
+	begins [256]bool // which bytes a word begins with, in any case
+}
 
 func newWords(list ...string) *wordSet {
-	var set wordSet
+	set := &wordSet{list: list}
 	for _, word := range list {
-		set[word[0]-'a'] = append(set[word[0]-'a'], word)
+		heads := []string{word}
+		if len(word) == 1 { // with any other letter
+			heads = nil
+			for c := range byte(1 << 5) {
+				heads = append(heads, word+string(c))
+			}
+		}
+		for _, text := range heads {
+			if head := headOf2(text); !slices.Contains(set.byHead[head], word) {
+				set.byHead[head] = append(set.byHead[head], word)
+			}
+		}
+		set.begins[word[0]], set.begins[word[0]&^0x20] = true, true
 	}
-	for _, words := range set { // the longest first
+	for _, words := range &set.byHead { // the longest first
 		slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
 	}
-	return &set
+	return set
 }
+
+// headOf2 is a hash of the first two letters of a text, in any case.
+func headOf2(s string) int { return int(s[0]&0x1f)<<5 | int(s[1]&0x1f) }
 
 // at returns the longest word of the set that begins at i, in any case.
 func (w *wordSet) at(s string, i int) string {
-	c := s[i] | 0x20
-	if c < 'a' || c > 'z' {
+	if i+1 >= len(s) || !w.begins[s[i]] {
 		return ""
 	}
-	for _, word := range w[c-'a'] {
+	for _, word := range w.byHead[headOf2(s[i:])] {
 		if hasPrefixFold(s[i:], word) {
 			return word
 		}
@@ -43,18 +61,13 @@ func (w *wordSet) at(s string, i int) string {
 // each calls visit with each word of the set that begins a word of s. It continues where visit says, or after the
 // word's first letter.
 func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
-	for i := 0; i < len(s); {
-		c := s[i] | 0x20
-		if c < 'a' || c > 'z' || w[c-'a'] == nil || i > 0 && isWord(s[i-1]) {
-			i++
+	for i := 0; i < len(s); i++ {
+		if !w.begins[s[i]] || i > 0 && ofWords[s[i-1]] {
 			continue
 		}
-		word := w.at(s, i)
-		if word == "" {
-			i++
-			continue
+		if word := w.at(s, i); word != "" {
+			i = max(i, visit(i, word)-1)
 		}
-		i = max(i+1, visit(i, word))
 	}
 }
 

@@ -1,8 +1,11 @@
 package redact_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/redact"
 )
@@ -68,5 +71,79 @@ func BenchmarkLargeText(b *testing.B) {
 				m.String(text)
 			}
 		})
+	}
+}
+
+// failures are texts of a megabyte that servers write when they fail.
+func failures(tb testing.TB) map[string]string {
+	tb.Helper()
+	units := map[string]string{"prose": large["prose"], "log": large["log"], "rows": large["rows"], "access": large["access"]}
+	var traces strings.Builder
+	for _, r := range recordings(tb) {
+		traces.WriteString(r.text + "\n")
+	}
+	units["traces"] = traces.String()
+	for name, unit := range units {
+		units[name] = "dial tcp 10.0.0.1:5432: connect: connection refused\n" + strings.Repeat(unit, 1<<20/len(unit))
+	}
+	return units
+}
+
+// A failing text of a megabyte takes at most 10 ms of processor time.
+func BenchmarkFailingText(b *testing.B) {
+	for name, text := range failures(b) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			m := redact.New(redact.All)
+			for b.Loop() {
+				m.String(text)
+			}
+		})
+	}
+}
+
+// manySecrets returns 16,000 secret arguments, and a failure of 3.6 MB that contains some of them.
+func manySecrets() (arguments, failure string) {
+	var args, text strings.Builder
+	args.WriteString("{")
+	for i := range 16_000 {
+		value := fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, i)))[:24]
+		fmt.Fprintf(&args, `"password_%d":%q,`, i, value)
+		text.WriteString("The order could not be created, since the field is closed for the season, and nobody has said why. ")
+		if i%100 == 0 {
+			text.WriteString(value)
+		}
+		text.WriteString("\nAsk the person who keeps the calendar, or choose another field that lies beside it: there are many of these in the north and west, it says.\n")
+	}
+	return args.String() + `"end":1}`, text.String()
+}
+
+func BenchmarkManySecrets(b *testing.B) {
+	args, text := manySecrets()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		m := redact.New(redact.All, args).Hiding(func() []string { return redact.Arguments([]byte(args)) }).ForAnswer(time.Minute)
+		m.String(text)
+	}
+}
+
+// denseTexts is an answer of 2,500 texts that are made of signs.
+func denseTexts() []byte {
+	var b strings.Builder
+	b.WriteString(`{"content":[`)
+	for i := range 2_500 {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `{"type":"text","text":"%d %s"}`, i, strings.Repeat(`=:/@.-;,<>[]{}()&%$#!?*+~^|' a1`, 48))
+	}
+	return []byte(b.String() + `],"isError":true}`)
+}
+
+func BenchmarkDenseTexts(b *testing.B) {
+	raw := denseTexts()
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		redact.New(redact.All).ForAnswer(time.Minute).JSON(raw)
 	}
 }

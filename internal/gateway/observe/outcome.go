@@ -171,8 +171,9 @@ func (o *Outcome) Arguments(values bool) []byte {
 	if len(p.Arguments) == 0 || p.Contract == nil {
 		return nil
 	}
+	const within = 10 * time.Second // nobody waits for it
 	secrets := sync.OnceValue(p.Secrets)
-	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.Contract.Mask...).ForAnswer()
+	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.Contract.Mask...).ForAnswer(within)
 	if !values || !o.ShowsArguments() {
 		return mask.JSON(argument.Names(p.Arguments))
 	}

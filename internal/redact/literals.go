@@ -1,0 +1,147 @@
+package redact
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// literals are the known secrets, by their first bytes: however many there are, a text is searched once.
+type literals struct {
+	list []literal
+
+	// filter has a bit for each hash of the first four bytes of a secret, and byHead the secrets that begin with them.
+	filter []uint64
+	shift  int
+	byHead map[uint32][]int32
+}
+
+var noLiterals = &literals{}
+
+func indexed(list []literal) *literals {
+	const perSecret, least = 16, 10 // bits
+	if len(list) == 0 {
+		return noLiterals
+	}
+	size := max(least, bits.Len(uint(perSecret*len(list))))
+	l := &literals{list: list, filter: make([]uint64, 1<<size/64), shift: 32 - size, byHead: make(map[uint32][]int32, len(list))}
+	for i := range list {
+		head := headOf4(list[i].text)
+		hash := l.hash(head)
+		l.filter[hash/64] |= 1 << (hash % 64)
+		l.byHead[head] = append(l.byHead[head], int32(i))
+	}
+	return l
+}
+
+// headOf4 returns the first four bytes of a text, which has them.
+func headOf4(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minLiteral])) }
+
+func (l *literals) hash(head uint32) uint32 {
+	const golden = 2654435769 // Knuth's multiplicative hash
+	return head * golden >> l.shift
+}
+
+// next returns the first position from at on at which a secret may begin, and the secrets that may; nil: there is none.
+func (l *literals) next(s string, at int) (int, []int32) {
+	if len(l.list) == 0 || len(s)-at < minLiteral {
+		return len(s), nil
+	}
+	head := headOf4(s[at:])
+	for {
+		if hash := l.hash(head); l.filter[hash/64]&(1<<(hash%64)) != 0 {
+			if candidates := l.byHead[head]; candidates != nil {
+				return at, candidates
+			}
+		}
+		if at++; at+minLiteral > len(s) {
+			return len(s), nil
+		}
+		head = head>>8 | uint32(s[at+minLiteral-1])<<24
+	}
+}
+
+// known returns the secrets that are searched for literally.
+func (m *Masker) known() *literals {
+	if m.literals == nil {
+		return noLiterals
+	}
+	return m.literals()
+}
+
+// least returns how many bytes of the literal count as all of it.
+func (l literal) least() int {
+	if l.cut {
+		return max(minCut, (len(l.text)+1)/2)
+	}
+	return len(l.text)
+}
+
+// hasLiteral reports whether s contains a known secret, or that is too much to find out.
+func (m *Masker) hasLiteral(s string) bool {
+	known := m.known()
+	left := maxCompared*len(s) + 1<<20
+	for at := 0; ; at++ {
+		var candidates []int32
+		if at, candidates = known.next(s, at); candidates == nil {
+			return false
+		}
+		for _, i := range candidates {
+			l := known.list[i]
+			same := common(s[at:], l.text[:l.least()])
+			if left -= same; left < 0 || same == l.least() {
+				return true
+			}
+		}
+	}
+}
+
+// maxCompared is how many bytes of secrets a text is compared with, for each of its own: secrets that begin alike, and a text of such
+// beginnings, would take forever. Beyond it, the rest of the text counts as a secret.
+const maxCompared = 32
+
+// spelledOut finds the known secrets.
+func (m *Masker) spelledOut(s string) []span {
+	known := m.known()
+	var found []span
+	var ends map[int32]int // where each secret that was found ends
+	left := maxCompared*len(s) + 1<<20
+	for at := 0; ; at++ {
+		var candidates []int32
+		if at, candidates = known.next(s, at); candidates == nil {
+			return found
+		}
+		end := at
+		for _, i := range candidates {
+			if at < ends[i] {
+				continue
+			}
+			l := known.list[i]
+			same := common(s[at:], l.text)
+			if left -= same; left < 0 {
+				return append(found, span{at, len(s)})
+			}
+			if same < l.least() {
+				continue
+			}
+			if ends == nil {
+				ends = map[int32]int{}
+			}
+			ends[i] = at + same
+			end = max(end, at+same)
+		}
+		if end > at {
+			found = append(found, span{at, end})
+		}
+	}
+}
+
+// common returns how many bytes two texts have in common at their beginnings.
+func common(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
