@@ -228,7 +228,7 @@ func (c *call) passRefusal(f *failure) {
 	_ = c.reply.put(body)
 }
 
-// leastToMask is how long masking a failure may take even if the time of the call is over.
+// leastToMask is how long masking the failures of a call may take even if its time is over.
 const leastToMask = time.Second
 
 // masker returns what masks this call's failures, within one budget for all of them and in the time that the call has. Anything in the

@@ -25,7 +25,8 @@ const (
 // A budget is what is left for an answer. It is safe for concurrent use.
 type budget struct {
 	bytes, lookups atomic.Int64
-	until          time.Time // zero: no end
+	within         time.Duration // how long masking may take; 0: no limit
+	took           atomic.Int64  // nanoseconds so far
 
 	mu     sync.Mutex
 	masked map[string]struct{} // results of masking
@@ -58,8 +59,17 @@ func (b *budget) remember(s string) string {
 	return s
 }
 
-// isOver reports whether the time is over. What is not examined by then is not shown.
-func (b *budget) isOver() bool { return b != nil && !b.until.IsZero() && time.Now().After(b.until) }
+// isOver reports whether the time is over, if a text has been examined since then. What is not examined by then is not shown.
+func (b *budget) isOver(since time.Time) bool {
+	return b.within != 0 && time.Duration(b.took.Load())+time.Since(since) > b.within
+}
+
+// spend notes that a text has been examined since then.
+func (b *budget) spend(since time.Time) {
+	if b.within != 0 {
+		b.took.Add(int64(time.Since(since)))
+	}
+}
 
 func newBudget() *budget {
 	b := &budget{}
@@ -68,12 +78,12 @@ func newBudget() *budget {
 	return b
 }
 
-// ForAnswer returns a Masker for one answer, whose texts share one budget. Without it, each text has its own. What has not been examined
-// within that time is not shown.
+// ForAnswer returns a Masker for one answer, whose texts share one budget. Without it, each text has its own. Examining them takes no
+// longer than within altogether: what has not been examined by then is not shown.
 func (m *Masker) ForAnswer(within time.Duration) *Masker {
 	bounded := *m
 	bounded.budget = newBudget()
-	bounded.budget.until = time.Now().Add(within)
+	bounded.budget.within = within
 	return &bounded
 }
 

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"slices"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/secret"
 )
@@ -34,7 +35,14 @@ func Joined(texts []string) []string {
 // join masks secrets that cross the end of a text.
 func (m *Masker) join(texts []string, group []int, between string) {
 	const near = 1 << 10 // bytes at each end that are examined
+	began := time.Now()
+	if m.budget != nil {
+		defer m.budget.spend(began)
+	}
 	for n := 0; n+1 < len(group); n++ {
+		if m.budget != nil && m.budget.isOver(began) { // then none of these texts is shown
+			return
+		}
 		left, right := &texts[group[n]], &texts[group[n+1]]
 		if *left == "" || *right == "" {
 			continue

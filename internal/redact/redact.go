@@ -12,12 +12,13 @@
 //	a text
 //	  |  visible.Strip     invisible characters go
 //	  |  suspicious        is there anything in it that a finder could look for? Usually not, and it is unchanged
+//	  |  partsOfText       of a long text, the lines that may hold something, with those around them
 //	  |  each finder       looks for known secrets, names and forms; also in what the text spells (view.go),
 //	  |                    and, if it is JSON, in each of its strings
 //	  v
-//	the text with marks, searched until nothing changes
+//	the text with marks, searched near them until nothing changes
 //
-// Masking takes time in proportion to the text. The amount of one answer that is examined is limited, and what is not
+// Masking takes time in proportion to the text. The amount of one answer that is examined is limited, and so is the time; what is not
 // examined is not shown. Masking twice is the same as masking once.
 package redact
 
@@ -25,6 +26,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/json"
@@ -160,7 +162,7 @@ func (m *Masker) text(s string, layer int) string {
 	if b.knows(s) {
 		return s
 	}
-	if b.isOver() {
+	if b.isOver(time.Now()) {
 		return notShown
 	}
 	if layer < maxLayers && isDocument(s) {
@@ -185,6 +187,17 @@ type finder struct {
 	find func(m *Masker, s string, b *budget) []span
 	on   func(m *Masker) bool // nil: in every mode
 	near bool                 // only where a text mentions secrets
+}
+
+// within finds what is in parts of a text.
+func (f finder) within(m *Masker, s string, parts []span, b *budget) []span {
+	var found []span
+	for _, p := range parts {
+		for _, q := range f.find(m, s[p.start:p.end], b) {
+			found = append(found, span{p.start + q.start, p.start + q.end})
+		}
+	}
+	return found
 }
 
 func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
@@ -227,23 +240,19 @@ var finders = []finder{
 
 // once masks s once, as it is written and as it is read.
 func (m *Masker) once(s string, layer int, b *budget) string {
+	began := time.Now()
+	defer b.spend(began)
 	near, nearIn := nearNames(s), s // where secrets are mentioned
 	for _, f := range finders {
 		switch {
-		case b.isOver():
+		case b.isOver(began):
 			return notShown
 		case f.on != nil && !f.on(m):
 		case f.near:
 			if nearIn != s {
 				near, nearIn = nearNames(s), s
 			}
-			var found []span
-			for _, p := range near {
-				for _, q := range f.find(m, s[p.start:p.end], b) {
-					found = append(found, span{p.start + q.start, p.start + q.end})
-				}
-			}
-			s = mask(s, f.mark, found)
+			s = mask(s, f.mark, f.within(m, s, near, b))
 		default:
 			s = mask(s, f.mark, f.find(m, s, b))
 		}
