@@ -4,6 +4,7 @@ import (
 	stdjson "encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -30,7 +31,7 @@ const requestID = "REQUEST_ID"
 
 // call returns the failed call as the gateway sees it.
 func (of Tool) call(c *contract.Contract) *toolcall.Call {
-	masker := redact.New(redact.All, string(of.Arguments)).With(c.Mask...).ForAnswer()
+	masker := redact.New(redact.All, string(of.Arguments)).With(c.Mask...).ForAnswer(time.Minute)
 	call := &toolcall.Call{
 		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c, Masker: func() *redact.Masker { return masker },
 		Assumed: of.Nature == nil, Ran: true, Relays: true, Title: serverTitle, InSession: true, Trusted: of.Trusted,
