@@ -224,8 +224,12 @@ func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 		if ctx.Err() != nil {
 			return // the code has expired, or another process continues
 		}
-		if err = safe(err); err == nil { // it is issued only once: this process keeps it
-			err = m.keepNew(ctx, p, l.Owner, d.By.Name, newToken(issued, l.Scopes))
+		var t Token
+		if err = safe(err); err == nil {
+			t, err = newToken(issued, l.Scopes)
+		}
+		if err == nil { // it is issued only once: this process keeps it
+			err = m.keepNew(ctx, p, l.Owner, d.By.Name, t)
 		}
 		if _, endErr := m.store.EndLink(ctx, l.StateHash); err == nil { // the code is no longer valid, whatever happened
 			err = endErr

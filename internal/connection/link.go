@@ -206,7 +206,11 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 		}
 		return p, e
 	}
-	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
+	t, err := newToken(issued, l.Scopes)
+	if err != nil {
+		return p, p.failure(err)
+	}
+	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, t)
 }
 
 // enter connects an account with a key that a person has entered.

@@ -218,7 +218,7 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, pro
 // keep connects an account with the key that was entered.
 func (p *Pages) keep(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
 	entered := strings.TrimSpace(r.PostForm.Get("api_key"))
-	if entered == "" || strings.ContainsFunc(entered, func(c rune) bool { return c <= ' ' || c > '~' }) {
+	if !isSendable(entered) {
 		v := confirm(provider, l, by)
 		v.Status, v.Problem = http.StatusBadRequest, "This cannot be an API key: it is empty, or has spaces in it."
 		p.show(w, v)

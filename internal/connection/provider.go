@@ -69,10 +69,16 @@ func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 			ClientID: p.ClientID, ClientSecret: p.ClientSecret, TokenURL: p.TokenURL, Scopes: p.Scopes, AuthStyle: p.style(),
 		}
 		t, err := config.Token(ctx)
-		return newToken(t, p.Scopes), err
+		if err != nil {
+			return Token{}, err
+		}
+		return newToken(t, p.Scopes)
 	}
 	t, err := p.config("", nil).TokenSource(ctx, &oauth2.Token{RefreshToken: old.Refresh}).Token()
-	fresh := newToken(t, old.Scopes)
+	if err != nil {
+		return Token{}, err
+	}
+	fresh, err := newToken(t, old.Scopes)
 	if fresh.Refresh == "" {
 		fresh.Refresh = old.Refresh // not every provider has a new one each time
 	}
@@ -87,10 +93,18 @@ type Token struct {
 	Scopes  []string  `json:"scopes,omitempty"`
 }
 
+var errNoHeader = errors.New("the provider has issued an access token that cannot be sent in a header")
+
+// isSendable reports whether a credential can be sent in a header as it is (RFC 6749, appendix A.12).
+func isSendable(credential string) bool {
+	return credential != "" && !strings.ContainsFunc(credential, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
 // newToken returns a token; asked are its scopes if the provider does not say what it has granted (RFC 6749, section 5.1).
-func newToken(t *oauth2.Token, asked []string) Token {
-	if t == nil {
-		return Token{}
+// An account is not connected with a token that no request could carry.
+func newToken(t *oauth2.Token, asked []string) (Token, error) {
+	if !isSendable(t.AccessToken) {
+		return Token{}, errNoHeader
 	}
 	scopes := asked
 	if said, ok := t.Extra("scope").(string); ok && said != "" {
@@ -98,7 +112,7 @@ func newToken(t *oauth2.Token, asked []string) Token {
 	}
 	return Token{
 		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC().Truncate(time.Second), Scopes: slices.Clone(scopes),
-	}
+	}, nil
 }
 
 // A verdict is the meaning of a failed request for a token.
@@ -134,6 +148,8 @@ func (p *Provider) failure(err error) *recourse.Error {
 	var e *recourse.Error
 	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
+	case errors.Is(err, errNoHeader):
+		e = recourse.BadResponse(p.Title).WithMessage("%s has issued an access token that cannot be used.", p.Title)
 	case !answered:
 		e = recourse.From(err)
 		if e.Kind == recourse.KindInternal {

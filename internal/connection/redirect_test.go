@@ -32,11 +32,7 @@ func TestUnknownRedirectURI(t *testing.T) {
 // error's code, and the page nothing; a request with a code is never redirected.
 func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		token http.HandlerFunc
-		page  string
-		cause string
-	}{
+	for name, test := range map[string]atTokenEndpoint{
 		"invalid grant": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"redirect_uri of code-1 and hunter2"}`)
@@ -45,6 +41,10 @@ func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"redirect_uri_mismatch","error_description":"code-1"}`)
 		}, "does not accept this gateway", "redirect_uri_mismatch"},
+		"a token with a line break":   issues("code-1\\r\\nX-Evil: hunter2"),
+		"a token with a blank":        issues("code-1 hunter2"),
+		"a token that is not ASCII":   issues("code-1\\u0080hunter2"),
+		"a token with a control code": issues("code-1\\u0000hunter2"),
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:5/steal", http.StatusTemporaryRedirect)
 		}, "does not accept this gateway", "307"},
@@ -81,4 +81,19 @@ func TestRefusedAtTheTokenEndpoint(t *testing.T) {
 			b.open(link).wants(t, http.StatusGone, "used already")
 		})
 	}
+}
+
+// atTokenEndpoint is what a token endpoint does, and what a person and the log are told of it.
+type atTokenEndpoint struct {
+	token http.HandlerFunc
+	page  string
+	cause string
+}
+
+// issues answers with an access token, spelled in JSON, that no header can carry.
+func issues(token string) atTokenEndpoint {
+	return atTokenEndpoint{func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"`+token+`","token_type":"Bearer"}`)
+	}, "access token that cannot be used", "cannot be sent in a header"}
 }

@@ -46,13 +46,9 @@ func (l Line) Body() string {
 // A teller collects lines.
 type teller struct{ lines Lines }
 
+// addf adds a line. What cannot be seen in it is escaped, whoever has said it.
 func (w *teller) addf(name, format string, args ...any) {
-	w.lines = append(w.lines, Line{name, fmt.Sprintf(format, args...)})
-}
-
-// sayf is addf for the words of servers and clients.
-func (w *teller) sayf(name, format string, args ...any) {
-	w.addf(name, "%s", visible.Escape(fmt.Sprintf(format, args...)))
+	w.lines = append(w.lines, Line{name, visible.Escape(fmt.Sprintf(format, args...))})
 }
 
 // eventf adds a line of a timeline; a negative instant is that of the line before.
@@ -64,7 +60,7 @@ func (w *teller) eventf(after journal.Millis, format string, args ...any) {
 	if time.Duration(after) == 0 {
 		at = "+0s"
 	}
-	w.sayf(at, "%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+	w.addf(at, "%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
 }
 
 func (w *teller) gap() { w.lines = append(w.lines, Line{}) }

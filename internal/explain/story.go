@@ -15,17 +15,17 @@ import (
 // Story tells what happened to a call. The words of servers and clients in it are safe on a terminal.
 func Story(c *journal.Call) Lines {
 	var w teller
-	w.sayf("request", "%s", c.RequestID)
-	w.sayf("call", "%s", subject(c))
+	w.addf("request", "%s", c.RequestID)
+	w.addf("call", "%s", subject(c))
 	if by := caller(c); by != "" {
-		w.sayf("by", "%s", by)
+		w.addf("by", "%s", by)
 	}
 	if len(c.Arguments) > 0 {
-		w.sayf("arguments", "%s", c.Arguments)
+		w.addf("arguments", "%s", c.Arguments)
 	}
-	w.sayf("began", "%s, and took %s", c.Began.UTC().Format("2006-01-02 15:04:05.000 MST"), Took(c.Took))
+	w.addf("began", "%s, and took %s", c.Began.UTC().Format("2006-01-02 15:04:05.000 MST"), Took(c.Took))
 	if c.TraceID != "" {
-		w.sayf("trace", "%s", c.TraceID)
+		w.addf("trace", "%s", c.TraceID)
 	}
 	w.gap()
 	for i := range c.Attempts {
@@ -146,31 +146,31 @@ func (w *teller) ending(c *journal.Call) {
 // told tells what the client was told, and what is behind it.
 func (w *teller) told(c *journal.Call) {
 	e := c.Failure
-	w.sayf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
-	w.sayf("message", "%s", e.Sentence())
-	w.sayf("origin", "%s", e.Origin)
-	w.sayf("effect", "%s", e.Effect)
-	w.sayf("retry", "%s", advice(e))
+	w.addf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
+	w.addf("message", "%s", e.Sentence())
+	w.addf("origin", "%s", e.Origin)
+	w.addf("effect", "%s", e.Effect)
+	w.addf("retry", "%s", advice(e))
 	if e.RetryAfter > 0 {
-		w.sayf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
+		w.addf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
 	}
 	if v := e.Verify; v != nil {
 		args, err := json.Marshal(v.Args)
 		if err != nil || v.Args == nil {
 			args = nil
 		}
-		w.sayf("verify", "%s %s", v.Tool, args)
+		w.addf("verify", "%s %s", v.Tool, args)
 	}
 	for _, v := range e.Violations {
-		w.sayf("violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
+		w.addf("violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
 	}
 	for _, hint := range e.Hints {
-		w.sayf("what to do", "%s", hint)
+		w.addf("what to do", "%s", hint)
 	}
 	if c.Cause != "" {
-		w.sayf("cause", "%s", c.Cause)
+		w.addf("cause", "%s", c.Cause)
 	}
-	w.sayf("see", "%s", kinddoc.URL(e.Kind))
+	w.addf("see", "%s", kinddoc.URL(e.Kind))
 }
 
 // bracketed returns a code in brackets, if there is one.

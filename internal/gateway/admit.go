@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,16 +19,17 @@ const bodyTimeout = 60 * time.Second
 // admit decides whether the request is for a server at all, by its path, its Host and Origin, and its method.
 func admit(c *call, next next) error {
 	c.hurry(c.out.Began.Add(bodyTimeout))
-	if !c.enter() {
+	known := c.enter()
+	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
+	if !c.table.answersTo(host) { // answers may repeat it, metadata above all
+		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
+			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
+	}
+	if !known {
 		if done, err := c.describe(); done {
 			return err
 		}
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
-	}
-	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
-	if !c.table.answersTo(host) {
-		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
-			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
 	}
 	if origin != "" {
 		if !c.table.origins[strings.ToLower(origin)] && !sameHost(origin, host) {
@@ -54,8 +56,10 @@ func admit(c *call, next next) error {
 func (t *table) answersTo(host string) bool {
 	host = strings.ToLower(host)
 	name := host
-	if before, _, err := net.SplitHostPort(host); err == nil {
-		name = before
+	if before, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 32); err == nil {
+			name = before
+		}
 	}
 	return t.hosts[host] || t.hosts[strings.Trim(name, "[]")]
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -127,5 +128,33 @@ func TestMissingScope(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Metadata lead clients to where they sign in: they are given out under the gateway's own names only.
+func TestMetadataUnderAForeignName(t *testing.T) {
+	t.Parallel()
+	issuer := testkit.NewIssuer(t)
+	srv := testkit.NewServer(t, testkit.InMemory())
+	g, _ := newGateway(t, staff(issuer)+"\nservers:\n  farm: {url: '"+srv.URL()+"', access: [staff]}\n")
+	base := open(t, g, true)
+	for _, path := range []string{"/.well-known/oauth-protected-resource/farm/mcp", "/.well-known/oauth-protected-resource", "/farm/mcp", "/nothing"} {
+		for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.", "localhost:80:evil.example", "localhost:x"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			transport := &http.Transport{DialContext: testkit.Dial, DisableKeepAlives: true}
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden || strings.Contains(string(text)+resp.Header.Get("WWW-Authenticate"), host) {
+				t.Errorf("%s of %s: got HTTP %d %s", path, host, resp.StatusCode, text)
+			}
+		}
 	}
 }

@@ -136,4 +136,6 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 var errLostAgain = errors.New("the server does not know the session that it has just opened")
 
 // lostFor is the failure of a write whose session the server has lost, where there is no new one.
-func (to *target) lostFor(cause error) *recourse.Error { return upstream.SessionLost(to.Title, http.StatusNotFound, cause) }
+func (to *target) lostFor(cause error) *recourse.Error {
+	return upstream.SessionLost(to.Title, http.StatusNotFound, cause)
+}

@@ -146,4 +146,3 @@ func TestRequestsWithoutAnIDOverStdio(t *testing.T) {
 		t.Errorf("got %s", m.outcome())
 	}
 }
-
