@@ -61,7 +61,7 @@ func TestCommerceDetails(t *testing.T) {
 		},
 		"an adapter that allows a retry despite an unknown effect": {
 			from: recourse.ServerError("", 0).WithMessage("Busy").WithRetry(recourse.RetrySameCall).WithEffect(recourse.EffectUnknown), call: cancel,
-			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"effect_unknown","suggestion":"` +
+			want: `{"code":4001,"message":"Busy","retryable":false,"details":{"reason":"effect_unknown","suggestion":"` +
 				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
 		"an adapter that allows no retry": {

@@ -71,8 +71,8 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if en == nil && e.Code != "" {
 		en = c.open
 	}
-	said, stated := recourse.ParseKind(string(e.Kind))
-	if e.Kind = said; !stated {
+	said, named := recourse.ParseKind(string(e.Kind))
+	if e.Kind = said; !named {
 		e.Kind = c.kindOfUnlisted(e)
 	}
 	if e.Code != "" {
@@ -91,12 +91,12 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		c.apply(e, d.as)
 		e.Code = word
 	}
-	if stated && d.foreign && e == d.e {
+	if named && d.foreign && e == d.e {
 		e.Kind = said // the form states a kind because its code leaves it open
 	}
 	retryable, told := d.toldOf(c, en, e)
 	var others []recourse.Kind
-	if stated {
+	if named {
 		others = append(others, said)
 	}
 	if isFailure(e.Upstream.Status) {
@@ -112,12 +112,21 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	}
 	if told {
 		language.SayRetryable(e, retryable)
+		clearBy(e, en)
 	}
 	nameResource(e)
 	for _, item := range e.Failed {
 		if item.Error != nil {
 			c.complete(d, item.Error)
 		}
+	}
+}
+
+// clearBy says of a failure with a code that leaves it to the other side whether the same call may be made again, and of
+// which that side says so, that nothing was done: that is what it says.
+func clearBy(e *recourse.Error, en *entry) {
+	if en != nil && en.retry.mode == stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
+		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisStated
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		warning, warned = pick(c.hints, s)
 		add(warning, warned)
 	}
-	advice, advises := pick(s.entry.hints, s)
+	advice, advises := s.advice()
 	for _, own := range s.e.Hints {
 		said, led := strings.CutPrefix(own, ServerSays)
 		switch {
@@ -72,6 +72,18 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		add(advice, advises)
 	}
 	return hints
+}
+
+// advice returns the code's advice. If the same call may be made again although the code usually says no, or the other
+// way round, only advice that has been chosen by what is said about it holds.
+func (s *subject) advice() (string, bool) {
+	bySaid := func(a alternative) bool {
+		return slices.ContainsFunc(a.when, func(on condition) bool { return on.on == onRetry })
+	}
+	if s.entry.retry.mode != stated && s.retryable() != s.usually() && !slices.ContainsFunc(s.entry.hints, bySaid) {
+		return "", false
+	}
+	return pick(s.entry.hints, s)
 }
 
 func pick(from []alternative, s *subject) (string, bool) {

@@ -81,6 +81,9 @@ func testWithoutMeta(t *testing.T) {
 					continue
 				}
 				first := contracttest.WithoutMeta(t, c.Write(e, &call))
+				if len(first.Record.Hints) == 0 { // it says too little of the call for any advice, until it is read as another kind
+					continue
+				}
 				again := contracttest.WithoutMeta(t, c.Write(contracttest.ReadBack(t, c, first), &call))
 				if diff := cmp.Diff(contracttest.Wire(first), contracttest.Wire(again)); diff != "" {
 					t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)

@@ -258,20 +258,32 @@ func (s *subject) retryable() bool {
 	e, mode := s.e, s.entry.retry.mode
 	same := e.RetryAdvice() == recourse.RetrySameCall
 	switch {
-	case mode == stated && e.Effect == recourse.EffectUnknown:
-		return e.Retry == recourse.RetrySameCall
 	case s.unlisted(): // the contract does not mention it
 		return same
 	case mode == never, e.Effect == recourse.EffectUnknown, e.Effect == recourse.EffectApplied:
 		return false
 	case mode == stated:
 		return e.Retry == recourse.RetrySameCall
+	case mode == byRecord, mode == byStatus && e.Upstream.Status == 0:
+		return same
 	case s.call.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
 		return same
-	case mode == always:
-		return true
-	case mode == byStatus && e.Upstream.Status != 0:
-		return matchStatus(s.entry.retry.status, e.Upstream.Status)
 	}
-	return same
+	return s.usually()
+}
+
+// usually returns what the code says about failures like this one, whatever is known about the call.
+func (s *subject) usually() bool {
+	switch s.entry.retry.mode {
+	case always:
+		return true
+	case never:
+		return false
+	case byStatus:
+		if status := s.e.Upstream.Status; status != 0 {
+			return matchStatus(s.entry.retry.status, status)
+		}
+	case byRecord, stated:
+	}
+	return s.e.Kind.Retry() == recourse.RetrySameCall
 }

@@ -53,6 +53,9 @@ func (r *Reader) weigh(reading Reading, refused bool) Reading {
 		return reading
 	}
 	e = r.distrust(e)
+	if c := reading.Contract; c != nil {
+		clearBy(e, c.byCode[e.Code])
+	}
 	if refused && (e.Effect == "" || e.Effect == recourse.EffectNone) {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisKnown
 	}

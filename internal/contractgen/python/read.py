@@ -296,6 +296,10 @@ def _completed(e, entry=None, kind=None, is_item=False):
             e["kind"] = other
             break
     _say_retryable(e, retryable)
+#{{if has "retryable.stated"}}
+    if retryable and own and own["retryable"] == "stated" and not e.get("effect"):  # safe to repeat: it did nothing
+        e.update(effect="none", effectBasis="stated")
+#{{end}}
 #{{if has "path resource.type"}}
     type, id = _text(_get(e, "resource.type")), _text(_get(e, "resource.id"))
     if not e.get("message") and e["kind"] == "not_found" and type and id:

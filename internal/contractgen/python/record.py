@@ -321,7 +321,7 @@ def _is_retryable(e, entry, code):
     rule, same, is_unknown = entry["retryable"], _advice(e) == "same_call", e.get("effect") == "unknown"
 #{{if has "retryable.stated"}}
     if rule == "stated":
-        return e.get("retry") == "same_call" and (same or is_unknown)
+        return same and e.get("retry") == "same_call"
 #{{end}}
     if rule == "error" or (code != entry["code"] and "open" not in entry):
         return same

@@ -361,6 +361,11 @@ function complete(from: Fields, inner?: CodeEntry, kind?: Value, isItem = false)
     e["kind"] = other;
     break;
   }
+//{{if has "retryable.stated"}}
+  if (again === true && entry?.retryable === "stated" && !e["effect"]) { // safe to repeat: it did nothing
+    Object.assign(e, { effect: "none", effectBasis: "stated" });
+  }
+//{{end}}
 //{{if has "path resource.type"}}
   const [type, id] = [get(e, "resource.type"), get(e, "resource.id")];
   if (!e["message"] && e["kind"] === "not_found" && isText(type) && id) {

@@ -274,7 +274,7 @@ function isRetryable(e: Fields, entry: CodeEntry, code: string): boolean {
   const rule = entry.retryable;
   const advised = adviceOf(e) === "same_call";
 //{{if has "retryable.stated"}}
-  if (rule === "stated") return e["retry"] === "same_call" && (advised || e["effect"] === "unknown");
+  if (rule === "stated") return advised && e["retry"] === "same_call";
 //{{end}}
 //{{if has "code.open"}}
   if (rule === "error" || (code !== entry.code && !entry.open)) return advised;

@@ -174,8 +174,16 @@ function hintsOf(s: Bound, fresh: boolean): string[] {
   // A code of another program comes with its own advice.
   const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider";
   const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
-  if (advises) hints.push(pick(s.entry?.hint ?? [], s));
+  if (advises) hints.push(adviceOfCode(s));
   return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
+}
+
+/** Returns the code's advice: if it usually says otherwise about the same call, only what is chosen by that holds. */
+function adviceOfCode(s: Bound): string | undefined {
+  const { code, hint = [], retryable: rule } = s.entry ?? fallback;
+  const usually = isRetryable({ ...s.e, effect: "none", retry: "" }, s.entry ?? fallback, code);
+  const differs = rule !== "stated" && (compute(s, "retryable:flag") === true) !== usually;
+  return differs && !hint.some((h) => own(h.for, "retry")) ? undefined : pick(hint, s);
 }
 
 function pick(hints: readonly Hint[], s: Bound): string | undefined {
