@@ -43,6 +43,7 @@ const (
 // A formIndex holds the forms by the first byte of their beginnings.
 type formIndex struct {
 	begins [256][]beginning
+	first  [256]bool // whether any begins with a byte
 	whole  []*form
 }
 
@@ -60,6 +61,7 @@ var knownForms = sync.OnceValue(func() *formIndex {
 		}
 		for _, text := range f.begin {
 			index.begins[text[0]] = append(index.begins[text[0]], beginning{text, f})
+			index.first[text[0]] = true
 		}
 	}
 	for _, list := range index.begins { // the longest first
@@ -139,11 +141,10 @@ func formed(s string) []span {
 	index := knownForms()
 	var found []span
 	for i := 0; i < len(s); i++ {
-		list := index.begins[s[i]]
-		if list == nil || i > 0 && (isWord(s[i]) && isWord(s[i-1]) && !escapedBefore(s, i)) {
+		if !index.first[s[i]] || i > 0 && ofWords[s[i-1]] && ofWords[s[i]] && !escapedBefore(s, i) {
 			continue
 		}
-		for _, b := range list {
+		for _, b := range index.begins[s[i]] {
 			if !strings.HasPrefix(s[i:], b.text) {
 				continue
 			}
@@ -196,18 +197,23 @@ func (f *form) around(s string) []span {
 		return f.afterHex(s)
 	}
 	var found []span
+	next := make([]int, len(f.holds)) // where each of them stands next
+	for i := range next {
+		next[i] = -1
+	}
 	done := 0 // the text before it has been examined
 	for at := 0; ; {
-		next := -1
-		for _, hold := range f.holds {
-			if i := strings.Index(s[at:], hold); i >= 0 && (next < 0 || i < next) {
-				next = i
+		for i, hold := range f.holds {
+			if next[i] < at {
+				next[i] = len(s)
+				if n := strings.Index(s[at:], hold); n >= 0 {
+					next[i] = at + n
+				}
 			}
 		}
-		if next < 0 {
+		if at = slices.Min(next); at == len(s) {
 			return found
 		}
-		at += next
 		start, end := max(done, at-beforeHold), min(len(s), at+behindHold)
 		for start > done && start < at && isToken(s[start-1]) && isToken(s[start]) { // not inside a word
 			start++
@@ -229,22 +235,49 @@ func (f *form) around(s string) []span {
 // afterHex finds the form where it begins with hexadecimal digits.
 func (f *form) afterHex(s string) []span {
 	const digits = 32
-	isHex := func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' }
 	var found []span
-	for at := 0; at < len(s); at++ {
-		if !isHex(s[at]) || at > 0 && isWord(s[at-1]) {
+	runs(s, digits, &ofHex, func(start, end int) {
+		if end-start != digits || end == len(s) || s[end] != '-' || start > 0 && isWord(s[start-1]) {
+			return
+		}
+		if len(found) > 0 && start < found[len(found)-1].end {
+			return
+		}
+		if match := matchAt(f.expr(), s, start); match != nil {
+			found = append(found, span{start, match[1]})
+		}
+	})
+	return found
+}
+
+// ofHex are the hexadecimal digits.
+var ofHex = func() (set [256]bool) {
+	for _, c := range []byte("0123456789abcdef") {
+		set[c] = true
+	}
+	return set
+}()
+
+// runs calls visit with each run of such bytes that is at least so long. It looks at every byte only of these.
+func runs(s string, least int, of *[256]bool, visit func(start, end int)) {
+	done := 0
+	for at := least - 1; at < len(s); at += least {
+		if !of[s[at]] {
 			continue
 		}
-		end := skip(s, at, digits, isHex)
-		if end-at == digits && end < len(s) && s[end] == '-' {
-			if match := matchAt(f.expr(), s, at); match != nil {
-				found = append(found, span{at, match[1]})
-				end = match[1]
-			}
+		start, end := at, at+1
+		for start > done && of[s[start-1]] {
+			start--
 		}
-		at = end - 1
+		for end < len(s) && of[s[end]] {
+			end++
+		}
+		if end-start >= least {
+			visit(start, end)
+		}
+		done = end
+		at = max(at, end-1)
 	}
-	return found
 }
 
 // escapedBefore reports whether the letter before i belongs to an escape, such as the n of
@@ -260,18 +293,21 @@ const bareKey = 40
 // bareKeys finds words of exactly that length that mix upper case, lower case and digits as only random ones do.
 func bareKeys(s string) []span {
 	var found []span
-	start := 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && (isDigit(s[i]) || isLetter(s[i]) || s[i] == '+' || s[i] == '/') {
-			continue
+	runs(s, bareKey, &ofBase64, func(start, end int) {
+		if end-start == bareKey && (end == len(s) || s[end] != '=') && isMixed(s[start:end]) {
+			found = append(found, span{start, end})
 		}
-		if i-start == bareKey && (i == len(s) || s[i] != '=') && isMixed(s[start:i]) {
-			found = append(found, span{start, i})
-		}
-		start = i + 1
-	}
+	})
 	return found
 }
+
+// ofBase64 are the characters of base64.
+var ofBase64 = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isDigit(byte(c)) || isLetter(byte(c)) || c == '+' || c == '/'
+	}
+	return set
+}()
 
 // isMixed reports whether a word changes between upper case, lower case and digits as often as a random one.
 func isMixed(s string) bool {

@@ -79,8 +79,8 @@ type Masker struct {
 
 	personal  bool     // personal data is masked, too
 	people    []string // what the call's arguments say about people
-	addresses bool // every address is masked, whoever wrote it
-	spoken    bool // it masks a message of the protocol
+	addresses bool     // every address is masked, whoever wrote it
+	spoken    bool     // it masks a message of the protocol
 
 	spared string // what a person needs to see: its addresses and numbers are not masked
 }
