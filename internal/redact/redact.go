@@ -257,10 +257,29 @@ func (m *Masker) once(s string, layer int, b *budget) string {
 			s = mask(s, f.mark, f.find(m, s, b))
 		}
 	}
-	if v, ok := viewOf(s); ok {
-		s = m.behind(s, v, b)
-	}
+	s = m.spelled(s, b)
 	return mask(s, markCredential, m.encoded(s, layer))
+}
+
+// spelled masks what is found in the views of s: of a long text, in those of the lines that spell something and those around them.
+func (m *Masker) spelled(s string, b *budget) string {
+	parts := []span{{0, len(s)}}
+	if len(s) >= long {
+		parts = partsOfText(s, func(line string) (is, following bool) { return spelledAt(line) >= 0, false })
+	}
+	var out strings.Builder
+	done := 0
+	for _, p := range parts {
+		if v, ok := viewOf(s[p.start:p.end]); ok {
+			out.WriteString(s[done:p.start])
+			out.WriteString(m.behind(s[p.start:p.end], v, b))
+			done = p.end
+		}
+	}
+	if done == 0 {
+		return s
+	}
+	return out.String() + s[done:]
 }
 
 // behind masks what is found in a view of s.
@@ -272,12 +291,16 @@ func (m *Masker) behind(s string, v view, b *budget) string {
 	}
 	var found []part
 	add := func(v view) {
-		mentioned := secret.Mentions(v.text)
+		near := nearNames(v.text)
 		for _, f := range finders {
-			if f.mark == markTrace || f.on != nil && !f.on(m) || f.near && !mentioned {
+			if f.mark == markTrace || f.on != nil && !f.on(m) {
 				continue
 			}
-			for _, p := range f.find(m, v.text, b) {
+			parts := []span{{0, len(v.text)}}
+			if f.near {
+				parts = near
+			}
+			for _, p := range f.within(m, v.text, parts, b) {
 				if p.end > p.start {
 					found = append(found, part{v.original(p), f.mark})
 				}

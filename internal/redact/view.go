@@ -15,40 +15,52 @@ type view struct {
 
 // viewOf returns the view of s; ok is false when there is nothing to undo.
 func viewOf(s string) (v view, ok bool) {
-	if !spelled(s) {
+	first := spelledAt(s)
+	if first < 0 {
 		return view{}, false
 	}
 	b := make([]byte, 0, len(s))
 	at := make([]int32, 0, len(s)+1)
-	changed := false
 	for i := 0; i < len(s); {
-		text, size := unspell(s[i:])
+		text, size := "", 0
+		if i >= first && mayBeSpelled[s[i]] {
+			text, size = unspell(s[i:])
+		}
 		if size == 0 {
 			b, at = append(b, s[i]), append(at, int32(i))
 			i++
 			continue
 		}
-		changed = true
 		for range len(text) {
 			at = append(at, int32(i))
 		}
 		b = append(b, text...)
 		i += size
 	}
-	return view{string(b), append(at, int32(len(s)))}, changed //nolint:gosec // texts are bounded
+	return view{string(b), append(at, int32(len(s)))}, true //nolint:gosec // texts are bounded
 }
 
 // original converts a part of the view to the part of the original that it comes from.
 func (v view) original(p span) span { return span{int(v.at[p.start]), int(v.at[p.end])} }
 
-// spelled is a fast test of whether there may be something to undo.
-func spelled(s string) bool {
+// mayBeSpelled are the bytes with which a spelling begins.
+var mayBeSpelled = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c == '%' || c == '\\' || c == '&' || c >= utf8.RuneSelf
+	}
+	return set
+}()
+
+// spelledAt returns the first position at which there is something to undo, or -1.
+func spelledAt(s string) int {
 	for i := range len(s) {
-		if c := s[i]; c == '%' || c == '\\' || c == '&' || c >= utf8.RuneSelf {
-			return true
+		if mayBeSpelled[s[i]] {
+			if _, size := unspell(s[i:]); size > 0 {
+				return i
+			}
 		}
 	}
-	return false
+	return -1
 }
 
 // unspell returns the text that the spelling at the beginning of s means, and its length; 0 if s does not begin with
