@@ -225,6 +225,21 @@ func ajvClause(steps []string, rule string) (recourse.Violation, bool) {
 	return at(v, steps...), len(steps) > 0
 }
 
+// fieldViolations reads an object that has nothing but sentences by parameter: {"city": ["The city is required."]}.
+func fieldViolations(n *json.Node) []recourse.Violation {
+	if n.Raw.Kind() != '{' || spokenFields(n, 1) == "" {
+		return nil
+	}
+	names, values := n.Parts()
+	var list []recourse.Violation
+	for i, name := range names[:min(len(names), maxViolations)] {
+		v := recourse.Violation{Message: spokenList(&values[i], 1)}
+		builtinFamily("problem").rule(&v)
+		list = append(list, at(v, name))
+	}
+	return list
+}
+
 // pointerSteps returns the steps of a JSON Pointer, with or without the leading slash.
 func pointerSteps(pointer string) []string {
 	pointer = strings.TrimPrefix(pointer, "/")

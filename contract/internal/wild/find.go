@@ -52,13 +52,30 @@ func find(own []*Family, now time.Time, text string, objects []*json.Node) *find
 	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		e.Message = text
 	}
-	if e.Kind.Class() == recourse.ClassInput {
-		if said := ajvViolations(e.Message, nil); len(said) > len(e.Violations) || len(said) > 0 && best.form.object == nil {
-			e.Kind, e.Violations = kindOfViolations(said), said
-		}
-	}
+	best.objections(objects)
 	e.Message = clean.Message(e.Message)
 	return best
+}
+
+// objections adds to a finding about arguments the violations that no form reads: sentences by parameter, and Ajv's clauses
+// in the sentence.
+func (f *finding) objections(objects []*json.Node) {
+	e := &f.e
+	if e.Kind.Class() != recourse.ClassInput {
+		return
+	}
+	var said []recourse.Violation
+	for _, object := range objects {
+		if len(e.Violations)+len(said) == 0 {
+			said = fieldViolations(object)
+		}
+	}
+	if ajv := ajvViolations(e.Message, nil); len(ajv) > len(e.Violations) || f.form.object == nil {
+		said = append(said, ajv...)
+	}
+	if len(said) > 0 {
+		e.Kind, e.Violations = kindOfViolations(said), said
+	}
 }
 
 // indexes returns the indexes of a user's own families, then that of the built-in ones.
@@ -92,21 +109,26 @@ func FindInBody(own []*Family, now time.Time, said *recourse.Error, body []byte)
 		objects = []*json.Node{json.NodeOf(json.Value(object))}
 	}
 	best := find(own, now, text, objects)
-	if best == nil || best.rank < leastRank(said, objects != nil) {
+	sentence := ""
+	if objects == nil {
+		sentence = SentenceOf(text)
+	}
+	if best == nil || best.rank < leastRank(said, objects != nil || sentence != "") {
 		return Finding{}, false
 	}
 	if objects == nil {
-		best.e.Message = cmp.Or(SentenceOf(text), said.Message)
+		best.e.Message = cmp.Or(sentence, said.Message)
 	}
 	return best.public(), true
 }
 
-// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status. Some statuses say
-// little, and some services use certain others for anything.
-func leastRank(said *recourse.Error, object bool) int {
+// leastRank returns the rank that a finding in the body needs to take precedence over the HTTP status; spoken says that the
+// body is an object or a sentence rather than a page. Some statuses say little, and some services use certain others for
+// anything.
+func leastRank(said *recourse.Error, spoken bool) int {
 	status := said.Upstream.Status
 	switch {
-	case said.Kind == recourse.KindClientError && object:
+	case said.Kind == recourse.KindClientError && spoken:
 		return rankLast
 	case said.Kind == recourse.KindClientError, status == http.StatusForbidden, status == http.StatusInternalServerError:
 		return rankKind
