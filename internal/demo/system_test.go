@@ -150,7 +150,7 @@ func TestSettings(t *testing.T) {
 		{"studies", "token=prod_rui", "[forbidden] The workspace belongs to somebody else."},
 		{"studies", "hosted", "[validation_error] connect_status works on the user's own machine"},
 		{"studies", "tunnel=there-is-no-such-program", "[cloudflared_missing] there-is-no-such-program"},
-		{"studies", "tunnel=go", "[tunnel_startup_failed] The tunnel did not come up."},
+		{"studies", "tunnel=go", "[tunnel_startup_failed] The tunnel did not come up: the program has ended: "},
 	} {
 		t.Run(tt.system+" "+tt.setting, func(t *testing.T) {
 			t.Parallel()

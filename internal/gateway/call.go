@@ -109,6 +109,10 @@ type rule struct {
 	assumed bool            // nobody says what the tool does: that it writes is an assumption
 	list    *toollist.List  // nil: not known
 	listed  toolcall.Listed // what the list says about the tool
+
+	wait    time.Duration // for which the tool itself waits for work that takes long
+	reports bool          // the server reports the progress of that
+	told    int           // how often the gateway has done so instead
 }
 
 // A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer, a

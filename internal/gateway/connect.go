@@ -46,7 +46,7 @@ func (c *call) rejected() (again bool, e *recourse.Error) {
 	switch {
 	case err != nil:
 		return false, c.invite(err, nil)
-	case c.reply.started, c.out.last.answered && !c.mayRepeat():
+	case c.reply.hasBegun(), c.out.last.answered && !c.mayRepeat():
 		title := c.account.Title()
 		return false, recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)

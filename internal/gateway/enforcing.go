@@ -19,7 +19,7 @@ type enforcing struct{}
 func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }
 
 func (enforcing) final(c *call) string {
-	if c.reply.started {
+	if c.reply.hasBegun() {
 		return "part of the answer has been sent"
 	}
 	return ""
@@ -64,7 +64,7 @@ func (m enforcing) answer(c *call) error {
 // it is either passed on or found to be a failure. A larger one is streamed and checked as it passes.
 func (m enforcing) pass(c *call) error {
 	dropped := false // the message whose rest is being read
-	for c.in.open(); c.in.next(); {
+	for c.in.open(); c.nextPart(); {
 		part := c.in.part
 		if dropped {
 			dropped = !part.Complete
@@ -99,6 +99,12 @@ func (m enforcing) pass(c *call) error {
 	return nil
 }
 
+// nextPart reads the next message, or piece of one.
+func (c *call) nextPart() (ok bool) {
+	c.patiently(func() { ok = c.in.next() })
+	return ok
+}
+
 // takeWhole handles a message that arrived complete.
 func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	switch signs := c.in.signs; {
@@ -123,6 +129,10 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 		return true, c.aboutAccount(f)
 	}
 	text := c.passed(event.Data)
+	if !c.in.stream && c.reply.wraps {
+		c.reply.message(http.StatusOK, text)
+		return true, nil
+	}
 	if !c.in.stream {
 		c.reply.head(int64(len(text)))
 		_ = c.reply.put(text) // it notes whether the client has gone
@@ -146,6 +156,7 @@ func (c *call) notice(signs *wire.Signs) {
 		c.deadline.Suspend()
 	case what == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		c.deadline.Alive()
+		c.rule.reports = true
 	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
 		c.to.Lists.Changed(asking{c}.Key())
 	}

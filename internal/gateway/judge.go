@@ -97,7 +97,7 @@ func (c *call) refusal() error {
 	if narrowed != nil {
 		return settled(narrowed)
 	}
-	if c.on.passesAuth(resp.StatusCode) {
+	if c.on.passesAuth(resp.StatusCode) && !c.reply.started {
 		body, e := c.refusedCredentials()
 		return &failure{e: e, text: body, passed: true}
 	}

@@ -39,7 +39,7 @@ func repeat(c *call, next next) error {
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
 		}
-		if c.out.last.lost && !c.reply.started {
+		if c.out.last.lost && !c.reply.hasBegun() {
 			if e = c.regain(e, renewed); e == nil {
 				renewed = true
 				c.out.counted-- // the server did nothing

@@ -25,6 +25,9 @@ type reply struct {
 	started bool // part of the answer has been sent
 	events  bool // the answer is an event stream
 	broken  bool // which was aborted
+	held    bool // only progress of the gateway's own has been sent
+	wraps   bool // the stream was begun for that: a JSON answer becomes an event of it
+	framed  bool // that event has begun
 	gone    bool // the client does not read it
 	status  int
 	bytes   int64
@@ -65,6 +68,7 @@ func (r *reply) empty() { r.begin(http.StatusNoContent) }
 // message sends a JSON-RPC message from the gateway, as the last event if a stream has begun.
 func (r *reply) message(status int, message []byte) {
 	if r.events {
+		r.held = false
 		_ = r.put(wire.AppendEvent(nil, "", "message", message))
 		r.flush()
 		return
@@ -164,6 +168,13 @@ func (r *reply) passOn(body io.Reader) {
 // relay sends a piece of a message of the server's, in an event stream or as the answer itself.
 func (r *reply) relay(piece *wire.Event, asEvent bool) {
 	switch {
+	case r.wraps && !asEvent:
+		data := piece.Data
+		if r.rewrite != nil {
+			data = r.rewrite.Append(make([]byte, 0, len(data)), data)
+		}
+		r.held = false
+		_ = r.tell(r.wrapped(piece, data))
 	case asEvent && r.rewrite != nil:
 		r.forward(r.rewrite.AppendEvent(nil, piece))
 	case asEvent:
@@ -184,6 +195,7 @@ func (r *reply) relay(piece *wire.Event, asEvent bool) {
 // forward sends a part of the server's stream at once.
 func (r *reply) forward(raw []byte) {
 	r.startEvents()
+	r.held = false
 	_ = r.tell(raw) // the client has gone: the context says so
 }
 

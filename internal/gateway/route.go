@@ -29,8 +29,8 @@ func route(c *call, next next) error {
 		c.rule.Tool = c.to.Tool(name)
 		c.knowTool(nil)
 	}
-	own := c.ownWait()
-	c.within(c.rule.Timeout+own, c.to.MaxTimeout+own)
+	c.rule.wait = c.ownWait()
+	c.within(c.rule.Timeout+c.rule.wait, c.to.MaxTimeout+c.rule.wait)
 	if err := c.moveSession(); err != nil {
 		return settled(recourse.From(err))
 	}
@@ -50,19 +50,6 @@ func route(c *call, next next) error {
 		}
 	}
 	return next(c)
-}
-
-// ownWait returns how long the tool itself waits for work that takes long, because the call asks for that in the way that
-// the contract describes. This time is not the server's silence.
-func (c *call) ownWait() time.Duration {
-	if !c.req.isCall() {
-		return 0
-	}
-	wait := c.on.contract.Poll.Budget(c.req.msg.Arguments)
-	if known := c.to.reader.Weak; known != nil {
-		wait = max(wait, known.Poll.Budget(c.req.msg.Arguments))
-	}
-	return wait
 }
 
 // natureOfMethod returns the nature of a method other than tools/call.

@@ -55,7 +55,9 @@ func send(c *call, _ next) error {
 		do = c.hedge
 	}
 	message := r.Message
-	resp, err := do(c.ctx, r)
+	var resp *http.Response
+	var err error
+	c.patiently(func() { resp, err = do(c.ctx, r) })
 	if message != nil && message != c.req.msg { // it is the attempt's own
 		message.Return()
 	}

@@ -200,3 +200,40 @@ func TestStudiesVerifyIsTheContracts(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// While a call waits by itself, its client hears that it goes on, and gets the answer as an event.
+func TestStudiesProgress(t *testing.T) {
+	t.Parallel()
+	const long = 100 * time.Second
+	large := strings.Repeat("x", 400<<10)
+	answer := func(result string) func(e *testkit.Exchange) {
+		return func(e *testkit.Exchange) { e.Reply(http.StatusOK, protocol.TypeJSON, protocol.Answer(e.ID(), result)) }
+	}
+	for name, tt := range map[string]struct {
+		reply func(e *testkit.Exchange)
+		want  string
+	}{
+		"an answer":                         {answer(protocol.TextResult("done")), `"text":"done"`},
+		"a large answer over several lines": {answer(strings.Replace(protocol.TextResult(large), `"content":`, "\n\"content\":\n", 1)), large},
+		"a failure":                         {answer(`{"content":[{"type":"text","text":"[forbidden] Not yours."}],"isError":true}`), `[forbidden] Not yours.`},
+		"a status":                          {func(e *testkit.Exchange) { e.Reply(http.StatusForbidden, "", "") }, `[auth_failed]`},
+	} {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(testkit.Tool{Name: "run_dispatch"}))
+			srv.Always("run_dispatch", testkit.Fault{Runs: true, Happen: func(e *testkit.Exchange) {
+				time.Sleep(long)
+				tt.reply(e)
+			}})
+			client := start(t, srv.URL(), "contract: studies", "timeout: 10s").client(t, testkit.Legacy)
+			a, err := client.Request(t.Context(), "tools/call",
+				`{"name":"run_dispatch","arguments":{"wait":true,"timeout":95},"_meta":{"progressToken":"p-1"}}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := string(a.Body)
+			if got := strings.Count(body, `"progressToken":"p-1"`); got < 6 || !strings.Contains(body, tt.want) || a.Message == nil {
+				t.Errorf("got %d reports of progress, HTTP %d, message %v: %.600s", got, a.Status, a.Message != nil, body)
+			}
+		})
+	}
+}

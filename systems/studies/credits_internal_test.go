@@ -106,3 +106,13 @@ func TestServiceChecksRuns(t *testing.T) {
 		}
 	}
 }
+
+// Who is named twice is asked, and paid for, once.
+func TestPanelNamesEachOnce(t *testing.T) {
+	t.Parallel()
+	const id = "5d2c9e1a-7b40-4f6e-9a31-00000000a001"
+	ids, err := new(System).panel([]string{id, id})
+	if err != nil || len(ids) != 1 {
+		t.Errorf("got %v, %v", ids, err)
+	}
+}

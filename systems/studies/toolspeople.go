@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/recoursehq/recourse"
 )
@@ -125,7 +126,9 @@ func (s *System) panel(people []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		if !slices.Contains(ids, id) { // who is named twice is asked, and paid for, once
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }

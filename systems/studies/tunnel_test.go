@@ -164,12 +164,13 @@ func TestTunnelFails(t *testing.T) {
 		},
 		{
 			name: "exits", port: portFails, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
-			want:     "The tunnel did not come up. Suggestions: Read the message and start the tunnel anew when its cause is gone",
+			want: "The tunnel did not come up: the program has ended: ERR failed to request quick Tunnel: status 500. " +
+				"Suggestions: Read the message and start the tunnel anew when its cause is gone",
 			promises: []string{"studies/code-tunnel-startup-failed", "studies/connect-kinds", "studies/connect-not-retryable"},
 		},
 		{
 			name: "no address", port: portMute, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
-			want: "The tunnel did not come up. Suggestions: Read the message and start the tunnel anew when its cause is gone",
+			want: "The tunnel did not come up: no address came within 100ms. Suggestions: Read the message and start the tunnel anew when its cause is gone",
 		},
 		{
 			name: "a port that the service refuses", port: portLow, code: "registration_failed", kind: recourse.KindJobFailed,

@@ -2,6 +2,8 @@ package term
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -72,11 +74,28 @@ func Report(out Painter, err error) {
 	}
 }
 
+// reportChoices prints what a question suggests as its answer.
+func reportChoices(out Painter, q *recourse.NeedsInput) {
+	for _, field := range slices.Sorted(maps.Keys(q.Suggestions)) {
+		out.hintf("%s", visible.Escape(field+": "+strings.Join(q.Suggestions[field], ", ")))
+	}
+	for _, o := range q.Options {
+		text := o.Label + ": " + strings.TrimPrefix(o.Field+"=", "=") + o.Value
+		if o.Description != "" {
+			text += " (" + strings.TrimSuffix(o.Description, ".") + ")"
+		}
+		out.Printf(Plain, "%s\n", visible.Escape(text))
+	}
+}
+
 // report prints what happened, and what to do.
 func (e *CallError) report(out Painter) {
 	failed, ok := e.Failure.(*recourse.Error)
 	if !ok {
 		out.errorf("%s", visible.Escape(strings.TrimSuffix(e.Failure.Error(), ".")))
+		if question, ok := e.Failure.(*recourse.NeedsInput); ok {
+			reportChoices(out, question)
+		}
 		return
 	}
 	code := ""

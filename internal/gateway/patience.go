@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Clients give up on a call of which they hear nothing for a while, even if the call itself asks to wait longer than that.
+// While it waits, the gateway therefore reports progress, if the client has asked for that and the server reports none.
+
+// progressEvery is how often progress is reported: a quarter of the minute for which SDKs wait.
+const progressEvery = 15 * time.Second
+
+// ownWait returns how long the tool itself waits for work that takes long, because the call asks for that in the way that
+// the contract describes. This time is not the server's silence.
+func (c *call) ownWait() time.Duration {
+	if !c.req.isCall() {
+		return 0
+	}
+	wait := c.on.contract.Poll.Budget(c.req.msg.Arguments)
+	if known := c.to.reader.Weak; known != nil {
+		wait = max(wait, known.Poll.Budget(c.req.msg.Arguments))
+	}
+	return wait
+}
+
+// patiently runs what waits for the server, and reports progress meanwhile if the call waits by itself.
+func (c *call) patiently(wait func()) {
+	token := json.Value(c.req.msg.ProgressToken)
+	if c.rule.wait == 0 || token.Kind() != '"' && token.Kind() != '0' || !c.reply.manner.acts() || c.member != nil || !c.req.takesEvents() {
+		wait()
+		return
+	}
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }() // a panic belongs to the call
+		wait()
+	}()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case fault := <-ended:
+			if fault != nil {
+				panic(fault) //nolint:forbidigo // it is passed on
+			}
+			return
+		case <-tick.C:
+			if !c.rule.reports {
+				c.rule.told++
+				c.reply.goesOn(token, c.rule.told)
+			}
+		}
+	}
+}
+
+// takesEvents reports whether the answer may be an event stream.
+func (r *request) takesEvents() bool {
+	return r.stdio || strings.Contains(strings.Join(r.http.Header["Accept"], ","), wire.TypeEventStream)
+}
+
+// goesOn tells the client that its call goes on. Progress has to grow: the steps are small, since the server may report its own
+// later on.
+func (r *reply) goesOn(token json.Value, n int) {
+	if !r.started {
+		header := r.header()
+		header["Content-Type"] = []string{wire.TypeEventStream}
+		header["Cache-Control"] = []string{"no-cache"}
+		r.events, r.held, r.wraps = true, true, true
+		r.begin(http.StatusOK)
+	}
+	if r.events {
+		note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d.%03d,"message":"The call goes on."}}`,
+			token, n/1000, n%1000)
+		_ = r.tell(wire.AppendEvent(nil, "", "message", note)) // the client has gone: the context says so
+	}
+}
+
+// hasBegun reports whether part of the server's answer has been sent.
+func (r *reply) hasBegun() bool { return r.started && !r.held }
+
+// wrapped returns a piece of a JSON answer for a reply that has become an event stream meanwhile.
+func (r *reply) wrapped(piece *wire.Event, data []byte) []byte {
+	out := make([]byte, 0, len(data)+len("event: message\ndata: \n\n"))
+	if !r.framed {
+		out, r.framed = append(out, "event: message\ndata: "...), true
+	}
+	for _, b := range data {
+		if b == '\n' || b == '\r' { // between tokens
+			b = ' '
+		}
+		out = append(out, b)
+	}
+	if piece.Complete {
+		out = append(out, "\n\n"...)
+	}
+	return out
+}
