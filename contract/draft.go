@@ -72,6 +72,9 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		en = c.open
 	}
 	said, named := recourse.ParseKind(string(e.Kind))
+	if en := c.meaning(e.Upstream.Code); en != nil && d.foreign && e == d.e && e.Code == "" {
+		said, named = en.kind, true
+	}
 	if e.Kind = said; !named {
 		e.Kind = c.kindOfUnlisted(e)
 	}
@@ -127,6 +130,35 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 func clearBy(e *recourse.Error, en *entry) {
 	if en != nil && en.retry.mode == stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisStated
+	}
+}
+
+// meaning returns the entry that a word in another form means: one that is read as its code, or its name; nil if there is none.
+func (c *Contract) meaning(word string) *entry {
+	if en := c.byCode[word]; en != nil || word == "" {
+		return en
+	}
+	if i := slices.IndexFunc(c.codes, func(en *entry) bool { return en.name == word }); i >= 0 {
+		return c.codes[i]
+	}
+	return nil
+}
+
+// specify makes the code of invalid arguments as specific as the rule that they break.
+func (c *Contract) specify(e *recourse.Error) {
+	if e.Kind.Class() != recourse.ClassInput || len(e.Violations) == 0 {
+		return
+	}
+	if e.Violations[0].Rule == "required" {
+		e.Kind = recourse.KindMissingParam
+	}
+	if en := c.byCode[e.Code]; en == nil || en.kind.Class() != recourse.ClassInput {
+		return
+	}
+	anew := *e
+	anew.Contract, anew.Code = "", ""
+	if en := c.choose(&subject{c: c, e: &anew, call: &Call{}}); en.kind.Class() == recourse.ClassInput && en.open == nil {
+		e.Code = en.code
 	}
 }
 

@@ -375,6 +375,7 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 		if r.text == nil || !r.text.Match(text, func(*language.Path, string) {}) {
 			continue
 		}
+		d.foreign = true
 		d.e.Message = clean.Message(text) // a template may frame it
 		language.Store(r.set, d.base())
 		return r.text.Match(text, func(p *language.Path, text string) { p.SetText(d.base(), text) })

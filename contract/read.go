@@ -253,6 +253,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	c.complete(d, d.e)
 	if d.foreign {
 		wild.PlaceFirst(d.e)
+		c.specify(d.e)
 	}
 	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
 		d.e.Origin = recourse.OriginServer

@@ -203,8 +203,8 @@ func TestReasonIsTheRule(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, newSystem(t, commerce.Options{}))
 			for arguments, want := range map[string][2]string{
-				`[]`:            {"", "type"},
-				`"SO-1001"`:     {"", "type"},
+				`[]`:            {"arguments", "type"},
+				`"SO-1001"`:     {"arguments", "type"},
 				`{"orderId":5}`: {"orderId", "type"},
 				`{}`:            {"orderId", "required"},
 			} {

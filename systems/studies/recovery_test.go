@@ -184,8 +184,8 @@ func TestClientPolls(t *testing.T) {
 			`{"study_id":"s-1","country":"PT"}`, "forbidden", "", 1,
 		},
 		"an analysis that fails": {"", "study_analyze", `{"study_id":"s-3"}`, "analysis_failed", "no participant has answered yet", 2},
-		"work that never ends": {"", "study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, "", `"status":"`, 5},
-		"no wait requested":    {"", "study_analyze", `{"study_id":"s-1","wait":false}`, "", `"next_action"`, 0},
+		"work that never ends":   {"", "study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, "", `"status":"`, 5},
+		"no wait requested":      {"", "study_analyze", `{"study_id":"s-1","wait":false}`, "", `"next_action"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
