@@ -57,6 +57,7 @@ type Tool struct {
 	params []*param
 	body   *body
 	accept string
+	paths  []string // of all operations of the description, offered or not
 }
 
 // Options say what to make of a description.
@@ -93,6 +94,7 @@ type builder struct {
 	at          string                // the URL of the API
 	usual       int                   // usual size of a tool's schema, in bytes
 	taken       map[string]*operation // by the name of the tool
+	paths       []string              // of all operations
 }
 
 // Compile returns the tools of a description, or the reasons why there are none.
@@ -102,6 +104,10 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 		return nil, []Problem{{Route: -1, Message: err.Error()}}
 	}
 	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}}
+	for _, o := range doc.operations {
+		b.paths = append(b.paths, o.Path)
+	}
+	b.paths = slices.Compact(b.paths)
 	for name := range opts.Headers {
 		b.set[key(inHeader, name)] = true
 	}
@@ -283,7 +289,7 @@ func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
 	}
 	t := &Tool{
 		Name: o.tool, Method: o.Method, Path: o.Path, Timeout: r.Timeout, accept: "application/json, */*;q=0.5",
-		RouteReadOnly: r.ReadOnly, RouteIdempotent: r.Idempotent,
+		RouteReadOnly: r.ReadOnly, RouteIdempotent: r.Idempotent, paths: b.paths,
 	}
 	if r.Name != "" {
 		t.Name = r.Name

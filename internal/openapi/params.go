@@ -37,7 +37,6 @@ type param struct {
 	style    string
 	explode  bool
 	reserved bool // characters that are reserved in URLs are not escaped
-	slashes  bool // in a path: the value may have several segments
 	asJSON   bool // it is written as JSON
 	required bool
 }
@@ -58,7 +57,6 @@ type rawParam struct {
 	Style         string                `json:"style"`
 	Explode       *bool                 `json:"explode"`
 	AllowReserved bool                  `json:"allowReserved"`
-	MultiSegment  bool                  `json:"x-multi-segment"` // as in GitHub's description
 	Schema        json.Value            `json:"schema"`
 	Content       map[string]json.Value `json:"content"`
 }
@@ -94,10 +92,7 @@ func (d *document) params(o *operation) ([]rawParam, error) {
 
 // bind returns how a parameter is written, and its schema.
 func (p *rawParam) bind() (*param, json.Value, error) {
-	to := &param{
-		name: p.Name, in: p.In, required: p.Required || p.In == inPath, reserved: p.AllowReserved,
-		slashes: p.In == inPath && (p.AllowReserved || p.MultiSegment),
-	}
+	to := &param{name: p.Name, in: p.In, required: p.Required || p.In == inPath, reserved: p.AllowReserved}
 	to.style = cmp.Or(p.Style, map[string]string{inPath: styleSimple, inHeader: styleSimple}[p.In], styleForm)
 	to.explode = to.style == styleForm || to.style == styleDeepObject
 	if p.Explode != nil {

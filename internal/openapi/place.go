@@ -15,60 +15,69 @@ import (
 // path first, and proxies before them remove dot segments of what they have decoded: then a value could lead to an
 // operation that is not offered, with the operator's credentials.
 
-// staysInPlace reports whether a path leads where its template says, however often it is decoded: no value, and no
-// values together, have added, emptied or removed a segment. slashes says that a value may add some.
-func staysInPlace(template, path string, slashes bool) bool {
+// leadsTo reports whether a path leads to the operation, however often it is decoded: no value, and no values together,
+// have emptied or removed a segment, or added one so that the path is that of another operation.
+func (t *Tool) leadsTo(path string) bool {
 	for range uri.MaxDecoded {
-		if !isPlain(path) || !slashes && separators(path) != separators(template) {
+		segments := segmentsOf(path)
+		longer := len(segments) > len(segmentsOf(t.Path))
+		if !isPlain(path, segments) || longer && slices.ContainsFunc(t.paths, func(other string) bool { return fits(other, segments) }) {
 			return false
 		}
 		decoded := uri.Decode(path)
 		if decoded == path {
 			return true
 		}
-		path, template = decoded, uri.Decode(template)
+		path = decoded
 	}
 	return false
 }
 
+// segmentsOf splits a path as servers do; to some, a backslash is a slash. One at the end separates nothing.
+func segmentsOf(path string) []string {
+	path = strings.ReplaceAll(path, `\`, "/")
+	return strings.Split(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "/")
+}
+
 // isPlain reports whether a path has no dot segment, no empty one and no control character.
-func isPlain(path string) bool {
+func isPlain(path string, segments []string) bool {
 	if !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
 		return false
 	}
-	path = strings.ReplaceAll(path, `\`, "/") // as some servers do
-	if path == "/" {
-		return true
-	}
-	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "/") {
+	return path == "/" || !slices.ContainsFunc(segments, func(segment string) bool {
 		name, _, _ := strings.Cut(segment, ";") // the rest is a parameter to some servers
-		if segment == "" || strings.Trim(name, " ") == "." || strings.Trim(name, " ") == ".." {
+		name = strings.Trim(name, " ")
+		return segment == "" || name == "." || name == ".."
+	})
+}
+
+// fits reports whether a path can be that of a template.
+func fits(template string, segments []string) bool {
+	of := segmentsOf(template)
+	for i, segment := range of {
+		if i >= len(segments) || segment != segments[i] && !strings.Contains(segment, "{") {
 			return false
 		}
 	}
-	return true
+	return len(of) == len(segments)
 }
-
-func separators(path string) int { return strings.Count(path, "/") + strings.Count(path, `\`) }
 
 // misplaced is the failure of a call whose values do not stay in their places in the path. It names the arguments that
 // do not even alone.
 func (t *Tool) misplaced(given map[string]json.Value) *recourse.Error {
-	const rule = "pattern"
-	want := "not empty, and without slashes, backslashes, dot segments and control characters, even if it is decoded"
-	e := recourse.New(recourse.KindInvalidValue, "A value in the path must be "+want+".").
-		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	const must = "must not be empty, and must not lead elsewhere: without dot segments, empty ones and control characters, even if it is decoded"
 	var violations []recourse.Violation
 	for _, p := range t.params {
 		if p.in != inPath {
 			continue
 		}
 		v, _ := json.UnmarshalAny(given[p.arg]) // it has been written already
-		if text, err := p.simple(v, escapeAll); err == nil && !staysInPlace("/x", "/"+text, p.slashes) {
+		if text, err := p.simple(v, escapeAll); err == nil && !(&Tool{Path: "/x"}).leadsTo("/"+text) {
 			violations = append(violations, recourse.Violation{
-				Pointer: string(json.Pointer("").AppendToken(p.arg)), Param: p.arg, Rule: rule, Message: "It must be " + want + ".",
+				Pointer: string(json.Pointer("").AppendToken(p.arg)), Param: p.arg, Rule: "pattern", Message: "It " + must + ".",
 			})
 		}
 	}
-	return e.WithViolations(slices.Clip(violations)...)
+	return recourse.New(recourse.KindInvalidValue, "A value in the path "+must+".").
+		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).WithViolations(violations...)
 }

@@ -54,7 +54,7 @@ func (t *Tool) Request(arguments json.Value) (*Request, error) {
 			return nil, err
 		}
 	}
-	if !staysInPlace(t.Path, w.path, w.slashes) {
+	if !t.leadsTo(w.path) {
 		return nil, t.misplaced(given)
 	}
 	r.Target = w.path
@@ -75,10 +75,9 @@ func invalid(arg string, err error) error {
 
 // A requestWriter writes parameters to their places.
 type requestWriter struct {
-	header  http.Header
-	path    string
-	slashes bool     // a value in the path may have some
-	query   []string // pairs, escaped
+	header http.Header
+	path   string
+	query  []string // pairs, escaped
 }
 
 func (w *requestWriter) put(p *param, raw json.Value) error {
@@ -92,7 +91,7 @@ func (w *requestWriter) put(p *param, raw json.Value) error {
 		if err != nil {
 			return err
 		}
-		w.path, w.slashes = strings.ReplaceAll(w.path, "{"+p.name+"}", text), w.slashes || p.slashes
+		w.path = strings.ReplaceAll(w.path, "{"+p.name+"}", text)
 	case inQuery:
 		pairs, err := p.pairs(v)
 		if err != nil {

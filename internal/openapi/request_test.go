@@ -72,9 +72,8 @@ func TestPaths(t *testing.T) {
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
 /joined/{x}{y}: {get: {operationId: joined, parameters: [
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
-/files/{y}/{x}: {get: {operationId: files, parameters: [
-  {name: x, in: path, required: true, allowReserved: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
-/contents/{x}: {get: {operationId: contents, parameters: [{name: x, in: path, required: true, x-multi-segment: true, schema: {}}]}}
+/a/{x}/b/{y}/secret.json: {delete: {operationId: other, parameters: [
+  {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
 `, ""))
 	tools := map[string]*openapi.Tool{}
 	for _, tool := range api.Tools {
@@ -90,12 +89,10 @@ func TestPaths(t *testing.T) {
 		{"x", `{"x":"1"}`, string(recourse.KindMissingParam)},
 		{"x", `{"x":{"a":{"b":1}},"y":"2"}`, string(recourse.KindInvalidType)},
 		{"x", `[1]`, string(recourse.KindInvalidType)},
-		{"files", `{"y":"1","x":"src/main.go"}`, "/files/1/src%2Fmain.go"},
-		{"files", `{"y":"1","x":"src/../main.go"}`, refused},
-		{"files", `{"y":"1","x":"/etc"}`, refused},
-		{"files", `{"y":"1","x":"a%2f..%2fb"}`, refused},
-		{"contents", `{"x":"src/main.go"}`, "/contents/src%2Fmain.go"},
-		{"contents", `{"x":".."}`, refused},
+		{"x", `{"x":"src/main","y":"2"}`, "/a/src%2Fmain/b/2.json"},
+		{"x", `{"x":"1","y":"2/secret"}`, refused}, // the path of another operation
+		{"x", `{"x":"1","y":"2%2Fsecret"}`, refused},
+		{"x", `{"x":"1","y":"2\\secret"}`, refused},
 		{"joined", `{"x":"a","y":"b"}`, "/joined/ab"},
 		{"joined", `{"x":".","y":"."}`, refused},
 		{"joined", `{"x":"","y":"."}`, refused},
@@ -108,9 +105,9 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for _, value := range []string{
-		"", ".", "..", "../..", "../admin", "..\\admin", "a/../../admin", "a/b", "a\\b", "/", "\\", "/etc", "a/", "%2e%2e", "%2E%2E/x", "..%2Fadmin",
+		"", ".", "..", "../..", "../admin", "..\\admin", "a/../../admin", "a//b", "a\\\\b", "/", "\\", "/etc", "a/", "a/./b", "%2e%2e", "%2E%2E/x", "..%2Fadmin",
 		"..%2fadmin", "..%5Cadmin", "..%5cadmin", "%2e%2e%2fadmin", "%252e%252e%252fadmin", "%25252e%25252e%25252fadmin", "..%252Fadmin",
-		"a%2Fb", "a%5Cb", "a%252Fb", "a%25252Fb", "%252525252e", "a%00b", "a%0d%0aHost: x", "%c0%ae%c0%ae", "%c0%af", "..;", "..;/admin", "..;a=b", ".;x",
+		"a%2F", "a%5C", "a%252F%252Fb", "a%25252F..", "%252525252e", "a%00b", "a%0d%0aHost: x", "%c0%ae%c0%ae", "%c0%af", "..;", "..;/admin", "..;a=b", ".;x",
 		"..%3B", "%2e%2e;x", " ..", ".. ", "..%20",
 	} {
 		argument, _ := json.Marshal(value)
@@ -118,7 +115,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q: got %s", value, got)
 		}
 	}
-	for _, value := range []string{`"a\u0000b"`, `"a\nb"`, `"\u007f"`, `"\u0085"`, `["a","../b"]`, `{"a":"../b"}`, `["..","b/c"]`} {
+	for _, value := range []string{`"a\u0000b"`, `"a\nb"`, `"\u007f"`, `"\u0085"`, `["a","b/../c"]`, `{"a":"b/../c"}`, `[".."]`} {
 		if got := target(t, tools["x"], `{"x":`+value+`,"y":"2"}`); got != refused {
 			t.Errorf("%s: got %s", value, got)
 		}

@@ -93,7 +93,7 @@ func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recours
 		record.Upstream.Status = refusal.Status
 		record.Upstream.RequestID = cmp.Or(record.Upstream.RequestID, e.Upstream.RequestID)
 		if record.Effect == "" && !Broke(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
-			record.Effect = recourse.EffectNone
+			record.Effect, record.EffectBasis = recourse.EffectNone, recourse.BasisStated
 		}
 	}).CausedBy(cause)
 }
