@@ -105,7 +105,7 @@ func TestGatewaysOwnKey(t *testing.T) {
 	s := newSystem(t, fieldmcp.Options{})
 	client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
 	f := fail(t, client, "deere_get_organization", anything)
-	if f.Code != "INTERNAL_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") {
+	if f.Code != "PROVIDER_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") {
 		t.Errorf("%+v", f)
 	}
 }
