@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -95,9 +96,13 @@ func knownUsers() directory {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
+// sameUser returns a user's id as the directory has it: UUIDs are the same in upper case (RFC 9562, section 4).
+func sameUser(id string) string { return strings.ToLower(id) }
+
 // Check returns nil if developer may read the data of user. It does not reveal whether a user whom the
 // developer may not read exists.
 func (d directory) Check(_ context.Context, developer, user string) error {
+	user = sameUser(user)
 	account, known := d[user]
 	switch {
 	case !uuid.MatchString(user):

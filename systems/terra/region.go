@@ -88,7 +88,7 @@ func withoutUser(next http.Handler) http.Handler {
 
 // ServeHTTP passes on a request that the guard has let in.
 func (r *regions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	region := r.users[req.Header.Get(userHeader)].region
+	region := r.users[sameUser(req.Header.Get(userHeader))].region
 	proxy, ok := r.proxies[region]
 	if !ok {
 		mcptool.Fail(w, req, contract.AtUpstreamMisconfigured, errors.New("no MCP server is configured for region "+region))

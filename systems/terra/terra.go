@@ -128,7 +128,7 @@ func (s *System) userOf(ctx context.Context, req *mcp.CallToolRequest) (string, 
 	if req.Extra == nil || req.Extra.Header == nil {
 		return s.localUser(ctx)
 	}
-	user := req.Extra.Header.Get(userHeader)
+	user := sameUser(req.Extra.Header.Get(userHeader))
 	if user == "" {
 		return "", failure("no-user-header", recourse.KindInternal)
 	}

@@ -215,7 +215,6 @@ func TestSession(t *testing.T) {
 			name: "no credentials, and a path below that of a user", header: http.Header{}, path: user("1") + "/tools", status: 401,
 			body: problem(unauthorized, "dev-id or x-api-key headers are missing"), promises: []string{"terra/order-credentials-first"},
 		},
-		{name: "a user in capitals", header: good, path: strings.ToUpper(user("1")), status: 404, body: problem(notFound, "invalid user id")},
 		{name: "more digits than a user has", header: good, path: user("1") + "1", status: 404, body: problem(notFound, "invalid user id")},
 		{name: "something before a user", header: good, path: "/x" + user("1")[1:], status: 404, body: problem(notFound, "invalid user id")},
 		{name: "a region whose server answers 502", header: good, path: user("8"), status: 502, promises: []string{"terra/http-upstream-down-status"}},
@@ -385,5 +384,35 @@ func TestStdio(t *testing.T) {
 				t.Errorf("by the table, %v is retryable", e)
 			}
 		})
+	}
+}
+
+// A UUID is the same in capitals, and a part of a condition that is null is not there.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, terra.Options{})
+	srv := httptest.NewServer(s.Handler())
+	t.Cleanup(srv.Close)
+	const whole = `{"fields":["awakenings"],"where":{"field":"awakenings","operator":"GTE","value":2}}`
+	texts := map[string]string{}
+	for name, test := range map[string][2]string{
+		"as it is":    {terra.Ada, whole},
+		"in capitals": {strings.ToUpper(terra.Ada), whole},
+		"with nulls":  {terra.Ada, `{"fields":["awakenings"],"select":null,"where":{"and":null,"or":null,"not":null,"field":"awakenings","operator":"GTE","value":2}}`},
+	} {
+		client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, terra.Ada)+test[0], testkit.Modern)
+		client.Header = s.Entrance().Header
+		a, err := client.Call(t.Context(), "get_sleep_data", test[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := a.ToolResult()
+		if err != nil || result.IsError {
+			t.Fatalf("%s: HTTP %d %s, %v", name, a.Status, a.Body, err)
+		}
+		texts[name] = result.Text()
+	}
+	if texts["in capitals"] != texts["as it is"] || texts["with nulls"] != texts["as it is"] {
+		t.Errorf("got %v", texts)
 	}
 }

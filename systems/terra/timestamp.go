@@ -13,7 +13,7 @@ import (
 var (
 	isoDate = regexp.MustCompile(`^(?:(\d{4})-(\d{2})(?:-(\d{2}))?|(\d{4})(\d{2})(\d{2})|` +
 		`(\d{4})-?W(\d{2})(?:-?([1-7]))?|(\d{4})-?(\d{3})|(\d{4}))$`)
-	isoTime = regexp.MustCompile(`^(\d{2})(?:(?::(\d{2})(?::(\d{2}))?|(\d{2})(\d{2})?))?(?:[.,](\d{1,9}))?(Z|[+-]\d{2}(?::?\d{2})?)?$`)
+	isoTime = regexp.MustCompile(`^(\d{2})(?:(?::(\d{2})(?::(\d{2}))?|(\d{2})(\d{2})?))?(?:[.,](\d{1,32}))?(Z|[+-]\d{2}(?::?\d{2})?)?$`)
 )
 
 // parseTimestamp reads a point in time in a form of ISO 8601. Without a time it is the beginning of the day,
