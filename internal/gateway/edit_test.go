@@ -40,7 +40,7 @@ func TestEdit(t *testing.T) {
 			"a boolean that the table contradicts, and a wait", "fieldmcp", testkit.GetField,
 			twice("{\n  \"error\": true,\n  \"code\": \"PROVIDER_UNAVAILABLE\",\n  \"message\": \"m\",\n  \"retryable\": false,\n  \"own\": 1\n}"),
 			twice("{\n  \"error\": true,\n  \"code\": \"PROVIDER_UNAVAILABLE\",\n  \"message\": \"m\",\n  \"retryable\": true,\n  \"own\": 1,\n" +
-				"  \"suggestedAction\": \"Wait 30 seconds. The provider may have an outage.\",\n  \"retryAfter\": 30\n}"),
+				"  \"suggestedAction\": \"Wait 30 s. The provider may have an outage.\",\n  \"retryAfter\": 30\n}"),
 		},
 		{
 			"the other way round", "fieldmcp", testkit.GetField,

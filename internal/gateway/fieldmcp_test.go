@@ -113,13 +113,13 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "the provider's rate limit", arguments: field, fault: fieldError("RATE_LIMIT_PROVIDER", `,"retryAfter":7`),
 			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"It failed.","retryable":true,` +
-				`"suggestedAction":"Wait 7 seconds: the provider limits requests for the moment.","retryAfter":7}`,
+				`"suggestedAction":"Wait 7 s: the provider limits requests for the moment.","retryAfter":7}`,
 			readings: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
 			name: "429", arguments: field, fault: faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "12"),
 			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"farm limits requests at the moment.","retryable":true,` +
-				`"suggestedAction":"Wait 12 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":12,"provider":"farm"}`,
+				`"suggestedAction":"Wait 12 s: the provider limits requests for the moment.","requestId":"REQ","retryAfter":12,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/rate-limit-org-not-over-http"},
 		},
 		{
@@ -159,13 +159,13 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "503", arguments: field, fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"farm is not available at the moment.","retryable":true,` +
-				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
+				`"suggestedAction":"Wait 30 s. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-unavailable", "fieldmcp/provider-unavailable-wait", "fieldmcp/hint-provider-unavailable"},
 		},
 		{
 			name: "a reset connection", arguments: field, fault: faults.ResetBeforeAnswer(),
 			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"The connection to farm broke before the answer was complete.","retryable":true,` +
-				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
+				`"suggestedAction":"Wait 30 s. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 		},
 		{
 			name: "no answer in time", arguments: field, fault: faults.Hang(), timeout: "1s",

@@ -74,7 +74,7 @@ func TestCauses(t *testing.T) {
 			name: "the provider's limit", tool: "deere_get_field", arguments: `{"fieldId":"fault-429"}`,
 			want: failure{
 				Code: "RATE_LIMIT_PROVIDER", Retryable: true, RetryAfter: 12, Provider: "John Deere",
-				SuggestedAction: "Wait 12 seconds: the provider limits requests for the moment.",
+				SuggestedAction: "Wait 12 s: the provider limits requests for the moment.",
 			},
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
@@ -82,7 +82,7 @@ func TestCauses(t *testing.T) {
 			name: "the provider's limit without a wait", tool: "deere_get_field", arguments: `{"fieldId":"fault-busy"}`,
 			want: failure{
 				Code: "RATE_LIMIT_PROVIDER", Retryable: true, RetryAfter: 2, Provider: "John Deere",
-				SuggestedAction: "Wait 2 seconds: the provider limits requests for the moment.",
+				SuggestedAction: "Wait 2 s: the provider limits requests for the moment.",
 			},
 			promises: []string{"fieldmcp/rate-limit-always-waits"},
 		},
@@ -90,7 +90,7 @@ func TestCauses(t *testing.T) {
 			name: "an outage", tool: "deere_get_field", arguments: `{"fieldId":"fault-502"}`,
 			want: failure{
 				Code: "PROVIDER_UNAVAILABLE", Retryable: true, RetryAfter: 30, Provider: "John Deere",
-				SuggestedAction: "Wait 30 seconds. The provider may have an outage.",
+				SuggestedAction: "Wait 30 s. The provider may have an outage.",
 			},
 			promises: []string{"fieldmcp/code-provider-unavailable", "fieldmcp/provider-unavailable-wait", "fieldmcp/hint-provider-unavailable"},
 		},

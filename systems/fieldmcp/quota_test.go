@@ -98,7 +98,7 @@ func TestQuotaOnStdio(t *testing.T) {
 		succeed(t, client, "deere_get_organization", anything)
 	}
 	f := fail(t, client, "deere_get_organization", anything)
-	if f.Code != "RATE_LIMIT_ORG" || !f.Retryable || f.RetryAfter != 60 || f.SuggestedAction != "Wait 60 seconds." {
+	if f.Code != "RATE_LIMIT_ORG" || !f.Retryable || f.RetryAfter != 60 || f.SuggestedAction != "Wait 1 min." {
 		t.Errorf("%+v", f)
 	}
 }
