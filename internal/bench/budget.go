@@ -21,6 +21,7 @@ type results struct {
 	refused      float64 // attempts
 	translation  cost
 	classify     cost
+	masking      cost
 }
 
 func nothingMeasured() *results {
@@ -28,6 +29,7 @@ func nothingMeasured() *results {
 	return &results{
 		growth: none, session: none, childSession: none, start: none, unavailable: none, refused: none,
 		translation: cost{none, none, none}, classify: cost{none, none, none},
+		masking: cost{none, none, none},
 	}
 }
 
@@ -146,6 +148,7 @@ var budgets = []budget{
 	{"server refuses, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 { return r.refused }},
 	{"failure written or read", false, 20, "us", machine, func(r *results) float64 { return r.translation.time / microsecond }},
 	{"failure written or read, garbage", false, 10, "KB", exactly, func(r *results) float64 { return r.translation.bytes / kilobyte }},
+	{"failing text of 1 MB masked", false, 10, "ms", machine, func(r *results) float64 { return r.masking.time / millisecond }},
 	{"success of 1 KB classified", false, 1, "us", machine, func(r *results) float64 { return r.classify.time / microsecond }},
 	{"success of 1 KB classified, allocations", false, 0, "", exactly, func(r *results) float64 { return r.classify.allocs }},
 }

@@ -170,7 +170,7 @@ func measureAll(ctx context.Context, o *options, dir string) (r *results, err er
 		return nil, err
 	}
 	if o.wants("failure") {
-		r.translation = translation()
+		r.translation, r.masking = translation(), masking()
 		if r.classify, err = classification(); err != nil {
 			return nil, err
 		}

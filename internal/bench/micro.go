@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -52,6 +53,14 @@ func translation() cost {
 		}
 	}
 	return most
+}
+
+// masking returns the cost of masking a failing text of 1 MB: sentences, and an address.
+func masking() cost {
+	const size, sentence = 1 << 20, "The order could not be created, since the field is closed for the season.\n"
+	text := "dial tcp 10.0.0.1:5432: connect: connection refused\n" + strings.Repeat(sentence, size/len(sentence))
+	masker := redact.New(redact.All)
+	return costOf(func() { masker.String(text) })
 }
 
 // failedCall returns a record of 1 KB.

@@ -70,12 +70,14 @@ func (m *Masker) wrapped(s string, start, end int) int {
 
 // hidesSecret reports whether a word encodes a text in which something is masked.
 func (m *Masker) hidesSecret(word string, layer int) bool {
-	word = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
-			return -1
-		}
-		return r
-	}, word)
+	if strings.ContainsAny(word, "\r\n") {
+		word = strings.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
+				return -1
+			}
+			return r
+		}, word)
+	}
 	for _, text := range decodings(word) {
 		if isText(text) && m.secretIn(text, layer+1) {
 			return true
@@ -87,8 +89,10 @@ func (m *Masker) hidesSecret(word string, layer int) bool {
 // decodings returns a word decoded as hexadecimal and as base64.
 func decodings(word string) []string {
 	var texts []string
-	if raw, err := hex.DecodeString(word); err == nil {
-		texts = append(texts, string(raw))
+	if isHexByte(word[0]) && isHexByte(word[len(word)-1]) {
+		if raw, err := hex.DecodeString(word); err == nil {
+			texts = append(texts, string(raw))
+		}
 	}
 	plain := strings.TrimRight(word, "=")
 	if len(plain)%4 == 1 {
@@ -98,10 +102,35 @@ func decodings(word string) []string {
 	if strings.ContainsAny(plain, "-_") {
 		encoding = base64.RawURLEncoding
 	}
+	if !beginsText(encoding, plain) {
+		return texts
+	}
 	if raw, err := encoding.DecodeString(plain); err == nil {
 		texts = append(texts, string(raw))
 	}
 	return texts
+}
+
+func isHexByte(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// beginsText is a fast test of whether a word in base64 may encode a text: that its first bytes are none that texts do not have.
+func beginsText(encoding *base64.Encoding, word string) bool {
+	const encoded, decoded = 8, 6
+	if len(word) < encoded {
+		return false
+	}
+	var from [encoded]byte
+	var to [decoded]byte
+	copy(from[:], word)
+	if n, err := encoding.Decode(to[:], from[:]); err != nil || n < decoded {
+		return false
+	}
+	for _, c := range to {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return to[0] < utf8.RuneSelf || utf8.RuneStart(to[0])
 }
 
 // isText reports whether raw is a text as people or programs write it.

@@ -290,10 +290,8 @@ func isNumberEnd(l line) bool {
 	case strings.Contains(text, "in file \""): // OCaml
 		return strings.HasPrefix(text, "Called from ") || strings.HasPrefix(text, "Raised ") || strings.HasPrefix(text, "Re-raised ")
 	}
-	if i := strings.Index(text, ".e"); i > 0 { // Elixir and Erlang
-		return isBeamFrame(text)
-	}
-	return false
+	name := strings.TrimRight(text, "0123456789")
+	return strings.HasSuffix(name, "/") && isBeamFrame(text) // Elixir and Erlang
 }
 
 // isURLFrame judges a frame of Firefox or Safari: name@https://host/file.js:1:2
