@@ -96,15 +96,17 @@ func (a asking) again() *toolcall.List {
 	if c.rule.list.By == a.Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	if newer := c.to.Lists.Get(c.ctx, a, newerThan); newer != nil {
+	newer := c.to.Lists.Get(c.ctx, a, newerThan)
+	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
+	if newer != nil {
 		c.rule.list = newer
 	}
 	return &c.rule.list.List
 }
 
 // mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
-// contains the tool, or is complete.
+// contains the tool, or is complete and up to date.
 func (a asking) mayRefuse() bool {
 	r := &a.of.rule
-	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial)
+	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial && !r.unconfirmed)
 }

@@ -116,14 +116,19 @@ func (c *call) unknownTool() *recourse.Error {
 	if c.on.grants != nil && !c.on.lets(&c.who, name, false) {
 		return c.who.forbidden("call " + name)
 	}
-	var names []string
-	for _, local := range list.Names {
-		if other, ok := c.member.offeredName(local); ok && c.sees(list.Tools[local]) {
-			names = append(names, other)
+	return c.noneNamed(slices.DeleteFunc(slices.Clone(list.Names), func(local string) bool { return !c.sees(list.Tools[local]) }))
+}
+
+// noneNamed returns the failure for a tool that is not among these names.
+func (c *call) noneNamed(names []string) *recourse.Error {
+	var offered []string
+	for _, local := range names {
+		if other, ok := c.member.offeredName(local); ok {
+			offered = append(offered, other)
 		}
 	}
-	name, _ = c.member.offeredName(name)
-	return toolcall.Unknown(name, names)
+	name, _ := c.member.offeredName(c.req.msg.Name)
+	return toolcall.Unknown(name, offered)
 }
 
 // sees reports whether the caller may call a tool that the server lists.

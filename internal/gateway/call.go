@@ -110,9 +110,10 @@ type rule struct {
 	list    *toollist.List  // nil: not known
 	listed  toolcall.Listed // what the list says about the tool
 
-	wait    time.Duration // for which the tool itself waits for work that takes long
-	reports bool          // the server reports the progress of that
-	told    int           // how often the gateway has done so instead
+	wait        time.Duration // for which the tool itself waits for work that takes long
+	reports     bool          // the server reports the progress of that
+	told        int           // how often the gateway has done so instead
+	unconfirmed bool          // the list is not the server's present one, which it does not give
 }
 
 // A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer, a

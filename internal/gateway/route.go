@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -37,6 +38,12 @@ func route(c *call, next next) error {
 	if !ownTool {
 		return next(c)
 	}
+	return c.withLastList(routeTool(c, next))
+}
+
+// routeTool finds out what the server's list says about the tool.
+func routeTool(c *call, next next) error {
+	name := c.req.msg.Name
 	c.rule.list = c.to.Lists.Get(c.ctx, asking{c}, time.Time{})
 	if c.rule.list == nil {
 		return next(c)
@@ -50,6 +57,25 @@ func route(c *call, next next) error {
 		}
 	}
 	return next(c)
+}
+
+// withLastList returns err with what the server's last list says, if the server could not be asked for another one: that
+// the called tool is not among its tools may be all that is wrong.
+func (c *call) withLastList(err error) error {
+	f, ok := err.(*failure) //nolint:errorlint // a stage returns it unwrapped
+	if !ok || f.e.Kind.Class() != recourse.ClassUpstream || c.out.last.Status != 0 {
+		return err
+	}
+	names := c.to.Lists.Seen(asking{c})
+	if names == nil || slices.Contains(names, c.req.msg.Name) {
+		return err
+	}
+	if c.on.grants != nil { // not everybody may know them
+		names = nil
+	}
+	told := *f
+	told.e = f.e.WithMessage("%s When it last listed its tools: %s", f.e.Sentence(), c.noneNamed(names).Message)
+	return &told
 }
 
 // natureOfMethod returns the nature of a method other than tools/call.

@@ -82,7 +82,14 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 					WithMessage("It is not known which server has the %s %.128s: %s has not answered.", k.what, name, o.server.Title)
 			}
 		}
-		return nil, "", c.unknown(r, k, name)
+		unknown := c.unknown(r, k, name)
+		for _, o := range outcomes {
+			if o.fail != nil || o.late { // its last list may be out of date
+				return nil, "", recourse.Unavailable(o.server.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+					WithMessage("%s cannot be reached now. When it last listed its %ss: %s", o.server.Title, k.what, unknown.Sentence())
+			}
+		}
+		return nil, "", unknown
 	default:
 		return nil, "", collision(k, name, owners)
 	}

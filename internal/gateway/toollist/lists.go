@@ -60,6 +60,7 @@ type List struct {
 	expires time.Time
 	rests   time.Time // not fetched again before then, whatever happens
 	failed  bool      // the list is not available
+	seen    []string  // the tools of the last one that was available, whole; nil: none was
 }
 
 // A Call asks for the list of its caller, which is fetched with the caller's own credentials.
@@ -246,6 +247,24 @@ func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
 	return l
 }
 
+// Seen returns the names of all tools in the last list that was available to the caller, whatever its age; nil: there was
+// none, or it was not whole.
+func (t *Lists) Seen(call Call) []string {
+	slot := t.slot(call.Key())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch l := slot.list; {
+	case l == nil:
+		return nil
+	case l.failed:
+		return l.seen
+	case l.Partial:
+		return nil
+	default:
+		return l.Names
+	}
+}
+
 func (t *Lists) fetch(ctx context.Context, call Call, slot *listSlot) *List {
 	t.mu.Lock()
 	slot.stale = false // later announcements are about a later list
@@ -262,7 +281,7 @@ func (t *Lists) fetch(ctx context.Context, call Call, slot *listSlot) *List {
 		err = fmt.Errorf("%d other lists are being fetched: %w", maxFetches, context.Cause(ctx))
 	}
 	if err != nil {
-		l = &List{failed: true, fetched: time.Now(), expires: time.Now().Add(retry)}
+		l = &List{failed: true, fetched: time.Now(), expires: time.Now().Add(retry), seen: t.Seen(call)}
 		if gone := call.Failed(err); gone && ctx.Err() != nil {
 			return l
 		}
