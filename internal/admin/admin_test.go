@@ -133,7 +133,7 @@ func TestMetrics(t *testing.T) {
 		`mcp_server_operation_duration_seconds_count{error_type="",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 2`,
 		`mcp_server_operation_duration_seconds_count{error_type="not_found",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 1`,
 		`mcp_server_operation_duration_seconds_count{error_type="unknown_tool",gen_ai_tool_name="",mcp_method_name="tools/call",server="farm"} 3`,
-		`recourse_failures_total{effect="none",gen_ai_tool_name="get_field",kind="not_found",mode="enforce",origin="server",server="farm"} 1`,
+		`recourse_failures_total{effect="none",gen_ai_tool_name="get_field",kind="not_found",mode="enforce",nature="reads",origin="server",server="farm"} 1`,
 		`recourse_attempts_total{error_type="unavailable",reason="",repetition="false",server="farm"} 1`,
 		`recourse_attempts_total{error_type="",reason="the tool only reads",repetition="true",server="farm"} 1`,
 		`recourse_sessions{server="farm"} 0`,

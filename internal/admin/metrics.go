@@ -48,7 +48,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		size: histogram("recourse_answer_size_bytes", "How much was sent to clients in answer to a request.", sizes, "server"),
 		failures: counter("recourse_failures_total",
 			"Failures that clients were told, by who failed and whether anything may have been changed.",
-			"server", "gen_ai_tool_name", "kind", "origin", "effect", "mode"),
+			"server", "gen_ai_tool_name", "kind", "origin", "effect", "nature", "mode"),
 		attempts: counter("recourse_attempts_total",
 			"Requests to servers. error_type is the kind of the failure, empty for an answer; reason says why it was made "+
 				"although one came before.",
@@ -86,7 +86,7 @@ func (m *metrics) Ended(o *observe.Outcome) {
 		if o.Observed {
 			mode = "observe"
 		}
-		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), mode).Inc()
+		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), o.NatureText(), mode).Inc()
 	}
 	if o.Limit != "" {
 		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()

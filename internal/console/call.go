@@ -212,6 +212,8 @@ func natureText(c *journal.Call) string {
 		return "only reads"
 	case c.Nature == retry.Idempotent.String():
 		return "writes, idempotent"
+	case c.Nature == journal.Assumed:
+		return "assumed to write"
 	default:
 		return "writes"
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/console"
+	"github.com/recoursehq/recourse/internal/journal"
 )
 
 func TestCall(t *testing.T) {
@@ -33,6 +34,18 @@ func TestCall(t *testing.T) {
 	}
 	if resp.StatusCode != http.StatusOK || t.Failed() {
 		t.Logf("HTTP %d\n%s", resp.StatusCode, page)
+	}
+}
+
+// Of a tool about which nobody says anything, the page says that it is only assumed to write.
+func TestCallOfUnknownNature(t *testing.T) {
+	t.Parallel()
+
+	call := failed("req-1", timeout())
+	call.Nature = journal.Assumed
+	url, _ := withJournal(t, call)
+	if _, page := get(t, url+"/calls/req-1"); !strings.Contains(page, "assumed to write") {
+		t.Errorf("got page\n%s", page)
 	}
 }
 

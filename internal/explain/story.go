@@ -67,6 +67,8 @@ func doing(nature string) string {
 		return "only reads"
 	case retry.Idempotent.String():
 		return "writes, but twice has the effect of once"
+	case journal.Assumed:
+		return "is assumed to write, since nobody says what it does"
 	default:
 		return "writes"
 	}
@@ -149,7 +151,7 @@ func (w *teller) told(c *journal.Call) {
 	w.addf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
 	w.addf("message", "%s", e.Sentence())
 	w.addf("origin", "%s", e.Origin)
-	w.addf("effect", "%s", e.Effect)
+	w.addf("effect", "%s", effectText(e))
 	w.addf("retry", "%s", advice(e))
 	if e.RetryAfter > 0 {
 		w.addf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
@@ -179,4 +181,12 @@ func bracketed(code string) string {
 		return ""
 	}
 	return "[" + code + "]"
+}
+
+// effectText says whether anything was changed, and if that is only a server's word.
+func effectText(e *recourse.Error) string {
+	if e.EffectBasis == recourse.BasisStated {
+		return string(e.Effect) + ", by the server's word"
+	}
+	return string(e.Effect)
 }

@@ -141,6 +141,7 @@ func (c *call) outcome() *observe.Outcome {
 	o := &c.out.Outcome
 	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.http.RemoteAddr
 	o.Method, o.Name, o.Nature = observe.MethodName(c.req.msg.Method), c.req.msg.Name, c.rule.nature
+	o.Assumed = c.rule.assumed
 	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
 	o.Request = observe.Request{

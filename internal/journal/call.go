@@ -84,6 +84,9 @@ func failed(o *observe.Outcome) bool {
 	return o.Record != nil && (o.Method != wire.MethodDiscover || o.Record.Kind.Class() == recourse.ClassUpstream)
 }
 
+// Assumed is the nature of a tool that is only assumed to write, since nobody says what it does.
+const Assumed = observe.Assumed
+
 // callOf returns the part of a call that is kept.
 func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
 	c := &Call{
@@ -93,7 +96,7 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
 		Failure: keptRecord(o, arguments),
 	}
 	if o.Method == wire.MethodToolsCall {
-		c.Tool, c.Nature = cut(o.Name), o.Nature.String()
+		c.Tool, c.Nature = cut(o.Name), o.NatureText()
 	} else {
 		c.Name = redact.Log(cut(o.Name))
 	}

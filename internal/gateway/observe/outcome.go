@@ -48,6 +48,7 @@ type Outcome struct {
 	Tool     string          // the tool that was called, if the server lists it
 	Name     string          // the tool, prompt or resource that was requested, as the client wrote it
 	Nature   retry.Nature    // the nature of the tool or method
+	Assumed  bool            // nobody says what the tool does: that it writes is an assumption
 	End      string          // success, failure, broken off, client gone
 	Record   *recourse.Error // the failure as the client got it, with effect, retry, verify and origin; nil: there was none
 	Observed bool            // the failure was passed on unchanged
@@ -192,4 +193,15 @@ func MethodName(method string) string {
 	default:
 		return "other"
 	}
+}
+
+// Assumed is what [Outcome.NatureText] says of a tool that is only assumed to write.
+const Assumed = "assumed"
+
+// NatureText returns the word for the nature of the tool or method.
+func (o *Outcome) NatureText() string {
+	if o.Assumed {
+		return Assumed
+	}
+	return o.Nature.String()
 }
