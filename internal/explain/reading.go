@@ -18,8 +18,8 @@ type Reading struct {
 	Failure  *recourse.Error
 	Question *recourse.NeedsInput
 
-	answer  *answer
-	reading contract.Reading
+	answer *answer
+	reader *contract.Reader
 }
 
 // Read reads what the text of an answer says.
@@ -28,12 +28,12 @@ func Read(text []byte, reader *contract.Reader) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reading{Form: a.form, answer: a}
+	r := &Reading{Form: a.form, answer: a, reader: reader}
 	reading, failed := a.read(reader)
 	if !failed {
 		return r, nil
 	}
-	r.By, r.reading = reading.Sign, reading
+	r.By = reading.Sign
 	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
 		r.Question = question
 	} else {

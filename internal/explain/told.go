@@ -54,15 +54,15 @@ func (of Tool) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
 }
 
 // Told returns what a gateway would answer instead, in a contract, if nothing but of is configured for the server. It is
-// the gateway's own judgement: the same reader, the same decision about the effect, the same masks.
+// the gateway's own judgement: the same reader, after the same masks, and the same decision about the effect.
 func (r *Reading) Told(set *contract.Set, c *contract.Contract, of Tool) (contract.Answer, error) {
-	reading, err := r.asEndpoint(set, c, of)
+	call := of.call(c)
+	reading, original, err := r.masked(set, call)
 	if err != nil {
 		return contract.Answer{}, err
 	}
-	call := of.call(c)
-	if r.answer.response != nil {
-		call.Broke = failures.Broke(r.answer.response.StatusCode)
+	if reading.Error() == nil { // a mask has hidden the sign
+		reading.Failure = r.Failure
 	}
 	e := call.Settle(reading.Error())
 	about := call.Describe(contract.AtTool)
@@ -71,25 +71,31 @@ func (r *Reading) Told(set *contract.Set, c *contract.Contract, of Tool) (contra
 		text, _ := json.TextOf(json.Lookup(raw, "/message"))
 		return contract.Answer{Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e}, nil
 	}
-	if r.answer.result != nil {
-		about.Original, about.OriginalContract = call.Masker().JSON(r.answer.result), reading.Contract
-	}
+	about.Original, about.OriginalContract = stdjson.RawMessage(original), reading.Contract
 	return c.Write(e, about), nil
 }
 
-// asEndpoint reads the answer as that of an MCP server's endpoint: an HTTP status then says nothing about what the tool was
-// asked to do.
-func (r *Reading) asEndpoint(set *contract.Set, c *contract.Contract, of Tool) (contract.Reading, error) {
-	if r.answer.response == nil {
-		return r.reading, nil
+// masked reads the answer as a gateway does: after what is nobody's business has been masked, and an HTTP response as one of
+// an MCP server's endpoint, whose status says nothing about what the tool was asked to do. original is the masked result.
+func (r *Reading) masked(set *contract.Set, call *toolcall.Call) (reading contract.Reading, original json.Value, err error) {
+	mask := call.Masker().JSON
+	switch a := r.answer; {
+	case a.response != nil:
+		entry := &config.Server{Title: serverTitle}
+		entry.Trusted = call.Trusted
+		reader, err := failures.New(entry, call.Contract, set, func(string) bool { return false })
+		if err != nil {
+			return contract.Reading{}, nil, err
+		}
+		call.Broke = failures.Broke(a.response.StatusCode)
+		return reader.HTTP(a.response.StatusCode, a.response.Header, a.body, ""), nil, nil
+	case a.rpcError != nil:
+		return r.reader.RPC(mask(a.rpcError)), nil, nil
+	default:
+		original = mask(a.result)
+		reading, _ = r.reader.Result(original)
+		return reading, original, nil
 	}
-	entry := &config.Server{Title: serverTitle}
-	entry.Trusted = of.Trusted
-	reader, err := failures.New(entry, c, set, func(string) bool { return false })
-	if err != nil {
-		return contract.Reading{}, err
-	}
-	return reader.HTTP(r.answer.response.StatusCode, r.answer.response.Header, r.answer.body, ""), nil
 }
 
 // toldByDefault returns what a gateway would answer in the default contract, or nil if the answer is no failure.
