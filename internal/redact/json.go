@@ -61,6 +61,9 @@ var fixed = map[string]bool{
 // plain are members in which only known secrets are masked.
 var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferences": true}
 
+// keyPart are the members of a JSON Web Key that are secret (RFC 7518, section 6).
+var keyPart = map[string]bool{"d": true, "p": true, "q": true, "dp": true, "dq": true, "qi": true, "k": true}
+
 // A leaf is a string of a JSON text, or a value that is hidden as a whole.
 type leaf struct {
 	start, end int
@@ -81,6 +84,8 @@ type level struct {
 	secret  string // the mark of the value in a pair of name and value
 	values  []int  // leaves that are values in such a pair
 	strings []int  // leaves that are elements
+	isKey   bool   // it is a JSON Web Key (RFC 7517)
+	parts   []int  // leaves that would be secret parts of one
 	start   int
 	leaves  int // how many there were before it
 }
@@ -166,6 +171,11 @@ func (r *reader) close(end int) {
 			}
 		}
 	}
+	for _, i := range l.parts {
+		if l.isKey && r.leaves[i].text != "" {
+			r.leaves[i].mark = markCredential
+		}
+	}
 	r.sequence(l.strings)
 	if top := r.top(); top != nil {
 		r.valueEnds(top, l.start, end, l.leaves, "")
@@ -190,6 +200,10 @@ func (r *reader) text(text string, end int) {
 		top.strings = append(top.strings, len(r.leaves))
 	case top.name == "text":
 		l.array = top.array
+	case top.name == "kty":
+		top.isKey = true
+	case keyPart[top.name]:
+		top.parts = append(top.parts, len(r.leaves))
 	case top.name == "blob" || top.name == "data":
 		l.blob = true
 	}

@@ -230,6 +230,7 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(named), near: true},
 	{mark: markCredential, find: plainly(marked), near: true},
 	{mark: markCredential, find: plainly(commanded)},
+	{mark: markCredential, find: plainly(written)},
 	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
 	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }, on: func(m *Masker) bool { return m.people != nil }},
 	{mark: markCredential, find: plainly(tokens)},
