@@ -41,7 +41,7 @@ func FuzzTransport(f *testing.F) {
 			change: func(t *http.Transport) { t.IdleConnTimeout = 0 },
 			most:   most(n),
 		}
-		want, got := s.said(t, theirs), s.said(t, posting)
+		want, got := s.said(t, theirs), s.said(t, ours)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("net/http (-), ours (+):\n%s", diff)
 		}

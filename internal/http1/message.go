@@ -2,8 +2,6 @@ package http1
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -65,20 +63,4 @@ func sortedNames(room []string, header http.Header) []string {
 func appendField(dst []byte, name, value string) []byte {
 	dst = append(append(dst, name...), ": "...)
 	return append(append(dst, textproto.TrimString(value)...), "\r\n"...)
-}
-
-// appendBody appends the body, which must have exactly the announced length, and closes it.
-func appendBody(dst []byte, r *http.Request) ([]byte, error) {
-	defer r.Body.Close()
-	n := int(r.ContentLength)
-	start := len(dst)
-	dst = slices.Grow(dst, n)[:start+n]
-	if read, err := io.ReadFull(r.Body, dst[start:]); err != nil {
-		return dst, fmt.Errorf("http1: ContentLength=%d with a body of %d bytes: %w", n, read, err)
-	}
-	dst = slices.Grow(dst, 1)
-	if more, _ := io.ReadFull(r.Body, dst[len(dst):len(dst)+1]); more > 0 { // an error after the end does not count
-		return dst, fmt.Errorf("http1: ContentLength=%d with a longer body", n)
-	}
-	return dst, nil
 }

@@ -92,11 +92,11 @@ func (s *tcpServer) transport(t *testing.T) *http1.Transport {
 }
 
 func (s *tcpServer) call(ctx context.Context, tr *http1.Transport, body string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.ln.Addr().String()+"/", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.ln.Addr().String()+"/", http.NoBody)
 	if err != nil {
 		return "", err
 	}
-	resp, err := tr.RoundTrip(r)
+	resp, err := tr.Post(ctx, r, r.Header, []byte(body))
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ const maxBody = 64 << 10
 
 // A Transport sends simple requests on its caller's goroutine, and all others through the
 // [http.Transport] behind it, whose settings apply to both. A request is simple if it is a POST over
-// plain HTTP, without a proxy, with a body of at most 64 KiB that is in memory (it has a GetBody). A
+// plain HTTP, without a proxy, with a body of at most 64 KiB. A
 // Transport is safe for concurrent use.
 //
 // A request is sent at most once: a kept connection must be quiet before anything is written to it, and
@@ -36,38 +36,13 @@ type Transport struct {
 	sweeper *time.Timer              // nil: no connection is kept
 }
 
-var _ http.RoundTripper = (*Transport)(nil)
-
 // NewTransport returns a Transport in front of standard.
 func NewTransport(standard *http.Transport) *Transport {
 	return &Transport{standard: standard, idle: map[string][]*clientConn{}}
 }
 
-// RoundTrip implements [http.RoundTripper]. If dialing fails, the error is the dialer's; after that, it
-// is the cause of a context that has ended, or an error of the connection.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !isSimple(r) || !t.serves(r, r.Header) || httptrace.ContextClientTrace(r.Context()) != nil {
-		return t.standard.RoundTrip(r)
-	}
-	c, err := t.open(r.Context(), r)
-	if err != nil {
-		_ = r.Body.Close() // nothing was read
-		return nil, err
-	}
-	if c.out, err = appendHead(c.out[:0], r, r.Header, r.ContentLength, t.standard.DisableKeepAlives); err == nil {
-		c.out, err = appendBody(c.out, r)
-	} else {
-		_ = r.Body.Close() // as above
-	}
-	if err != nil {
-		t.put(c)
-		return nil, err
-	}
-	return t.send(r.Context(), c, r)
-}
-
-// Post is RoundTrip for to with another context, header and body. For a simple request, to is not copied, and is the
-// answer's Request.
+// Post sends to with that context, header and body. For a simple request, to is not copied, and is the answer's Request. If dialing fails,
+// the error is the dialer's; after that, it is the cause of a context that has ended, or an error of the connection.
 func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
 	if !isPost(to) || !isShort(int64(len(body))) || !t.serves(to, header) || httptrace.ContextClientTrace(ctx) != nil {
 		r := to.WithContext(ctx)
@@ -131,11 +106,6 @@ func (t *Transport) serves(r *http.Request, header http.Header) bool {
 	}
 	proxy, err := t.standard.Proxy(r)
 	return proxy == nil && err == nil
-}
-
-// isSimple reports whether the request is a POST whose body is in memory, and asks for nothing special.
-func isSimple(r *http.Request) bool {
-	return isPost(r) && r.Body != nil && r.GetBody != nil && isShort(r.ContentLength)
 }
 
 // isPost reports whether the request, without header and body, is a POST over plain HTTP that asks for nothing special.

@@ -112,7 +112,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		r.Body = open()
 		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
 	}
-	resp, err := h.client.RoundTrip(r)
+	resp, err := h.transport.RoundTrip(r)
 	if err != nil {
 		e := Broken(ctx, h.name, err)
 		if over.failedToConnect() {
