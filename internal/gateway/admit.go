@@ -20,6 +20,9 @@ const bodyTimeout = 60 * time.Second
 func admit(c *call, next next) error {
 	c.hurry(c.out.Began.Add(bodyTimeout))
 	known := c.enter()
+	if !known && !strings.HasPrefix(c.req.http.URL.EscapedPath(), access.MetadataPath) {
+		return noServer()
+	}
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
 	if !c.table.answersTo(host) { // answers may repeat it, metadata above all
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
@@ -29,7 +32,7 @@ func admit(c *call, next next) error {
 		if done, err := c.describe(); done {
 			return err
 		}
-		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
+		return noServer()
 	}
 	if origin != "" {
 		if !c.table.origins[strings.ToLower(origin)] && !sameHost(origin, host) {
@@ -50,6 +53,10 @@ func admit(c *call, next next) error {
 	}
 	c.reply.header()["Allow"] = []string{"GET, POST, DELETE"}
 	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
+}
+
+func noServer() error {
+	return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
 }
 
 // answersTo reports whether the gateway goes by that host name.

@@ -138,7 +138,7 @@ func TestMetadataUnderAForeignName(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.InMemory())
 	g, _ := newGateway(t, staff(issuer)+"\nservers:\n  farm: {url: '"+srv.URL()+"', access: [staff]}\n")
 	base := open(t, g, true)
-	for _, path := range []string{"/.well-known/oauth-protected-resource/farm/mcp", "/.well-known/oauth-protected-resource", "/farm/mcp", "/nothing"} {
+	for _, path := range []string{"/.well-known/oauth-protected-resource/farm/mcp", "/.well-known/oauth-protected-resource", "/farm/mcp"} {
 		for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.", "localhost:80:evil.example", "localhost:x"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)
 			if err != nil {

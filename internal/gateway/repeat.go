@@ -107,7 +107,7 @@ func (c *call) mayRepeat() bool {
 // write fails with what is known of it: the 404, which is no reason to make the call again.
 func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	switch {
-	case before && c.rule.nature == retry.Writes:
+	case before && c.rule.nature == retry.Writes && lost.Kind == recourse.KindUnknownSession:
 		return c.to.lostFor(errLostAgain)
 	case before && lost.Kind == recourse.KindUnknownSession:
 		return recourse.Unavailable(c.to.Title).WithMessage("%s does not know the session that it has just opened.", c.to.Title).
