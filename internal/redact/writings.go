@@ -39,14 +39,25 @@ func written(s string) []span {
 		if !holdsOne(s, of.holds) {
 			continue
 		}
-		for _, m := range of.expr().FindAllStringSubmatchIndex(s, -1) {
-			value := span{m[len(m)-2], m[len(m)-1]}
-			if of.wanted == nil && !isMark(s[value.start:]) || of.wanted != nil && of.wanted(s[m[2]:m[3]], s[value.start:value.end]) {
-				found = append(found, value)
+		for _, part := range of.parts(s) {
+			text := s[part.start:part.end]
+			for _, m := range of.expr().FindAllStringSubmatchIndex(text, -1) {
+				value := span{m[len(m)-2], m[len(m)-1]}
+				if of.wanted == nil && !isMark(text[value.start:]) || of.wanted != nil && of.wanted(text[m[2]:m[3]], text[value.start:value.end]) {
+					found = append(found, span{part.start + value.start, part.start + value.end})
+				}
 			}
 		}
 	}
 	return found
+}
+
+// parts returns where the pattern is tried: in a long text, the lines that hold one of its texts, and those around them.
+func (of *writing) parts(s string) []span {
+	if len(s) < long {
+		return []span{{0, len(s)}}
+	}
+	return partsOfText(s, func(line string) (is, following bool) { return holdsOne(line, of.holds), false })
 }
 
 func holdsOne(s string, texts []string) bool {
