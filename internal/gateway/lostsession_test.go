@@ -125,3 +125,25 @@ func TestWriteRefusedInCodesOfTheOtherEra(t *testing.T) {
 		}
 	}
 }
+
+// A client of the modern era has no session, so that nothing advises it to open one and call again, whatever the server says.
+func TestNoSessionForModernClients(t *testing.T) {
+	t.Parallel()
+	for _, way := range waysIn("timeout: 3s") {
+		if way.era != testkit.Modern {
+			continue
+		}
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			o := way.open(t)
+			o.srv.Always(testkit.OrderCreate, faults.RPCStatus("refused", http.StatusBadRequest, -32000, "Bad Request: No valid session ID provided", ""))
+			a, err := o.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := o.srv.Attempts(testkit.OrderCreate); n != 1 || strings.Contains(string(a.Body), "then call again") {
+				t.Errorf("sent %d times: %s", n, a.Body)
+			}
+		})
+	}
+}
