@@ -71,10 +71,7 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if en == nil && e.Code != "" {
 		en = c.open
 	}
-	said, named := recourse.ParseKind(string(e.Kind))
-	if en := c.meaning(e.Upstream.Code); en != nil && d.foreign && e == d.e && e.Code == "" {
-		said, named = en.kind, true
-	}
+	said, named := c.kindSaid(d, e)
 	if e.Kind = said; !named {
 		e.Kind = c.kindOfUnlisted(e)
 	}
@@ -131,6 +128,14 @@ func clearBy(e *recourse.Error, en *entry) {
 	if en != nil && en.retry.mode == stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisStated
 	}
+}
+
+// kindSaid returns the kind that a record states, or that the word in another form means, and whether there is one.
+func (c *Contract) kindSaid(d *draft, e *recourse.Error) (kind recourse.Kind, named bool) {
+	if en := c.meaning(e.Upstream.Code); en != nil && d.foreign && e == d.e && e.Code == "" {
+		return en.kind, true
+	}
+	return recourse.ParseKind(string(e.Kind))
 }
 
 // meaning returns the entry that a word in another form means: one that is read as its code, or its name; nil if there is none.

@@ -70,11 +70,11 @@ func (p *page) poll() {
 	p.list(strings.Join(absorbed, ", "))
 	if len(rule.Status) > 0 {
 		p.linef("The work goes on as long as the polling call answers %s at %s.",
-			codes(rule.Pending, " or "), codes(rule.Status, " or "))
+			eitherOf(rule.Pending), eitherOf(rule.Status))
 	}
 	if len(rule.Failed) > 0 {
 		p.linef("If it answers %s there, the work has failed, and so has the call: a client reports %s, with the reason at %s.",
-			codes(rule.Failed, " or "), code(p.c.Write(recourse.JobFailed(""), &contract.Call{}).Record.Code), codes(rule.Reason, " or "))
+			eitherOf(rule.Failed), code(p.c.Write(recourse.JobFailed(""), &contract.Call{}).Record.Code), eitherOf(rule.Reason))
 	}
 }
 
@@ -335,10 +335,11 @@ func (p *page) resources() []string {
 	return types
 }
 
-func codes(words []string, between string) string {
+// eitherOf writes words as alternatives.
+func eitherOf(words []string) string {
 	list := make([]string, len(words))
 	for i, word := range words {
 		list[i] = code(word)
 	}
-	return strings.Join(list, between)
+	return strings.Join(list, " or ")
 }

@@ -247,10 +247,10 @@ func failures() []failure {
 			name:  "401 to the gateway's own credentials",
 			begin: once(testkit.GetField, faults.Unauthorized()),
 			told: &told{
-				kind: recourse.KindInternal, origin: recourse.OriginGateway, effect: recourse.EffectNone,
-				text: "[internal] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
-					"Do not repeat the call. Report request REQUEST.",
-				code: "INTERNAL_ERROR",
+				kind: recourse.KindPermissionDenied, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[permission_denied] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
+					"Do not repeat the call: a person has to change something at the server first. Tell them what the message says.",
+				code: "PROVIDER_ERROR",
 			},
 		},
 		{

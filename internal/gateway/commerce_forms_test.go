@@ -27,27 +27,33 @@ func TestCommerceOtherForms(t *testing.T) {
 	}{
 		"a missing field": {
 			faults.RPCError("", 2001, "Validation failed for field order.customer: must have required property 'email'", `{"field":"order.customer","reason":"must have required property 'email'"}`),
-			[]string{`"code":2002`, `"field":"order.customer.email"`}, recourse.KindMissingParam, recourse.EffectNone, recourse.RetryAfterFix, 0,
+			[]string{`"code":2002`, `"field":"order.customer.email"`},
+			recourse.KindMissingParam, recourse.EffectNone, recourse.RetryAfterFix, 0,
 		},
 		"a format, in a text": {
 			faults.ToolError("", `Validation failed for field order/lineItems/0/sku: must match format "uuid"`),
-			[]string{`"code":2003`, `"field":"order.lineItems.0.sku"`, `"reason":"format"`}, recourse.KindInvalidValue, recourse.EffectNone, recourse.RetryAfterFix, 0,
+			[]string{`"code":2003`, `"field":"order.lineItems.0.sku"`, `"reason":"format"`},
+			recourse.KindInvalidValue, recourse.EffectNone, recourse.RetryAfterFix, 0,
 		},
 		"a limit of the adapter": {
 			adapter(`{"code":"RATE_LIMITED","message":"Rate limit exceeded","details":{"retryAfter":9000}}`),
-			[]string{`"code":3001`, `"originalError":"RATE_LIMITED"`, "Wait 9 s"}, recourse.KindRateLimited, recourse.EffectNone, recourse.RetrySameCall, 9 * time.Second,
+			[]string{`"code":3001`, `"originalError":"RATE_LIMITED"`, "Wait 9 s"},
+			recourse.KindRateLimited, recourse.EffectNone, recourse.RetrySameCall, 9 * time.Second,
 		},
 		"a name of the table": {
 			adapter(`{"code":"NOT_IMPLEMENTED","message":"No returns here"}`),
-			[]string{`"code":5001`}, recourse.KindNotImplemented, recourse.EffectNone, recourse.RetryNever, 0,
+			[]string{`"code":5001`},
+			recourse.KindNotImplemented, recourse.EffectNone, recourse.RetryNever, 0,
 		},
 		"an adapter that vouches": {
 			faults.Result("", `{"error":{"code":4001,"message":"Locked","retryable":true}}`),
-			[]string{`"retryable":true`, "Repeat the call"}, recourse.KindServerError, recourse.EffectNone, recourse.RetrySameCall, 0,
+			[]string{`"retryable":true`, "Repeat the call"},
+			recourse.KindServerError, recourse.EffectNone, recourse.RetrySameCall, 0,
 		},
 		"an adapter that does not": {
 			faults.Result("", `{"error":{"code":4001,"message":"Broken","retryable":false}}`),
-			[]string{`"retryable":false`, `"reason":"effect_unknown"`}, recourse.KindServerError, recourse.EffectUnknown, recourse.RetryNever, 0,
+			[]string{`"retryable":false`, `"reason":"effect_unknown"`},
+			recourse.KindServerError, recourse.EffectUnknown, recourse.RetryNever, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -59,6 +61,14 @@ func (c *call) patiently(wait func()) {
 	}
 }
 
+// sendPatiently sends a request, and waits for the beginning of its answer.
+func (c *call) sendPatiently(
+	do func(context.Context, *upstream.Request) (*http.Response, error), r *upstream.Request,
+) (resp *http.Response, err error) {
+	c.patiently(func() { resp, err = do(c.ctx, r) }) //nolint:bodyclose // send closes it
+	return resp, err
+}
+
 // takesEvents reports whether the answer may be an event stream.
 func (r *request) takesEvents() bool {
 	return r.stdio || strings.Contains(strings.Join(r.http.Header["Accept"], ","), wire.TypeEventStream)
@@ -75,8 +85,8 @@ func (r *reply) goesOn(token json.Value, n int) {
 		r.begin(http.StatusOK)
 	}
 	if r.events {
-		note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d.%03d,"message":"The call goes on."}}`,
-			token, n/1000, n%1000)
+		note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"progressToken":%s,"progress":%d.%03d,"message":%q}}`,
+			wire.MethodProgress, token, n/1000, n%1000, "The call goes on.")
 		_ = r.tell(wire.AppendEvent(nil, "", "message", note)) // the client has gone: the context says so
 	}
 }

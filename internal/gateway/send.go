@@ -55,9 +55,7 @@ func send(c *call, _ next) error {
 		do = c.hedge
 	}
 	message := r.Message
-	var resp *http.Response
-	var err error
-	c.patiently(func() { resp, err = do(c.ctx, r) })
+	resp, err := c.sendPatiently(do, r)
 	if message != nil && message != c.req.msg { // it is the attempt's own
 		message.Return()
 	}

@@ -31,11 +31,13 @@ const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
 
 var (
 	// email is an address of RFC 5321, section 4.1.2, as people write it.
-	email = lazily(`[\p{L}\p{M}\p{N}!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?\.){1,8}` +
+	email = lazily(`[\p{L}\p{M}\p{N}!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@` +
+		`(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?\.){1,8}` +
 		`(?:xn--[A-Za-z0-9\-]{1,59}|[\p{L}\p{M}]{2,24})`)
 
 	// labelled is a number in groups after a word that says what it is. In another form a label's value ends at the first blank.
-	labelled = lazily(`(?i)(?:\b(?:phone|telephone|tel|mobile|cell|fax|account|acct|card|iban|ssn|social security|passport)(?:[ _-]?(?:numbers?|no|nr|num))?|` +
+	labelled = lazily(`(?i)(?:\b(?:phone|telephone|tel|mobile|cell|fax|account|acct|card|iban|ssn|social security|passport)` +
+		`(?:[ _-]?(?:numbers?|no|nr|num))?|` +
 		`\b(?:tax|vat|national|personal)[ _-]?(?:id|numbers?|no|nr))\b(?:["']?[.:=#]{0,2}["']? {0,2}|\. ?(?:[:#] ?)?| is | was )` +
 		`(\+?\(?\d[\d()./\x{a0} \-]{4,28}\d)`)
 

@@ -232,7 +232,7 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(commanded)},
 	{mark: markCredential, find: plainly(written)},
 	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
-	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }, on: func(m *Masker) bool { return m.people != nil }},
+	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }},
 	{mark: markCredential, find: plainly(tokens)},
 	{mark: markAddress, find: foreign(addresses), on: func(m *Masker) bool { return m.addresses }},
 	{mark: markAddress, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, addresses(s), b) }, on: inAll},

@@ -53,7 +53,8 @@ func (s *System) startTunnel(ctx context.Context, in startArgs) (object, error) 
 	}
 	process, err := startProcess(ctx, program, in.Port, s.options.TunnelTimeout)
 	if err != nil {
-		return nil, tunnelFailure("tunnel_startup_failed", recourse.KindJobFailed, err, "The tunnel did not come up: "+strings.TrimSuffix(err.Error(), ".")+".")
+		return nil, tunnelFailure("tunnel_startup_failed", recourse.KindJobFailed, err,
+			"The tunnel did not come up: "+strings.TrimSuffix(err.Error(), ".")+".")
 	}
 	out, err := s.api.do(ctx, http.MethodPost, "/endpoints", "endpoint", object{"url": process.url, "port": in.Port})
 	if err != nil {

@@ -107,6 +107,7 @@ var ErrOwnCredentials = errors.New("the server refused the credentials in the en
 func (r *Reader) misconfigured(status int, body []byte) *recourse.Error {
 	e := recourse.New(recourse.KindPermissionDenied, fmt.Sprintf("%s refused the gateway's own credentials. "+
 		"The operator of the gateway has to renew them.", r.entry.Title))
-	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetryAfterSetup).WithUpstream(recourse.Upstream{Status: status}).
+	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetryAfterSetup).
+		WithUpstream(recourse.Upstream{Status: status}).
 		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", ErrOwnCredentials, status, observe.Beginning(string(body))))
 }
