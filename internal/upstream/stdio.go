@@ -203,7 +203,7 @@ func (s *Stdio) startFailure(err error) *recourse.Error {
 	default: // such as too many open files
 		return s.unavailable(message+".", cause)
 	}
-	return s.unavailable(message+".", cause).WithRetry(recourse.RetryNever) // somebody has to fix it first
+	return s.unavailable(message+".", cause).WithRetry(recourse.RetryAfterSetup)
 }
 
 func isAny(err error, targets ...error) bool {
@@ -220,7 +220,7 @@ func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	if said := lastWords(why); said != "" {
 		e = e.WithMessage("%s Its last lines:\n%s", message, said)
 	}
-	return e.WithRetry(recourse.RetryNever) // the person who is told can and must fix it
+	return e.WithRetry(recourse.RetryAfterSetup) // the person who is told can and must do it
 }
 
 // shut is the failure for a message after Close.

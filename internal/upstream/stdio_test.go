@@ -360,7 +360,7 @@ func TestInvalidCommand(t *testing.T) {
 				if got := record(t, err); got != test.want {
 					t.Errorf("%s: call: got %s, want %s", name, got, test.want)
 				}
-				if got := recourse.From(err).RetryAdvice(); got != recourse.RetryNever {
+				if got := recourse.From(err).RetryAdvice(); got != recourse.RetryAfterSetup {
 					t.Errorf("%s: got advice %s", name, got)
 				}
 			}
