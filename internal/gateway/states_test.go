@@ -55,7 +55,8 @@ func TestStatesOfVerifiedCallers(t *testing.T) {
 					t.Fatal(err)
 				}
 				q := asked(t, a)
-				for key = range q.InputRequests {
+				for name := range q.InputRequests {
+					key = name // there is one
 				}
 				return q.RequestState, key
 			}

@@ -305,7 +305,8 @@ func (c *call) failed() *toolcall.Call {
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
 		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
 		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(c.out.last.Status),
-		Relays: true, Title: c.to.Title, InSession: (c.session != nil || c.req.era == wire.Modern || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.Trusted,
+		Relays: true, Title: c.to.Title,
+		InSession: (c.session != nil || c.req.era == wire.Modern || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
 		},

@@ -65,7 +65,8 @@ func fits(template string, segments []string) bool {
 // misplaced is the failure of a call whose values do not stay in their places in the path. It names the arguments that
 // do not even alone.
 func (t *Tool) misplaced(given map[string]json.Value) *recourse.Error {
-	const must = "must not be empty, and must not lead elsewhere: without dot segments, empty ones and control characters, even if it is decoded"
+	const must = "must not be empty, and must not lead elsewhere: without dot segments, empty ones and control characters, " +
+		"even if it is decoded"
 	var violations []recourse.Violation
 	for _, p := range t.params {
 		if p.in != inPath {

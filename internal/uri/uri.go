@@ -17,7 +17,7 @@ func Decode(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] == '%' && i+2 < len(text) && digit(text[i+1]) >= 0 && digit(text[i+2]) >= 0 {
-			b.WriteByte(byte(digit(text[i+1])<<4 | digit(text[i+2])))
+			b.WriteByte(byte(digit(text[i+1])<<4 | digit(text[i+2]))) //nolint:gosec // both have four bits
 			i += 2
 			continue
 		}

@@ -183,7 +183,8 @@ func numbers(v any) any {
 // holds reports whether the condition is met. If it cannot be evaluated, it is not met.
 func (c *Condition) holds(who *authn.Identity, use *Use, args *arguments) (bool, error) {
 	env := environment{
-		Caller: caller{Name: who.Name, Entry: who.Access, Org: who.Org, Roles: who.Roles, Scopes: who.Scopes}, Tool: use.Tool, ReadOnly: use.ReadOnly,
+		Caller: caller{Name: who.Name, Entry: who.Access, Org: who.Org, Roles: who.Roles, Scopes: who.Scopes},
+		Tool:   use.Tool, ReadOnly: use.ReadOnly,
 	}
 	if c.usesArgs {
 		if use.Listing {

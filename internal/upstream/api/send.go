@@ -53,7 +53,8 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 	}
 	query := c.query(user)
 	addQuery(u, query)
-	resp, err := c.follow(ctx, t, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header, user)}, request.Body, query)
+	first := &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header, user)}
+	resp, err := c.follow(ctx, t, first, request.Body, query)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,8 @@ func (c *Connection) follow(
 		}
 		_ = resp.Body.Close() // the text of a redirect is for browsers
 		if resp.StatusCode >= http.StatusBadRequest {
-			return nil, c.badResponse(resp, fmt.Errorf("it took the request (HTTP 303), but refuses its answer (HTTP %d)", resp.StatusCode))
+			why := fmt.Errorf("it took the request (HTTP 303), but refuses its answer (HTTP %d)", resp.StatusCode)
+			return nil, c.badResponse(resp, why)
 		}
 		next, err := redirected(r, resp)
 		if err == nil && next.Method == r.Method && !t.ReadOnly && !written {
