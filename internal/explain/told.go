@@ -33,7 +33,8 @@ const requestID = "REQUEST_ID"
 func (of Tool) call(c *contract.Contract) *toolcall.Call {
 	masker := redact.New(redact.All, string(of.Arguments)).With(c.Mask...).ForAnswer(time.Minute)
 	call := &toolcall.Call{
-		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c, Masker: func() *redact.Masker { return masker },
+		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c,
+		Masker:  func() *redact.Masker { return masker },
 		Assumed: of.Nature == nil, Ran: true, Relays: true, Title: serverTitle, InSession: true, Trusted: of.Trusted,
 		Reads: func(string, *toolcall.Tool) bool { return false },
 	}
@@ -69,7 +70,9 @@ func (r *Reading) Told(set *contract.Set, c *contract.Contract, of Tool) (contra
 	about.HTTP = true
 	if raw := r.answer.rpcError; raw != nil && reading.Contract == nil && failures.IsProtocol(e) { // it is for the client's program
 		text, _ := json.TextOf(json.Lookup(raw, "/message"))
-		return contract.Answer{Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e}, nil
+		return contract.Answer{
+			Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e,
+		}, nil
 	}
 	about.Original, about.OriginalContract = stdjson.RawMessage(original), reading.Contract
 	return c.Write(e, about), nil

@@ -46,7 +46,11 @@ func (a *Answered) Bare() string {
 		text, _ := json.TextOf(json.Lookup(json.Value(a.Error), "/message"))
 		return text
 	}
-	var result struct{ Content []struct{ Text string } }
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
 	_ = stdjson.Unmarshal(a.Result, &result) // without texts, it is empty
 	var text bytes.Buffer
 	for _, block := range result.Content {
@@ -87,6 +91,6 @@ func lines[T any](name string) ([]T, error) {
 }
 
 // May reports whether an agent may do any of that.
-func (a *Answered) May(any ...Next) bool {
-	return slices.ContainsFunc(any, func(n Next) bool { return slices.Contains(a.Repeat, n) })
+func (a *Answered) May(next ...Next) bool {
+	return slices.ContainsFunc(next, func(n Next) bool { return slices.Contains(a.Repeat, n) })
 }

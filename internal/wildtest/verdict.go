@@ -67,7 +67,8 @@ func addedLines(read string) []string {
 }
 
 var (
-	doubting = regexp.MustCompile(`(?i)\b(may|might|could) have\b|not known whether|unclear whether|uncertain|took effect|taken effect|has happened|find out`)
+	doubting = regexp.MustCompile(`(?i)\b(may|might|could) have\b|not known whether|unclear whether|uncertain|` +
+		`took effect|taken effect|has happened|find out`)
 	assuring = regexp.MustCompile(`(?i)nothing was (changed|done|sent)|changed nothing|did nothing|no effect`)
 )
 
@@ -96,7 +97,10 @@ var instructions = []instruction{
 	{regexp.MustCompile(`(?i)do not repeat (the call|it)(\.|:| before you)`), []Next{Never}, []Next{Later}},
 	{regexp.MustCompile(`(?i)do not repeat the call as it is`), []Next{Never, AfterFix, Person}, []Next{Later}},
 	{regexp.MustCompile(`(?i)do not repeat the call( before somebody|: a person)`), []Next{Person, Never}, []Next{Later, AfterFix}},
-	{regexp.MustCompile(`(?i)(^|\. )(add|correct|leave|change the arguments|look for|look at|search|ask for|remove)\b`), []Next{AfterFix}, []Next{Person}},
+	{
+		regexp.MustCompile(`(?i)(^|\. )(add|correct|leave|change the arguments|look for|look at|search|ask for|remove)\b`),
+		[]Next{AfterFix}, []Next{Person},
+	},
 	{regexp.MustCompile(`(?i)(^|\. )read the present state`), []Next{AfterFix, Person, Never, Later}, nil},
 	{regexp.MustCompile(`(?i)if it changes something, check`), []Next{AfterFix, Person, Never, Later}, nil},
 	{regexp.MustCompile(`(?i)(^|\. )call a tool listed`), []Next{AfterFix}, nil},
@@ -148,7 +152,8 @@ var (
 	// frames are lines of stack traces, and drawn boxes.
 	frames = regexp.MustCompile(`(?m)^\s*(at .*|Stack: .*|Traceback .*|File ".*)$|[\x{2500}-\x{257F}]+|\x1b\[[0-9;]*m`)
 	// sdk is what SDKs put before a sentence, and links to their manuals.
-	sdk = regexp.MustCompile(`(?i)MCP error -?\d+:|Input validation error:|Invalid arguments for tool [\w-]+:?|Error executing tool [\w-]+:|` +
+	sdk = regexp.MustCompile(`(?i)MCP error -?\d+:|Input validation error:|Invalid arguments for tool [\w-]+:?|` +
+		`Error executing tool [\w-]+:|` +
 		`^(Error: )+|\d+ validation errors? for \w+|For further information visit \S+|\[type=[^\]]*\]|"code"|"path"|"message"`)
 )
 
