@@ -61,8 +61,8 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 	for _, own := range s.e.Hints {
 		said, led := strings.CutPrefix(own, ServerSays)
 		switch {
-		case led && !warned && advises && said == advice:
-			own = advice // the contract gives the same advice
+		case led && !warned && (advises && said == advice || !fresh && s.misadvises(said)):
+			own = advice // the contract gives the same advice, or for another case
 		case led && (warned && c.isAdvice(said) || c.warns(said)):
 			continue // the contract's own warning, about calls that are or are not safe to repeat
 		}
@@ -86,6 +86,14 @@ func (s *subject) advice() (string, bool) {
 	return pick(s.entry.hints, s)
 }
 
+// misadvises reports whether a text is the code's own advice for the opposite of what is said about the same call.
+func (s *subject) misadvises(text string) bool {
+	return slices.ContainsFunc(s.entry.hints, func(a alternative) bool {
+		return givenBy([]alternative{a}, text) && !a.when.selects(s) &&
+			slices.ContainsFunc(a.when, func(on condition) bool { return on.on == onRetry && !on.holds(s) })
+	})
+}
+
 func pick(from []alternative, s *subject) (string, bool) {
 	for _, a := range from {
 		if !a.when.selects(s) || slices.ContainsFunc(a.tools, func(t string) bool { return !s.call.hasTool(t) }) {
@@ -105,13 +113,14 @@ func (c *Contract) warns(hint string) bool {
 
 // isAdvice reports whether a text is one of c's hints, and not of a few words that anybody may have written.
 func (c *Contract) isAdvice(text string) bool {
+	return givenBy(c.hints, text) || slices.ContainsFunc(c.codes, func(en *entry) bool { return givenBy(en.hints, text) })
+}
+
+func givenBy(list []alternative, text string) bool {
 	const few = 12 // bytes
-	gives := func(list []alternative) bool {
-		return slices.ContainsFunc(list, func(a alternative) bool {
-			return a.text.Fixed() > few && a.text.Match(text, func(*language.Path, string) {})
-		})
-	}
-	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
+	return slices.ContainsFunc(list, func(a alternative) bool {
+		return a.text.Fixed() > few && a.text.Match(text, func(*language.Path, string) {})
+	})
 }
 
 // leavesAdvice reports whether only the other side's advice is written, because its code is passed on too.

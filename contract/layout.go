@@ -102,6 +102,7 @@ func (l *layout) blocks(s *subject) []block {
 type block struct {
 	text  []byte
 	media string
+	more  json.Members
 }
 
 // MIME types of text blocks.
@@ -154,6 +155,9 @@ func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
 		dst = json.AppendQuote(dst, b.text)
 		if l.mimeTypes {
 			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
+		}
+		for _, m := range b.more {
+			dst = append(append(json.AppendQuote(append(dst, ','), m.Name), ':'), m.Value...)
 		}
 		dst = append(dst, '}')
 	}

@@ -218,16 +218,24 @@ func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) (others [
 	return nil
 }
 
-// keepDetail stores what the record has no place for among its details, unless these have something of that name.
+// keepDetail stores what the record has no place for among its details. If these have something else of that name, a
+// number is put behind it.
 func keepDetail(e *recourse.Error, name string, raw json.Value) {
 	value, ok := clean.Raw(raw)
-	if _, taken := e.Details[name]; taken || !ok || value.Kind() == 'n' {
+	if !ok || value.Kind() == 'n' {
 		return
+	}
+	free := name
+	for n := 2; e.Details[free] != nil; n++ {
+		if bytes.Equal(e.Details[free], value) {
+			return
+		}
+		free = fmt.Sprintf("%s_%d", name, n)
 	}
 	if e.Details == nil {
 		e.Details = map[string]stdjson.RawMessage{}
 	}
-	e.Details[name] = stdjson.RawMessage(value)
+	e.Details[free] = stdjson.RawMessage(value)
 }
 
 // keepRest stores a value that sh has no member for.

@@ -64,7 +64,7 @@ func (r *Reader) weigh(reading Reading, refused bool) Reading {
 }
 
 // distrust returns e with an untrusted server's words, that the call was not carried out and what to do next,
-// marked as such.
+// marked as such. Members that are not known here go, and a detail says so.
 func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	e = e.With(func(c *recourse.Error) {
 		if c.EffectBasis = ""; c.Effect != "" {
@@ -89,8 +89,8 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 			}
 		}
 	})
-	if len(e.Extra()) > 0 {
-		return e.WithExtra(nil)
+	if n := len(e.Extra()); n > 0 { // a later version may take them for something that the server is not believed about
+		return e.WithExtra(nil).WithDetail("omitted", strconv.Itoa(n)+" of the record's members, which are not known here")
 	}
 	return e
 }

@@ -103,6 +103,7 @@ func (s *subject) result() json.Value {
 	form := s.inForm()
 	kept := s.call.keep(s.c, s.e)
 	blocks, record := l.blocks(form), s.bounded()
+	blocks[0].more = kept.first
 	size := l.sizeOf(blocks, s.record())
 	dst := append(make([]byte, 0, size), '{')
 	early := l.isError && size > signWithin
@@ -160,6 +161,7 @@ func (l *layout) sizeOf(blocks []block, record []byte) int {
 // kept holds what a result has besides the failure that was read from it. It is copied to the result that
 // replaces it.
 type kept struct {
+	first      json.Members // of the first text, besides that
 	blocks     []json.Value // content after the first text
 	structured json.Value   // the server's own structuredContent
 	members    json.Members
@@ -175,7 +177,7 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	for _, m := range json.MembersOf(call.result()) {
 		switch m.Name {
 		case "content":
-			k.blocks = call.otherBlocks(m.Value, all)
+			k.first, k.blocks = call.otherBlocks(m.Value, all)
 		case "structuredContent":
 			if all || !call.isFailure(m.Value, target) {
 				k.structured, _ = clean.Raw(m.Value)
@@ -213,18 +215,23 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	return markOf(object) == toolErrorKind
 }
 
-// otherBlocks returns the content blocks that do not describe the failure, or all of them.
-func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
+// otherBlocks returns the content blocks that do not describe the failure, or all of them, and what the first text has
+// besides its text.
+func (call *Call) otherBlocks(content json.Value, all bool) (first json.Members, others []json.Value) {
 	var blocks []json.Value
 	if json.UnmarshalLenient(content, &blocks) != nil {
-		return nil
+		return nil, nil
 	}
-	var others []json.Value
 	found := all
 	for _, b := range blocks {
 		text, ok := textBlock(b)
 		if ok && !found {
 			found = true
+			for _, m := range json.MembersOf(b) {
+				if raw, ok := clean.Raw(m.Value); ok && m.Name != "type" && m.Name != "text" && m.Name != "mimeType" {
+					first.Add(m.Name, raw)
+				}
+			}
 			continue
 		}
 		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.NodeOf(json.Value(text)), newDraft()) {
@@ -234,7 +241,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 			others = append(others, raw)
 		}
 	}
-	return others
+	return first, others
 }
 
 // answeredInJSON reports whether the original has a text that is an object of c.

@@ -131,7 +131,9 @@ func (p *page) paths() {
 	p.heading("Shapes")
 	p.linef("A shape is a mapping. Its values are paths, constants after an equals sign (`=true`), mappings of the same form, and " +
 		"lists: `{each: PATH, item: SHAPE}`, where the item's paths are relative to each item of the list. Empty members are left " +
-		"out. The member `...` inserts the members of `details`. A shape is used for both writing and reading.")
+		"out. The member `...` inserts the members of `details`. A shape is used for both writing and reading. What a " +
+		"server has written in it is edited, not written anew ([trust.md](../trust.md)); where it has to be, members that the shape " +
+		"does not have are kept in `details`.")
 	p.linef("A list of sources, such as `[upstream.code, {for: {kind: not_found}, is: =NOT_FOUND}]`, means alternatives: the first " +
 		"whose selector holds and that is not empty is written. When read, a word of a closed set such as `kind` goes where it " +
 		"belongs, and any other value to the first path that can hold it; a constant also sets the kind, resource, effect, retry " +

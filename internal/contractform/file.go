@@ -30,7 +30,7 @@ type File struct {
 	Returns     []ReturnsFile               `yaml:"returns" doc:"Tools that return their failures in results of their own form, and how."`
 	Members     strictyaml.Map[MemberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
 	Question    *strictyaml.Node            `yaml:"question" doc:"The JSON object of a question to the caller, which is not a failure: a shape over 'message', 'reason', 'fields', 'suggestions' and 'options' (label, value, description, field). Without it a question is written as the failure missing_param."`
-	Reads       []ReadFile                  `yaml:"reads" doc:"Other forms of failures, which are read from a server that is known to use the contract, but never written. The first that matches counts."`
+	Reads       []ReadFile                  `yaml:"reads" doc:"Other forms of failures, which are read but never written: from a server whose entry names the contract under 'contract', in an answer that is marked as a failure; in any answer of one whose entry names it under 'reads'. The first that matches counts."`
 	Ranges      []RangeFile                 `yaml:"ranges" doc:"The kinds of numeric codes that are not listed."`
 	Verify      strictyaml.Map[VerifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
 	Batch       strictyaml.Map[string]      `yaml:"batch" doc:"For a tool that takes many items at once, by its name: the argument that lists them. If a call fails in part, a client repeats it with only those items that may succeed later."`

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -111,6 +112,27 @@ func TestEdit(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A problem document of the server's own passes, with the URL that the client has called: whatever the user in it looks
+// like. What the server adds to it stays.
+func TestEditProblem(t *testing.T) {
+	t.Parallel()
+	const user = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+	srv := testkit.NewServer(t)
+	srv.Always(testkit.GetField, faults.StatusWith("", http.StatusInternalServerError, "application/problem+json",
+		`{ "type":"about:blank","title":"internal server error","instance":"http://10.0.0.7:8080/x","detail":"something went wrong","own":[1e+25] }`))
+	client := testkit.NewClient(t, start(t, srv.URL(), "contract: terra", "path: /farm/mcp/{user_id}").url+"/"+user, testkit.Legacy)
+	client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
+	initialize(t, client)
+	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{ "type":"about:blank","title":"internal server error","instance":` + jsonText(t, client.URL) + `,"detail":"something went wrong","own":[1e+25] }`
+	if diff := cmp.Diff(want, string(a.Body)); diff != "" || a.Status != http.StatusInternalServerError {
+		t.Errorf("HTTP %d (-want +got):\n%s", a.Status, diff)
 	}
 }
 

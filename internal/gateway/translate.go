@@ -136,7 +136,7 @@ func (c *call) writeFailure(f *failure) {
 	from := f.original
 	switch {
 	case from.raw != nil:
-	case c.out.last.told.from == c.on.contract:
+	case c.out.last.told.from == c.on.contract && e.Contract == c.on.contract.Name:
 		from = c.out.last.told
 	case failures.Quotes(e):
 		from.from = c.on.contract
@@ -170,7 +170,7 @@ func (c *call) writeRefusal(f *failure) {
 // write sends an answer in the contract's form, masked, and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	if c.on != nil {
-		answer = masking.Answer(c.masker(), answer)
+		answer = masking.Answer(c.masker(), answer, c.table.url(c.req.http))
 	}
 	answer = withProtocolData(answer, e, c.req.http.Header.Get(wire.HeaderVersion))
 	status := answer.Status

@@ -16,8 +16,9 @@ import (
 )
 
 // Answer returns an answer in a contract's form with its texts masked again: pieces that reveal nothing alone
-// may do so once they are joined.
-func Answer(m *redact.Masker, answer contract.Answer) contract.Answer {
+// may do so once they are joined. In the body of an HTTP answer, the URL that the client has called stays as it is, except
+// for secrets in its query.
+func Answer(m *redact.Masker, answer contract.Answer, url string) contract.Answer {
 	switch answer.Surface {
 	case contract.SurfaceResult:
 		answer.Result = m.JSON(answer.Result)
@@ -27,9 +28,24 @@ func Answer(m *redact.Masker, answer contract.Answer) contract.Answer {
 			answer.Data = m.JSON(answer.Data)
 		}
 	case contract.SurfaceHTTP:
-		answer.Header, answer.Body = header(m, answer.Header), Body(m, answer.Body)
+		answer.Header, answer.Body = header(m, answer.Header), showing(m, url, answer.Body)
 	}
 	return answer
+}
+
+// showing masks a body, but for members that are a URL.
+func showing(m *redact.Masker, url string, body []byte) []byte {
+	said := json.NodeOf(body)
+	path, query, asks := strings.Cut(url, "?")
+	if asks {
+		path += "?" + m.String(query)
+	}
+	return json.Edit(Body(m, body), func(name string, value json.Value) json.Value {
+		if member := said.Member(name); member != nil && member.Plain() == url {
+			return json.AppendQuote(nil, path)
+		}
+		return value
+	}, nil)
 }
 
 func header(m *redact.Masker, h http.Header) http.Header {
