@@ -57,7 +57,7 @@ func TestDialects(t *testing.T) {
 		{
 			name: "Ajv's missing property", contract: "commerce",
 			fault: faults.RPCError("", 2001, "must have required property 'order'", `{}`),
-			want:  []string{`"code":2001`, `"field":"order"`},
+			want:  []string{`"code":2002`, `"field":"order"`},
 		},
 		{
 			name: "Ajv's missing property inside another", contract: "commerce",
