@@ -357,11 +357,12 @@ func TestSubscriptionsListen(t *testing.T) {
 // Only certain headers of the client reach the server, and only certain headers of the server reach the client.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t)
+	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: testkit.Echo, Definition: `{"name":"echo","inputSchema":{"type":"object",
+		"properties":{"message":{"type":"string"},"region":{"type":"string","x-mcp-header":"Region"}}}}`}))
 	client := start(t, srv.URL(), `headers: {X-Farm: "configured"}`).client(t, testkit.Modern)
 	client.Header = http.Header{
 		"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"a=1"}, "Baggage": {"k=v"},
-		"Mcp-Param-Region": {"eu"}, "X-Request-Id": {"mine-1"}, "Authorization": {"Bearer client"}, "Cookie": {"a=b"},
+		"Mcp-Param-Region": {"eu"}, "Mcp-Param-Other": {"1"}, "X-Request-Id": {"mine-1"}, "Authorization": {"Bearer client"}, "Cookie": {"a=b"},
 		"X-Farm": {"the client's"}, "X-Other": {"1"}, "X-Forwarded-For": {"192.0.2.1"}, "Proxy-Authorization": {"Basic x"},
 	}
 	behaved := testkit.Fault{Name: "headers"}
@@ -372,13 +373,13 @@ func TestHeaders(t *testing.T) {
 		behaved = behaved.With(name, value)
 	}
 	srv.Always(testkit.Echo, behaved)
-	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m","region":"eu"}`)
 	if err != nil || !succeeded(a) {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	sent := srv.Calls(testkit.Echo)[0].Header
 	for name, want := range map[string]string{
-		"Traceparent": client.Header.Get("Traceparent"), "Tracestate": "a=1", "Baggage": "k=v", "Mcp-Param-Region": "eu",
+		"Traceparent": client.Header.Get("Traceparent"), "Tracestate": "a=1", "Baggage": "k=v", "Mcp-Param-Region": "eu", "Mcp-Param-Other": "",
 		"X-Request-Id": "mine-1", "X-Farm": "configured", "Mcp-Method": "tools/call", "Mcp-Name": "echo",
 		"Authorization": "", "Cookie": "", "X-Other": "", "X-Forwarded-For": "", "Proxy-Authorization": "", "Accept-Encoding": "",
 	} {
