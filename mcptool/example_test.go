@@ -38,7 +38,7 @@ func ExampleUse() {
 	// [not_found] There is no field "F-9".
 	// Nothing was changed. Look for a valid identifier, then call again with it.
 	// [missing_param] field_id is required; field is not a known parameter (did you mean field_id?).
-	// Nothing was done. Add field_id, then call again.
+	// Nothing was done. Add field_id and correct the rest, then call again.
 }
 
 // An own contract, which is usually in a file beside the program.

@@ -37,7 +37,7 @@ type talkative struct {
 const mayHave = "The call may have taken effect. Check before calling again."
 
 // alarms are phrases that never apply to a tool that only reads.
-var alarms = []string{"effect", "Check before", "not known", "Do not repeat", "settle"}
+var alarms = []string{"effect", "Check before", "not known", "before you have found out", "settle"}
 
 // A model reads at least what the server itself says, and no alarm that is not true.
 func TestBare(t *testing.T) {

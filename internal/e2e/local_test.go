@@ -74,8 +74,8 @@ func filesystem(tb testing.TB, dir string) local {
 				kind: recourse.KindPermissionDenied, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{
-				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "The call may have taken effect. Check before calling again."},
-				kind: recourse.KindPermissionDenied, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "Change the arguments before calling again."},
+				kind: recourse.KindPermissionDenied, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{
 				tool: "read_text_file", arguments: `{"path":` + at("none.txt") + `}`,
@@ -116,7 +116,7 @@ func memory(tb testing.TB, _ string) local {
 			{
 				tool: "add_observations", arguments: `{"observations":[{"entityName":"Bob","contents":["x"]}]}`,
 				want: []string{"Entity with name Bob not found"},
-				kind: recourse.KindNotFound, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+				kind: recourse.KindNotFound, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{tool: "create_entity", arguments: `{}`, code: "-32602", want: []string{"Did you mean create_entities?"}},
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
@@ -177,8 +177,8 @@ func everythingOnStdio(tb testing.TB, _ string) local {
 			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
 		},
 		held: step{
-			tool: "echo", arguments: `{"message":` + quoted(sdk.HoldText) + `}`, want: []string{"not known"},
-			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
+			tool: "echo", arguments: `{"message":` + quoted(sdk.HoldText) + `}`, want: []string{"process ended"},
+			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectNone, // as its annotations say
 		},
 		proof: step{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},
 	}

@@ -86,7 +86,7 @@ func failures() []failure {
 			told: &told{
 				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 				text: "[missing_param] reference is required; amount must be a number; colour is not a known parameter " +
-					"(known and not given: currency, items, note and reference).\nNothing was done. Add reference, then call again.",
+					"(known and not given: currency, items, note and reference).\nNothing was done. Add reference and correct the rest, then call again.",
 				code: "MISSING_REQUIRED_PARAM",
 			},
 		},
