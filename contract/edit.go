@@ -134,7 +134,7 @@ func (e *edit) member(name string, value json.Value) json.Value {
 		if e.is(value) {
 			return e.of(value)
 		}
-	case "isError":
+	case memberIsError:
 		if e.l.isError && value.Kind() != 't' {
 			return json.Value("true")
 		}
@@ -170,7 +170,7 @@ func (e *edit) meta() json.Members { return json.Members{{Name: recourse.MetaKey
 // missing returns the members that a result in this form has, for those that it lacks.
 func (e *edit) missing() json.Members {
 	var more json.Members
-	for _, name := range []string{"content", "structuredContent", e.l.result, "isError", "resultType", "_meta"} {
+	for _, name := range []string{"content", "structuredContent", e.l.result, memberIsError, "resultType", "_meta"} {
 		if value := e.added(name); value != nil {
 			more.Add(name, value)
 		}
@@ -190,7 +190,7 @@ func (e *edit) added(name string) json.Value {
 		}
 	case e.l.result:
 		return e.object
-	case "isError":
+	case memberIsError:
 		if e.l.isError {
 			return json.Value("true")
 		}

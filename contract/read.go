@@ -120,6 +120,9 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	return reading, true
 }
 
+// memberIsError is the member of a result that says that it is a failure.
+const memberIsError = "isError"
+
 // resultHead holds the members of a result that can show a failure.
 type resultHead struct {
 	Content    []json.Value          `json:"content"`
@@ -164,7 +167,7 @@ func (r *Reader) failed(a answer) Reading {
 		e, _ = r.rpcKind(inner.code, inner.text, json.NodeOf(nil))
 		sign = "code " + inner.code
 	default:
-		e, sign = recourse.New(recourse.KindUnknown, clean.Message(inner.text)), "isError"
+		e, sign = recourse.New(recourse.KindUnknown, clean.Message(inner.text)), memberIsError
 	}
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = inner.code

@@ -188,7 +188,7 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 					k.meta = append(k.meta, json.Member{Name: m.Name, Value: raw})
 				}
 			}
-		case "isError", "resultType", target.layout.result:
+		case memberIsError, "resultType", target.layout.result:
 		default:
 			if raw, ok := clean.Raw(m.Value); ok && (m.Name != "error" || !isErrorObject(json.NodeOf(m.Value))) {
 				k.members = append(k.members, json.Member{Name: m.Name, Value: raw})

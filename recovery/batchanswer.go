@@ -128,7 +128,7 @@ func inOrderOf(ids []string, values map[string]json.RawMessage) (items []recours
 
 // mentions reports whether a text or number anywhere in a value is the id.
 func mentions(v internaljson.Value, id string) bool {
-	switch v.Kind() { //nolint:exhaustive // literals are no ids
+	switch v.Kind() { // literals are no ids
 	case '{':
 		return slices.ContainsFunc(internaljson.MembersOf(v), func(m internaljson.Member) bool { return mentions(m.Value, id) })
 	case '[':
@@ -147,7 +147,8 @@ func mentions(v internaljson.Value, id string) bool {
 func (m *merged) success(asked []string, last json.RawMessage, a batchAnswer) (json.RawMessage, error) {
 	list := make([]json.RawMessage, 0, len(asked))
 	for _, id := range asked {
-		if i := slices.IndexFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == id }); i >= 0 && m.Succeeded[i].Value != nil {
+		i := slices.IndexFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == id })
+		if i >= 0 && m.Succeeded[i].Value != nil {
 			list = append(list, m.Succeeded[i].Value)
 		}
 	}

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/retry"
@@ -17,7 +18,7 @@ const connecting = "connect"
 func Connect[S any](ctx context.Context, c *contract.Contract, connect func(ctx context.Context) (S, error), options ...Option) (S, error) {
 	var session, none S
 	open := func(attempt context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-		lasting, end := context.WithCancel(ctx) //nolint:contextcheck // a session outlives its attempt
+		lasting, end := context.WithCancel(ctx) // a session outlives its attempt
 		keep := context.AfterFunc(attempt, end)
 		var err error
 		session, err = connect(context.WithValue(lasting, httpAnswerKey{}, attempt.Value(httpAnswerKey{})))
@@ -30,7 +31,7 @@ func Connect[S any](ctx context.Context, c *contract.Contract, connect func(ctx 
 		}
 		return json.RawMessage(`{"content":[]}`), nil
 	}
-	g := newEngine(c, append(options[:len(options):len(options)], WithNature(connecting, retry.Reads)))
+	g := newEngine(c, append(slices.Clip(options), WithNature(connecting, retry.Reads)))
 	if _, err := g.call(ctx, open, connecting, nil); err != nil {
 		return none, err
 	}

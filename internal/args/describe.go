@@ -66,7 +66,7 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	case f.rule == "additionalProperties" || f.rule == "unevaluatedProperties":
 		v.Message = name + " is not a known parameter" + f.suggestion()
 		if known := f.known(); len(known) > 0 {
-			v.Want = cut("one of "+list(known, "and"), maxWant)
+			v.Want = cut("one of "+list(known), maxWant)
 		} else {
 			v.Want = "no other parameter"
 		}
@@ -75,8 +75,8 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	case len(f.names) == 1:
 		v.Message = name + " is not allowed here"
 	case len(f.names) > 1:
-		v.Want = cut(onlyOneOf+list(f.names, "and"), maxWant)
-		v.Message = list(f.names, "and") + " exclude each other"
+		v.Want = cut(onlyOneOf+list(f.names), maxWant)
+		v.Message = list(f.names) + " exclude each other"
 	case f.rule == "propertyNames":
 		v.Want = "a name that " + describe(f.node.propertyNames)
 		v.Message = name + " is not an allowed name"
@@ -165,7 +165,7 @@ func (v *value) got() json.Value {
 	if whole := v.compact(maxShown); whole != nil {
 		return whole
 	}
-	switch v.kind { //nolint:exhaustive // as above
+	switch v.kind {
 	case '[':
 		return v.beginning()
 	case '{':
@@ -366,7 +366,7 @@ func (f finding) suggestion() string {
 	if len(known) == 0 || len(known) > mostNames {
 		return ""
 	}
-	return " (known and not given: " + list(known, "and") + ")"
+	return " (known and not given: " + list(known) + ")"
 }
 
 // known returns the parameters that could be given together with the present ones.
@@ -386,13 +386,13 @@ func (f finding) known() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// list joins names for a sentence.
-func list(names []string, word string) string {
+// list joins names for a sentence: a, b and c.
+func list(names []string) string {
 	texts := make([]string, len(names))
 	for i, name := range names {
 		texts[i] = shown(name)
 	}
-	return join(texts, word)
+	return join(texts, "and")
 }
 
 // join joins texts: a, b and c.

@@ -49,10 +49,10 @@ func serveSystem(t *testing.T, s systems.System, err error) string {
 	return srv.URL + s.Entrance().Path
 }
 
-// callTool runs recourse call against the server at url.
-func callTool(t *testing.T, url string, header http.Header, args ...string) called {
+// callTool runs recourse call against the server at an address.
+func callTool(t *testing.T, address string, header http.Header, args ...string) called {
 	t.Helper()
-	args = append([]string{"call", "--server", url}, args...)
+	args = append([]string{"call", "--server", address}, args...)
 	for name := range header {
 		args = append(args, "--header", name+": "+header.Get(name))
 	}
@@ -68,7 +68,7 @@ func TestCallExitCodes(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/cli-exit-codes")
 	good, err := studies.New(studies.Options{Logger: quiet})
-	url := serveSystem(t, good, err)
+	address := serveSystem(t, good, err)
 	bad, err := studies.New(studies.Options{Logger: quiet, Token: "no token of anybody"})
 	stranger := serveSystem(t, bad, err)
 	const failed = "recourse: error: "
@@ -82,17 +82,17 @@ func TestCallExitCodes(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"ok", url, []string{"study_get", "study_id=s-1"}, cli.ExitOK, ""},
-		{"general", url, create("fault-400"), cli.ExitFailure, failed},
-		{"billing", url, create("fault-402"), cli.ExitFailure, failed},
-		{"usage", url, []string{"study_get", "study_id=x-1"}, cli.ExitUsage, failed},
-		{"validation", url, create("fault-422"), cli.ExitUsage, failed},
+		{"ok", address, []string{"study_get", "study_id=s-1"}, cli.ExitOK, ""},
+		{"general", address, create("fault-400"), cli.ExitFailure, failed},
+		{"billing", address, create("fault-402"), cli.ExitFailure, failed},
+		{"usage", address, []string{"study_get", "study_id=x-1"}, cli.ExitUsage, failed},
+		{"validation", address, create("fault-422"), cli.ExitUsage, failed},
 		{"auth", stranger, []string{"study_get", "study_id=s-1"}, cli.ExitAuth, failed},
-		{"permission", url, create("fault-forbidden"), cli.ExitAuth, failed},
-		{"not found", url, []string{"study_get", "study_id=00000000-0000-4000-8000-000000000404"}, cli.ExitNotFound, failed},
-		{"limited", url, create("fault-429"), cli.ExitTransient, failed},
-		{"transient", url, create("fault-500"), cli.ExitTransient, failed},
-		{"dropped", url, create("fault-drop"), cli.ExitTransient, "study_get"},
+		{"permission", address, create("fault-forbidden"), cli.ExitAuth, failed},
+		{"not found", address, []string{"study_get", "study_id=00000000-0000-4000-8000-000000000404"}, cli.ExitNotFound, failed},
+		{"limited", address, create("fault-429"), cli.ExitTransient, failed},
+		{"transient", address, create("fault-500"), cli.ExitTransient, failed},
+		{"dropped", address, create("fault-drop"), cli.ExitTransient, "study_get"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,13 +145,13 @@ func TestCallExitCodesOfContracts(t *testing.T) {
 func TestCallReadsHTTPAnswers(t *testing.T) {
 	t.Parallel()
 	s, err := fieldmcp.New(fieldmcp.Options{Logger: quiet, Quotas: []mcptool.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}})
-	url, args := serveSystem(t, s, err), []string{"deere_list_resources", "resourceType=organizations"}
-	if got := callTool(t, url, nil, args...); got.code != cli.ExitAuth {
+	address, args := serveSystem(t, s, err), []string{"deere_list_resources", "resourceType=organizations"}
+	if got := callTool(t, address, nil, args...); got.code != cli.ExitAuth {
 		t.Errorf("without credentials: %+v", got)
 	}
 	var got called
 	for range 3 { // a new minute may begin meanwhile
-		got = callTool(t, url, s.Entrance().Header, args...)
+		got = callTool(t, address, s.Entrance().Header, args...)
 	}
 	if got.code != cli.ExitTransient || !strings.Contains(got.stderr, "recourse: error: ") {
 		t.Errorf("beyond the limit: %+v", got)
@@ -162,8 +162,8 @@ func TestCallReadsHTTPAnswers(t *testing.T) {
 func TestCallThatNeedsInput(t *testing.T) {
 	t.Parallel()
 	s, err := patterns.New(patterns.Options{Logger: quiet})
-	url := serveSystem(t, s, err)
-	got := callTool(t, url, s.Entrance().Header, "search_patterns", "q=", "format=json", "--reads", "patterns")
+	address := serveSystem(t, s, err)
+	got := callTool(t, address, s.Entrance().Header, "search_patterns", "q=", "format=json", "--reads", "patterns")
 	if got.code != cli.ExitUsage || got.stdout != "" || !strings.HasPrefix(got.stderr, "recourse: error: ") {
 		t.Errorf("%+v", got)
 	}
@@ -191,10 +191,10 @@ func TestShowTools(t *testing.T) {
 	promises.Covers(t, "fieldmcp/errors-of-tools")
 
 	s, err := fieldmcp.New(fieldmcp.Options{Logger: quiet})
-	url := serveSystem(t, s, err)
+	address := serveSystem(t, s, err)
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(t.Context(), cli.Environment{
-		Args:  []string{"contract", "show", "fieldmcp", "--server", url, "--header", "Authorization: " + s.Entrance().Header.Get("Authorization")},
+		Args:  []string{"contract", "show", "fieldmcp", "--server", address, "--header", "Authorization: " + s.Entrance().Header.Get("Authorization")},
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	})
 	if code != 0 || strings.Count(stdout.String(), "### Errors of `deere_") != 11 || !strings.Contains(stdout.String(), "| `fieldId` | string | yes |") {

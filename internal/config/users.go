@@ -96,7 +96,6 @@ func (v *validator) usersFile(c *Config, u *Users, node *strictyaml.Node) {
 		return
 	}
 	doc, err := strictyaml.Parse(u.File, text)
-	var mistakes strictyaml.Errors
 	if err == nil {
 		var list strictyaml.Map[[]string]
 		doc.Decode(&list)
@@ -107,7 +106,7 @@ func (v *validator) usersFile(c *Config, u *Users, node *strictyaml.Node) {
 		}
 		err = doc.Err()
 	}
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
 		v.foreign = append(v.foreign, mistakes...)
 	}
 }

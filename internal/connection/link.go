@@ -208,7 +208,8 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 	}
 	t, err := newToken(issued, l.Scopes)
 	if err != nil {
-		return p, p.failure(err)
+		failed := p.failure(err)
+		return p, failed
 	}
 	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, t)
 }

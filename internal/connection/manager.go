@@ -83,7 +83,8 @@ type rest struct {
 // [NewClient].
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
-		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log, changed: make(chan struct{}), flights: map[key]*flight{},
+		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log,
+		changed: make(chan struct{}), flights: map[key]*flight{},
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),

@@ -19,9 +19,9 @@ A family never turns a success into a failure, unless the server's entry names i
 only forms that are marked as ` + "`weak`" + ` count, and only if they are the whole answer. If nothing is recognised, the server's
 own sentence is kept.
 
-Of an error object, the model is told the sentence, wherever the object has it. What else is in the object, such as the values that would
-be valid, stands behind the sentence if the object is a tool's whole text. The text of an HTTP answer counts as its sentence if it is short and
-no page.
+Of an error object, the model is told the sentence, wherever the object has it. What else is in the object, such as the values
+that would be valid, stands behind the sentence if the object is a tool's whole text. The text of an HTTP answer counts as its
+sentence if it is short and no page.
 
 Where a text names what a person has to set up at the server first (a program, a browser, a key in the environment, room on a disk), that
 counts more than whatever failed because of it, and the advice is ` + "`after_setup`" + `.`
@@ -68,7 +68,8 @@ examples:
 const familyNotes = `Templates, paths and constants work as in [contracts](contracts/README.md). In a family, ` + "`{after}`" + `
 matches a wait as people and programs write it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a bare number means seconds),
 ` + "`{at}`" + ` a time to wait for (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), ` + "`{*}`" + ` anything on
-the line, and ` + "`{words}`" + ` a few words that stay within a sentence. A code is one word, a parameter has no spaces, and an HTTP status is 400 or more.
+the line, and ` + "`{words}`" + ` a few words that stay within a sentence. A code is one word, a parameter has no spaces,
+and an HTTP status is 400 or more.
 
 An object must have every member that is named; a ` + "`?`" + ` after the name makes a member optional. The value of a member is one of:
 

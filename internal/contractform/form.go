@@ -26,18 +26,18 @@ type Form struct {
 	Reads    []Read
 	Ranges   []Range
 
-	Hints       []Hint // for every code
-	HintTools   []string
-	Verify      map[string]Verify // by tool
-	Batch       map[string]string // the argument with the items, by tool
+	Hints                                []Hint // for every code
+	HintTools                            []string
+	Verify                               map[string]Verify // by tool
+	Batch                                map[string]string // the argument with the items, by tool
 	ResourcesByArgument, ResourcesByTool map[string]string // types of things, by the plain name of an argument and by tool
 
-	ReadOnly    bool              // every tool without a Verify only reads
-	Readers     []string          // tools that only read in any case
-	Literals    string            // how values are spelled in calls: json or python
-	ShowsValues bool              // it can show the value that was given for an argument
-	Silence     *bool             // what it means if nothing says whether to repeat the call; nil: nothing
-	ResultKinds []recourse.Kind   // the kinds for which a failed call is a tool result
+	ReadOnly    bool            // every tool without a Verify only reads
+	Readers     []string        // tools that only read in any case
+	Literals    string          // how values are spelled in calls: json or python
+	ShowsValues bool            // it can show the value that was given for an argument
+	Silence     *bool           // what it means if nothing says whether to repeat the call; nil: nothing
+	ResultKinds []recourse.Kind // the kinds for which a failed call is a tool result
 }
 
 // DocOf returns what the contract says about a member of its object; "" for a member of another shape.

@@ -25,7 +25,8 @@ const (
 // recordMembers maps the members of the JSON form to the fields of the record.
 var recordMembers = map[string]string{
 	"kind": "Kind", "code": "Code", "contract": "Contract", "message": "Message", "hints": "Hints",
-	"retry": "Retry", "afterMs": "RetryAfter", "effect": "Effect", "effectBasis": "EffectBasis", "verify": "Verify", "violations": "Violations",
+	"retry": "Retry", "afterMs": "RetryAfter", "effect": "Effect", "effectBasis": "EffectBasis",
+	"verify": "Verify", "violations": "Violations",
 	"resource": "Resource", "provider": "Provider", "missingScopes": "MissingScopes", "quotas": "Quotas",
 	"succeeded": "Succeeded", "failed": "Failed", "missing": "Missing", "origin": "Origin",
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",

@@ -53,14 +53,23 @@ func TestBoundsOfClients(t *testing.T) {
 				}
 			}
 		}, 11 * time.Second, []int{http.StatusBadRequest}},
-		"a field of 100 KiB": {func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "X-Long: "+long)) },
-			11 * time.Second, []int{http.StatusRequestHeaderFieldsTooLarge}},
-		"many fields": {func(conn net.Conn) {
-			_, _ = io.WriteString(conn, bytesOf(firstMessage, strings.Repeat("X: y\r\n", 20_000)+"X: y"))
+		"a field of 100 KiB": {
+			func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "X-Long: "+long)) },
+			11 * time.Second,
+			[]int{http.StatusRequestHeaderFieldsTooLarge},
 		},
-			11 * time.Second, []int{http.StatusRequestHeaderFieldsTooLarge}},
-		"a long path": {func(conn net.Conn) { _, _ = io.WriteString(conn, strings.Replace(good, "/farm/mcp", "/"+long, 1)) },
-			11 * time.Second, []int{http.StatusRequestHeaderFieldsTooLarge}},
+		"many fields": {
+			func(conn net.Conn) {
+				_, _ = io.WriteString(conn, bytesOf(firstMessage, strings.Repeat("X: y\r\n", 20_000)+"X: y"))
+			},
+			11 * time.Second,
+			[]int{http.StatusRequestHeaderFieldsTooLarge},
+		},
+		"a long path": {
+			func(conn net.Conn) { _, _ = io.WriteString(conn, strings.Replace(good, "/farm/mcp", "/"+long, 1)) },
+			11 * time.Second,
+			[]int{http.StatusRequestHeaderFieldsTooLarge},
+		},
 		"a body, byte by byte": {func(conn net.Conn) {
 			at := strings.Index(good, "\r\n\r\n") + 4
 			_, _ = io.WriteString(conn, good[:at])
@@ -70,20 +79,29 @@ func TestBoundsOfClients(t *testing.T) {
 			_, _ = io.WriteString(conn, strings.Replace(bytesOf(""), "Content-Length: 0", "Transfer-Encoding: chunked", 1))
 			slowly(conn, strings.Repeat("1\r\nx\r\n", 100))
 		}, 61 * time.Second, []int{http.StatusBadRequest}},
-		"a large body": {func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(strings.Repeat(" ", 6<<20))) },
-			10 * time.Second, []int{http.StatusRequestEntityTooLarge}},
+		"a large body": {
+			func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(strings.Repeat(" ", 6<<20))) },
+			10 * time.Second,
+			[]int{http.StatusRequestEntityTooLarge},
+		},
 		"a good request, then nothing": {func(conn net.Conn) { _, _ = io.WriteString(conn, good) }, 121 * time.Second, []int{http.StatusOK}},
 		"a good request, then a slow one": {func(conn net.Conn) {
 			_, _ = io.WriteString(conn, good+"POST")
 			slowly(conn, good[4:])
 		}, 11 * time.Second, []int{http.StatusOK, http.StatusBadRequest}},
-		"two lengths": {func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "Content-Length: 5")) },
-			10 * time.Second, []int{http.StatusBadRequest}},
+		"two lengths": {
+			func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "Content-Length: 5")) },
+			10 * time.Second,
+			[]int{http.StatusBadRequest},
+		},
 		"a length and chunks": {func(conn net.Conn) {
 			_, _ = io.WriteString(conn, bytesOf("0\r\n\r\n"+good, "Transfer-Encoding: chunked"))
 		}, 10 * time.Second, []int{http.StatusBadRequest}},
-		"an unknown coding": {func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "Transfer-Encoding: xchunked")) },
-			10 * time.Second, []int{http.StatusNotImplemented}},
+		"an unknown coding": {
+			func(conn net.Conn) { _, _ = io.WriteString(conn, bytesOf(firstMessage, "Transfer-Encoding: xchunked")) },
+			10 * time.Second,
+			[]int{http.StatusNotImplemented},
+		},
 		"no host":          {func(conn net.Conn) { _, _ = io.WriteString(conn, strings.Replace(good, "Host", "Hots", 1)) }, 10 * time.Second, []int{http.StatusBadRequest}},
 		"HTTP/2 unasked":   {func(conn net.Conn) { _, _ = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") }, 10 * time.Second, []int{http.StatusNotFound}},
 		"something else":   {func(conn net.Conn) { _, _ = conn.Write([]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")) }, 10 * time.Second, []int{http.StatusBadRequest}},

@@ -89,7 +89,8 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
 		}
-		private := len(on.Forward) > 0 || on.Connection != "" || on.grants != nil || on.Share == config.ShareClient || on.userParam != "" || on.userHeader() != ""
+		private := len(on.Forward) > 0 || on.Connection != "" || on.grants != nil || on.Share == config.ShareClient ||
+			on.userParam != "" || on.userHeader() != ""
 		all.options.Servers = append(all.options.Servers, &many.Server{
 			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
 			Relay: &member{on: on, names: names, relays: true}, Ask: m,

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,15 +111,23 @@ func TestExplainPreviews(t *testing.T) {
 				answer = `{"jsonrpc":"2.0","id":1,"error":` + string(a.Error) + `}`
 			}
 			read, e := reads(t, client, srv, a)
-			checkPreview(t, fmt.Sprint(i), answer, explain.Tool{Trusted: trusted, Arguments: []byte(a.Args)}, read, e)
+			checkPreview(t, strconv.Itoa(i), answer, explain.Tool{Trusted: trusted, Arguments: []byte(a.Args)}, read, e)
 		}
 		for _, fault := range []struct {
 			status      int
 			media, body string
 		}{
-			{400, "text/plain", "no"}, {409, "application/json", `{"message":"taken"}`}, {418, "text/plain", ""},
-			{422, "application/json", `{"errors":["a"]}`}, {429, "text/plain", "slow down"}, {500, "application/json", `{"status":429}`},
-			{501, "text/plain", "no"}, {502, "text/html", "<html>"}, {503, "text/plain", ""}, {403, "text/plain", "no"}, {401, "text/plain", "no"},
+			{400, "text/plain", "no"},
+			{409, "application/json", `{"message":"taken"}`},
+			{418, "text/plain", ""},
+			{422, "application/json", `{"errors":["a"]}`},
+			{429, "text/plain", "slow down"},
+			{500, "application/json", `{"status":429}`},
+			{501, "text/plain", "no"},
+			{502, "text/html", "<html>"},
+			{503, "text/plain", ""},
+			{403, "text/plain", "no"},
+			{401, "text/plain", "no"},
 		} {
 			srv.Always(failures[0].Tool, faults.StatusWith("", fault.status, fault.media, fault.body))
 			got, err := client.Call(t.Context(), failures[0].Tool, "{}")
@@ -126,7 +135,7 @@ func TestExplainPreviews(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: %s\r\n\r\n%s", fault.status, fault.media, fault.body)
-			checkPreview(t, fmt.Sprint(fault.status), answer, explain.Tool{Trusted: trusted}, textOf(t, got), recordOf(t, got))
+			checkPreview(t, strconv.Itoa(fault.status), answer, explain.Tool{Trusted: trusted}, textOf(t, got), recordOf(t, got))
 		}
 	}
 }
@@ -189,7 +198,11 @@ func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtes
 	if got.Message.Error != nil {
 		return got.Message.Error.Message, recordOf(t, got)
 	}
-	var result struct{ Content []struct{ Text string } }
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
 	if err := json.Unmarshal(got.Message.Result, &result); err != nil {
 		t.Fatal(err)
 	}

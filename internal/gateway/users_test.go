@@ -256,8 +256,11 @@ func TestUsersByFile(t *testing.T) {
 			caller, key, user string
 			may               bool
 		}{
-			{"ann", "good key", "u-1", true}, {"ann", "good key", "org7:x", true}, {"ann", "good key", "org7x", false},
-			{"ann", "good key", "u-2", false}, {"bob", "bob's key", "u-1", false},
+			{"ann", "good key", "u-1", true},
+			{"ann", "good key", "org7:x", true},
+			{"ann", "good key", "org7x", false},
+			{"ann", "good key", "u-2", false},
+			{"bob", "bob's key", "u-1", false},
 		} {
 			for _, era := range eras {
 				status, body := d.statusAs(t, root, test.user, era, "Dev-Id", test.caller, "X-Api-Key", test.key)
@@ -313,7 +316,6 @@ func TestUsersByCheck(t *testing.T) {
 		check := startChecker(t)
 		d, root := usersDoor(t, "access: {team: {keys: ["+keyEntry("good key", "org: acme", "roles: [reader]")+"]}}", "[team]",
 			"{check: '"+check.url+"/may', headers: {Authorization: check-secret}, timeout: 2s, keep: 1m, keep_refusals: 10s}", "recourse", "server")
-		status := func(code int) func(w http.ResponseWriter, r *http.Request) { return status(code) }
 		text := func(body string) func(w http.ResponseWriter, r *http.Request) {
 			return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, body) }
 		}

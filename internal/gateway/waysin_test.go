@@ -33,10 +33,12 @@ func waysIn(keys ...string) []wayIn {
 			direct("direct, "+era.String(), era, keys),
 			direct("bridge, "+era.String(), era, keys, testkit.WithEra(otherEra(era))),
 			wayIn{"many, " + era.String(), era, func(t *testing.T) *opened {
+				t.Helper()
 				f := startMany(t, bothPrefixed, strings.Join(keys, ", "))
 				return f.through(t, f.client(t, era), f.farm)
 			}},
 			wayIn{"many over a bridge, " + era.String(), era, func(t *testing.T) *opened {
+				t.Helper()
 				f := startMany(t, bothPrefixed, strings.Join(keys, ", "), testkit.WithEra(testkit.Legacy))
 				return f.through(t, f.client(t, era), f.farm)
 			}},
@@ -47,6 +49,7 @@ func waysIn(keys ...string) []wayIn {
 
 func direct(name string, era testkit.Era, keys []string, opts ...testkit.Option) wayIn {
 	return wayIn{name, era, func(t *testing.T) *opened {
+		t.Helper()
 		srv := testkit.NewServer(t, append(opts, testkit.InMemory())...)
 		f := start(t, srv.URL(), keys...)
 		return f.through(t, f.client(t, era), srv)
@@ -99,6 +102,7 @@ var requestMethods = map[string]string{
 func TestRequestsWithoutAnID(t *testing.T) {
 	t.Parallel()
 	ways := append(waysIn(), wayIn{"an API", testkit.Modern, func(t *testing.T) *opened {
+		t.Helper()
 		p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, `{}`) })
 		client := startAPI(t, p, ordersDescription).client(t, testkit.Modern)
 		return &opened{Client: client, send: posts(client), requests: func() []testkit.Request {

@@ -45,8 +45,11 @@ func explainSchema() *jsonschema.Schema {
 				Description: "Instead of an id: an answer, whole and as it came. A JSON-RPC message, a result, an event stream, " +
 					"an HTTP response with its headers, or the bare text of a tool's error.",
 			},
-			"tool":   {Type: isString, MaxLength: new(128), Description: "With answer: the tool that gave it."},
-			"writes": {Type: "boolean", Default: []byte("false"), Description: "With answer: that tool is known to write. Otherwise nobody says what it does."},
+			"tool": {Type: isString, MaxLength: new(128), Description: "With answer: the tool that gave it."},
+			"writes": {
+				Type: "boolean", Default: []byte("false"),
+				Description: "With answer: that tool is known to write. Otherwise nobody says what it does.",
+			},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package promises
+package promises //nolint:testpackage // it shares the list
 
 import (
 	"io/fs"

@@ -47,7 +47,8 @@ func written(s string) []span {
 			text := s[part.start:part.end]
 			for _, m := range of.expr().FindAllStringSubmatchIndex(text, -1) {
 				value := span{m[len(m)-2], m[len(m)-1]}
-				if of.wanted == nil && !isMark(text[value.start:]) || of.wanted != nil && of.wanted(text[m[2]:m[3]], text[value.start:value.end]) {
+				if of.wanted == nil && !isMark(text[value.start:]) ||
+					of.wanted != nil && of.wanted(text[m[2]:m[3]], text[value.start:value.end]) {
 					found = append(found, span{part.start + value.start, part.start + value.end})
 				}
 			}

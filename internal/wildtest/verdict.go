@@ -99,7 +99,8 @@ var instructions = []instruction{
 	{regexp.MustCompile(`(?i)do not repeat the call( before somebody|: a person)`), []Next{Person, Never}, []Next{Later, AfterFix}},
 	{
 		regexp.MustCompile(`(?i)(^|\. )(add|correct|leave|change the arguments|look for|look at|search|ask for|remove)\b`),
-		[]Next{AfterFix}, []Next{Person},
+		[]Next{AfterFix},
+		[]Next{Person},
 	},
 	{regexp.MustCompile(`(?i)(^|\. )read the present state`), []Next{AfterFix, Person, Never, Later}, nil},
 	{regexp.MustCompile(`(?i)if it changes something, check`), []Next{AfterFix, Person, Never, Later}, nil},

@@ -24,9 +24,9 @@ type CallCommand struct {
 	ServerFlags `embed:""`
 
 	Tool      string         `arg:"" help:"Name of the tool."`
-	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE where the value is JSON or plain text."`
-	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
-	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (default: 1m; with --recover 5m, in which three retries fit)."`
+	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or plain text."`
+	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: weak signs count."`
+	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (1m; with --recover 5m: three retries fit)."`
 	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
 	JSON      bool           `help:"Print the whole result as JSON."`
 }

@@ -23,7 +23,8 @@ func (c *CallCommand) open(
 ) (*liveSession, error) {
 	connect := func(ctx context.Context) (*liveSession, error) { return c.connect(ctx, env, command) }
 	_, err := c.headers()
-	if err != nil || !c.Recover || len(command) > 0 || c.check(command) != nil { // no attempt would help; a program says why it does not start
+	if err != nil || !c.Recover || len(command) > 0 || c.check(command) != nil {
+		// No other attempt would help. A program says why it does not start.
 		return connect(ctx)
 	}
 	rules, options := c.rules(env, rules)

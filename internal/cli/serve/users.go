@@ -45,7 +45,7 @@ func namesUser(path string) bool {
 
 // asksItself reports whether a server gets the client's own credentials, with which it can decide itself.
 func asksItself(r *load.Reading, s *config.Server) bool {
-	asked := append(sessionOf(r, s).Credentials, "Authorization")
+	asked := slices.Concat(sessionOf(r, s).Credentials, []string{"Authorization"})
 	return slices.ContainsFunc(asked, func(name string) bool { return slices.Contains(s.Forward, http.CanonicalHeaderKey(name)) })
 }
 
@@ -61,7 +61,8 @@ func warningsOfServer(r *load.Reading, s *config.Server) (warnings []string) {
 	session := sessionOf(r, s)
 	for _, path := range []string{session.Path, s.Path} {
 		if user := s.FixedUser(path); user != "" {
-			return []string{"server " + s.Name + ": its `url` names the user " + user + ", whichever user the path names: write the placeholder of `path` there"}
+			return []string{"server " + s.Name + ": its `url` names the user " + user +
+				", whichever user the path names: write the placeholder of `path` there"}
 		}
 	}
 	if s.UserPlace == "" && session.UserHeader == "" {

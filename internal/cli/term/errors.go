@@ -109,7 +109,8 @@ func (e *CallError) report(out Painter) {
 		}
 	}
 	for _, m := range failed.Missing {
-		out.Printf(Plain, "missing: %s (%s): %s\n", visible.Escape(m.What), visible.Escape(m.Impact), visible.Escape(strings.TrimSuffix(m.Message, ".")))
+		said := strings.TrimSuffix(m.Message, ".")
+		out.Printf(Plain, "missing: %s (%s): %s\n", visible.Escape(m.What), visible.Escape(m.Impact), visible.Escape(said))
 	}
 	if len(failed.MissingScopes) > 0 {
 		out.Printf(Plain, "missing scopes: %s\n", visible.Escape(strings.Join(failed.MissingScopes, ", ")))

@@ -50,7 +50,7 @@ func (c *Checks) start(check func(ctx context.Context)) bool {
 // Wait waits for the checks under way, once their life has ended.
 func (c *Checks) Wait() {
 	c.mu.Lock()
-	c.mu.Unlock() //nolint:staticcheck // whoever starts one from here on sees that life has ended
+	c.mu.Unlock() //nolint:staticcheck,gocritic // whoever starts one from here on sees that life has ended
 	c.work.Wait()
 }
 

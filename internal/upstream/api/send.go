@@ -126,7 +126,8 @@ func (c *Connection) follow(
 		}
 		next, err := redirected(r, resp)
 		if err == nil && next.Method == r.Method && !t.ReadOnly && !written {
-			err = fmt.Errorf("status %d redirects to %s, and a request that writes is not sent again", resp.StatusCode, next.URL.EscapedPath())
+			to := next.URL.EscapedPath()
+			err = fmt.Errorf("status %d redirects to %s, and a request that writes is not sent again", resp.StatusCode, to)
 		}
 		if err != nil {
 			return nil, c.badResponse(resp, err)
