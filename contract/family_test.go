@@ -193,6 +193,56 @@ func TestFamiliesAreRanked(t *testing.T) {
 	}
 }
 
+// What public servers say where nothing can have happened: no doubt is added, and the advice is what helps.
+func TestNothingIsDoubtedThatWasNeverDone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		kind  recourse.Kind
+		retry recourse.Retry
+	}{
+		"LOADING Redis is loading the dataset in memory":                                              {recourse.KindUnavailable, recourse.RetrySameCall},
+		"CLUSTERDOWN The cluster is down":                                                             {recourse.KindUnavailable, recourse.RetrySameCall},
+		"Error 111 connecting to localhost:6379. Connection refused.":                                 {recourse.KindUnreachable, recourse.RetrySameCall},
+		"SQLITE_BUSY: database is locked":                                                             {recourse.KindUnavailable, recourse.RetrySameCall},
+		"fatal: unable to access 'https://git.example/o/r.git/': Could not resolve host: git.example": {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock.":                         {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Could not connect to Blender. Make sure the Blender addon is running.":                       {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Not connected": {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Connection terminated due to connection timeout":                                                         {recourse.KindTimeout, recourse.RetrySameCall},
+		"git@git.example: Permission denied (publickey).\nfatal: Could not read from remote repository.":          {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
+		"Unauthorized. Please provide a valid access token to the MCP server":                                     {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
+		"Fetch failed with status 403: Forbidden. Error: Invalid token":                                           {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
+		"Brave API error: 422 Unprocessable Entity\n{\"detail\":\"The provided subscription token is invalid.\"}": {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
+		"Geocoding failed: REQUEST_DENIED":                                                                        {recourse.KindUnauthenticated, recourse.RetryAfterSetup},
+		"Usage limit exceeded":                                                                                    {recourse.KindQuotaExhausted, recourse.RetryNever},
+		"Must join a channel before sending commands":                                                             {recourse.KindInvalidState, recourse.RetryReRead},
+		"Version must be incremented on update. Current version is: 5":                                            {recourse.KindConflict, recourse.RetryReRead},
+	} {
+		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
+		e := reading.Error()
+		if e.Kind != want.kind || e.Effect == recourse.EffectUnknown {
+			t.Errorf("%q is read as %s with effect %q, by %s", text, e.Kind, e.Effect, reading.Sign)
+		}
+		if got := e.WithEffect(recourse.EffectNone).RetryAdvice(); got != want.retry {
+			t.Errorf("%q: %s, want %s", text, got, want.retry)
+		}
+	}
+}
+
+// Where a call can have been sent, the doubt stays.
+func TestDoubtStaysWhereACallCanHaveBeenSent(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"connection lost", "could not reach the server", "Connection closed", "fatal: the remote end hung up unexpectedly",
+		"could not connect: connection reset by peer", "redis: Connection closed by server.", "socket hang up",
+	} {
+		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
+		if e := reading.Error(); e.Kind != recourse.KindUnreachable || e.Effect == recourse.EffectNone {
+			t.Errorf("%q is read as %s with effect %q, by %s", text, e.Kind, e.Effect, reading.Sign)
+		}
+	}
+}
+
 // Many systems use the same phrases: only a system's own code or object identifies it.
 func TestCommonPhrasesNameNoProvider(t *testing.T) {
 	t.Parallel()

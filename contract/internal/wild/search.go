@@ -256,8 +256,11 @@ func (s *search) result() *finding {
 		}
 	default:
 	}
-	if family.File.Last { // a guess from a sentence says nothing about who failed or what was done before
-		e.Origin, e.Effect = "", ""
+	if family.File.Last {
+		// A guess from a sentence says nothing about who failed or what was done before, unless the form itself does.
+		var said recourse.Error
+		language.Store(best.form.set, reflect.ValueOf(&said).Elem())
+		e.Origin, e.Effect = said.Origin, said.Effect
 	}
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:
