@@ -18,6 +18,9 @@ import (
 // leadsTo reports whether a path leads to the operation, however often it is decoded: no value, and no values together,
 // have emptied or removed a segment, or added one so that the path is that of another operation.
 func (t *Tool) leadsTo(path string) bool {
+	if strings.HasSuffix(path, "/") && !strings.HasSuffix(t.Path, "/") { // the last value is empty
+		return false
+	}
 	for range uri.MaxDecoded {
 		segments := segmentsOf(path)
 		longer := len(segments) > len(segmentsOf(t.Path))
@@ -55,7 +58,11 @@ func isPlain(path string, segments []string) bool {
 func fits(template string, segments []string) bool {
 	of := segmentsOf(template)
 	for i, segment := range of {
-		if i >= len(segments) || segment != segments[i] && !strings.Contains(segment, "{") {
+		if i >= len(segments) {
+			return false
+		}
+		name, _, _ := strings.Cut(segments[i], ";")
+		if !strings.EqualFold(segment, name) && !strings.Contains(segment, "{") { // many servers ignore case
 			return false
 		}
 	}

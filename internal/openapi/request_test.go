@@ -72,6 +72,9 @@ func TestPaths(t *testing.T) {
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
 /joined/{x}{y}: {get: {operationId: joined, parameters: [
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
+/last/{x}: {delete: {operationId: last, parameters: [{name: x, in: path, required: true, schema: {}}]}}
+/last/{x}/refund: {post: {operationId: refund, parameters: [{name: x, in: path, required: true, schema: {}}]}}
+/slash/{x}/: {get: {operationId: slash, parameters: [{name: x, in: path, required: true, schema: {}}]}}
 /a/{x}/b/{y}/secret.json: {delete: {operationId: other, parameters: [
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
 `, ""))
@@ -99,6 +102,14 @@ func TestPaths(t *testing.T) {
 		{"joined", `{"x":"%2","y":"fadmin"}`, refused},
 		{"joined", `{"x":"%","y":"2e%2e"}`, refused},
 		{"joined", `{"x":"%255","y":"cadmin"}`, refused},
+		{"x", `{"x":"1","y":"2/SECRET"}`, refused}, // some servers ignore case, and parameters after a semicolon
+		{"x", `{"x":"1","y":"2;v=1/secret"}`, refused},
+		{"last", `{"x":"1"}`, "/last/1"},
+		{"last", `{"x":""}`, refused}, // that would be the path of all
+		{"last", `{"x":[""]}`, refused},
+		{"last", `{"x":"1/refund;v=1"}`, refused},
+		{"slash", `{"x":"1"}`, "/slash/1/"},
+		{"slash", `{"x":""}`, refused},
 	} {
 		if got := target(t, tools[tt.tool], tt.arguments); got != tt.want {
 			t.Errorf("%s %s: got %s, want %s", tt.tool, tt.arguments, got, tt.want)
@@ -120,9 +131,11 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: got %s", value, got)
 		}
 	}
-	_, err := tools["x"].Request([]byte(`{"x":"../admin","y":"2"}`))
-	if e, ok := errors.AsType[*recourse.Error](err); !ok || len(e.Violations) != 1 || e.Violations[0].Param != "x" {
-		t.Errorf("got %+v", err)
+	for tool, arguments := range map[string]string{"x": `{"x":"../admin","y":"2"}`, "last": `{"x":""}`} {
+		_, err := tools[tool].Request([]byte(arguments))
+		if e, ok := errors.AsType[*recourse.Error](err); !ok || len(e.Violations) != 1 || e.Violations[0].Param != "x" {
+			t.Errorf("%s: got %+v", tool, err)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "
 
 // resolved matches the name in a message about a failed look-up, which need not contain a dot.
 var resolved = lazily(`(?i)^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host(?:name)?:?|UnknownHostException:|` +
-	`host name|getaddrinfo for|failed to connect to|server on)\s["'` + "`" + `]?([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
+	`host name|getaddrinfo for|failed to connect to|server on)[ \t]["'` + "`" + `]?([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 
 var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host", "unknownhostexception",
 	"host name", "getaddrinfo for", "failed to connect to", "server on")
@@ -144,6 +144,9 @@ func names(s string) []span {
 		match := matchAt(resolved(), s, at)
 		if match == nil {
 			return at + len(word)
+		}
+		if strings.HasPrefix(s[match[2]:], "is known") { // Windows: No such host is known.
+			return match[1]
 		}
 		ends, bound := resolvedEnds[word]
 		follows := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(s[match[3]:], end) })

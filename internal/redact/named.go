@@ -177,7 +177,7 @@ func valueAt(s string, start int, name string, sign byte) (value span, ok bool) 
 	for at < len(s) && at < start+4 && (s[at] == ' ' || s[at] == '\t') {
 		at++
 	}
-	at = behindPrefix(s, at)
+	at = behindPrefix(s, behindDump(s, at))
 	if inside, quoted := inQuotes(s, at); quoted {
 		return inside, inside.end > inside.start && !isMark(s[inside.start:]) && !saysNothing(s[inside.start:inside.end])
 	}
@@ -210,6 +210,23 @@ func behindPrefix(s string, at int) int {
 	}
 	return at
 }
+
+// behindDump returns the position of the value after what PHP's var_dump and print_r write before it: its visibility, and
+// its type on the next line, ["password":protected]=> string(8) "...".
+func behindDump(s string, at int) int {
+	const longest = 300
+	head := s[at:min(len(s), at+longest)]
+	if !strings.Contains(head, "string(") && !strings.Contains(head, "=>") {
+		return at
+	}
+	if match := dumped().FindStringIndex(head); match != nil {
+		return at + match[1]
+	}
+	return at
+}
+
+var dumped = lazily(`^(?:(?:protected|\\{0,4}"?[\w\\]{1,100}"?:private)\]\s?=>)?\s{0,40}string\(\d{1,9}\) ?|` +
+	`^(?:protected|\\{0,4}"?[\w\\]{1,100}"?:private)\]\s?=> ?`)
 
 // takesLine reports whether a credential is all that follows a name on its line.
 func takesLine(name, text string) bool {
