@@ -59,7 +59,8 @@ func kindOf(rule string) recourse.Kind {
 // Got is at most 128 characters of JSON. What is longer ends with a mark. It is absent for secrets, which are
 // recognized by the schema (writeOnly, format: password) or by name. Names are cut to 128 characters.
 //
-// Check returns nil for arguments that are not JSON, or that have more than 128 levels or 2^14 values. It
+// Check returns nil for arguments that are not JSON, or that have more than 128 levels. Of more than 2^14 values the items at
+// the end of lists are only counted, and an object with as many members is not checked. It
 // stops after 2^18 steps or when ctx ends, and returns what it has found so far.
 func (s *Schema) Check(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, false)

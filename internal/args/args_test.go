@@ -385,3 +385,24 @@ func TestKindPrecedence(t *testing.T) {
 		}
 	}
 }
+
+// A list that is too long to be examined is counted, and what follows it is still examined.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	schema, err := args.Compile([]byte(`{"properties":{"ids":{"type":"array","maxItems":10},"all":{"contains":{"const":"x"}},"n":{"type":"integer"}}}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := "[" + strings.Repeat(`{"id":["a"]},`, 19999) + `"x"]`
+	found := schema.Check(t.Context(), []byte(`{"ids":`+list+`,"all":`+list+`,"n":"x"}`))
+	var said []string
+	for _, v := range found {
+		said = append(said, v.Pointer+" "+v.Rule)
+	}
+	if diff := cmp.Diff([]string{"/ids maxItems", "/n type"}, said); diff != "" {
+		t.Fatalf("violations (-want +got):\n%s", diff)
+	}
+	if got := string(found[0].Got); !strings.HasSuffix(got, ` more"]`) && !strings.Contains(got, "20000 items") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -202,9 +202,9 @@ func (v *value) beginning() json.Value {
 		list = append(append(list, item...), ',')
 		left -= utf8.RuneCount(item) + 1
 	}
-	more := fmt.Sprintf("… and %d more", len(v.items)-shown)
+	more := fmt.Sprintf("… and %d more", len(v.items)+v.more-shown)
 	if shown == 0 {
-		more = fmt.Sprintf("a list of %d items…", len(v.items))
+		more = fmt.Sprintf("a list of %d items…", len(v.items)+v.more)
 	}
 	return append(append(list, quote(more)...), ']')
 }

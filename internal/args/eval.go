@@ -263,8 +263,8 @@ func (c *check) member(n *node, m *member, of *value, at *place, out *report, se
 
 func (c *check) array(n *node, v *value, at *place, out *report, seen *seen) bool {
 	ok := c.rules(n, v, at, out,
-		rule{"minItems", n.minItems == nil || len(v.items) >= *n.minItems},
-		rule{"maxItems", n.maxItems == nil || len(v.items) <= *n.maxItems},
+		rule{"minItems", n.minItems == nil || len(v.items)+v.more >= *n.minItems},
+		rule{"maxItems", n.maxItems == nil || len(v.items)+v.more <= *n.maxItems},
 		rule{"uniqueItems", !n.unique || c.unique(v)})
 	for i := range v.items {
 		if !ok && out == nil {
@@ -318,7 +318,7 @@ func (c *check) containing(n *node, v *value, at *place, out *report, seen *seen
 		}
 	}
 	return c.rules(n, v, at, out,
-		rule{"contains", matching >= n.minContains},
+		rule{"contains", matching+v.more >= n.minContains},
 		rule{"maxContains", n.maxContains == nil || matching <= *n.maxContains})
 }
 

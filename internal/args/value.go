@@ -14,6 +14,7 @@ import (
 const (
 	maxDepth  = 128     // levels of a schema
 	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are examined
+	reserved  = 1 << 10 // of these, what is left for the rest by a list that is too long
 	fewNames  = 16      // members up to which searching beats an index
 )
 
@@ -28,6 +29,7 @@ type value struct {
 	raw     []byte    // its text, part of the input
 	members []member  // of an object, in the order sent
 	items   []value   // of an array
+	more    int       // items after these that are only counted
 	index   map[string]int
 }
 
@@ -132,12 +134,38 @@ func (p *parser) object(v *value) error {
 
 func (p *parser) array(v *value) error {
 	for token := p.next(); token != lexer.End; token = p.next() {
+		if p.left <= reserved {
+			if err := p.skip(token); err != nil {
+				return err
+			}
+			v.more++
+			continue
+		}
 		v.items = append(v.items, value{})
 		if err := p.value(&v.items[len(v.items)-1], token); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skip reads the value that begins with token, and keeps nothing of it.
+func (p *parser) skip(token lexer.Token) error {
+	for depth := 0; ; token = p.next() {
+		switch token {
+		case lexer.Object, lexer.Array:
+			depth++
+		case lexer.End:
+			depth--
+		case lexer.More: // the text ends here
+			return errBounds
+		case lexer.Failed:
+			return p.lex.Err
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 // text returns the text of a string. It is made on demand: most rules only need the type.
