@@ -143,6 +143,9 @@ func withHTTP(e, answer *recourse.Error) *recourse.Error {
 		if c.Effect == "" {
 			c.Effect = answer.Effect
 		}
+		if len(c.MissingScopes) == 0 && c.Kind == answer.Kind {
+			c.MissingScopes = answer.MissingScopes
+		}
 	}).CausedBy(answer.Cause())
 }
 

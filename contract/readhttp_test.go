@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 )
 
 // HTTP errors by status, by SDKs' texts about sessions, and by their bodies.
@@ -143,6 +144,23 @@ func TestReadHTTPMessages(t *testing.T) {
 		got := r.HTTP(409, http.Header{"Content-Type": {tt.media}}, []byte(tt.body)).Error()
 		if got.Message != tt.want || got.Kind != recourse.KindConflict {
 			t.Errorf("%s: %s %q, want %q", tt.body, got.Kind, got.Message, tt.want)
+		}
+	}
+}
+
+// The scopes of a challenge are named, whatever else the body says.
+func TestScopesOfAChallenge(t *testing.T) {
+	t.Parallel()
+	header := http.Header{
+		"Content-Type":     {"application/json"},
+		"Www-Authenticate": {`Bearer realm="x", error="insufficient_scope", scope="ag2 work:write"`},
+	}
+	reader := contract.Reader{Provider: "O", Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	for _, body := range []string{"", `{"error":"insufficient_scope"}`, `{"message":"missing scope"}`} {
+		reading := reader.HTTP(http.StatusForbidden, header, []byte(body))
+		e := reading.Error()
+		if diff := cmp.Diff([]string{"ag2", "work:write"}, e.MissingScopes); diff != "" || e.Kind != recourse.KindMissingScope {
+			t.Errorf("%s: kind %s, scopes (-want +got):\n%s", body, e.Kind, diff)
 		}
 	}
 }
