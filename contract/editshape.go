@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -15,6 +16,10 @@ import (
 // what the object was written from.
 func (sh *shape) edit(object json.Value, s *subject, base reflect.Value) json.Value {
 	has := json.NodeOf(object)
+	if e, ok := reflect.TypeAssert[*recourse.Error](base.Addr()); ok && e == s.e {
+		s = s.naming(sh.requestIDIn(has))
+		base = s.base()
+	}
 	var more json.Members
 	for i := range sh.members {
 		m := &sh.members[i]
@@ -29,6 +34,33 @@ func (sh *shape) edit(object json.Value, s *subject, base reflect.Value) json.Va
 		}
 		return sh.members[i].edit(value, s, base)
 	}, more)
+}
+
+// requestIDIn returns the request id that an object says.
+func (sh *shape) requestIDIn(object *json.Node) string {
+	for i := range sh.members {
+		if m := &sh.members[i]; m.path != nil && m.path.Src == "requestId" {
+			id, _ := json.TextOf(object.RawMember(m.name))
+			return id
+		}
+	}
+	return ""
+}
+
+// naming returns s with advice that names the request as the object beside it does.
+func (s *subject) naming(id string) *subject {
+	if s.e.RequestID == "" || id == "" || id == s.e.RequestID || !clean.IsPlain(id) {
+		return s
+	}
+	other := *s
+	other.e = s.e.With(func(e *recourse.Error) {
+		e.Hints = slices.Clone(e.Hints)
+		for i := range e.Hints {
+			e.Hints[i] = strings.ReplaceAll(e.Hints[i], s.e.RequestID, id)
+		}
+		e.RequestID = id
+	})
+	return &other
 }
 
 // edit returns the value of a member, edited. It returns nil for one that is missing, unless it has to be there.

@@ -44,6 +44,22 @@ func TestEdit(t *testing.T) {
 				"  \"suggestedAction\": \"Wait 30 s. The provider may have an outage.\",\n  \"retryAfter\": 30\n}"),
 		},
 		{
+			"a wait that is a text", "fieldmcp", testkit.GetField,
+			twice(`{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"m","suggestedAction":"s","retryable":true,"retryAfter":"120"}`), "",
+		},
+		{
+			"a wait with its unit", "fieldmcp", testkit.GetField,
+			twice(`{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"m","retryable":true,"retryAfter":"90s"}`),
+			twice(`{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"m","retryable":true,"retryAfter":"90s",` +
+				`"suggestedAction":"Wait 1 min 30 s: the provider limits requests for the moment."}`),
+		},
+		{
+			"the server's own request id", "fieldmcp", testkit.GetField,
+			twice(`{"error":true,"code":"INTERNAL_ERROR","message":"m","retryable":false,"requestId":"srv-77"}`),
+			twice(`{"error":true,"code":"INTERNAL_ERROR","message":"m","retryable":false,"requestId":"srv-77",` +
+				`"suggestedAction":"Include requestId srv-77 when contacting support."}`),
+		},
+		{
 			"the other way round", "fieldmcp", testkit.GetField,
 			twice(`{"error":true,"code":"TOKEN_EXPIRED","message":"m","suggestedAction":"Ask.","retryable":true,"retryAfter":2.5}`),
 			twice(`{"error":true,"code":"TOKEN_EXPIRED","message":"m","suggestedAction":"Ask.","retryable":false,"retryAfter":2.5}`),

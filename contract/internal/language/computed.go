@@ -30,6 +30,19 @@ type Computed struct {
 	set func(e *recourse.Error, arg string, raw []byte) bool
 }
 
+// secondsIn reads seconds: a number, or a text with a number or a duration such as 90s.
+func secondsIn(raw json.Value) (seconds float64, ok bool) {
+	number, isText := json.TextOf(raw)
+	if !isText {
+		number = string(raw)
+	}
+	if seconds, err := strconv.ParseFloat(number, 64); err == nil {
+		return seconds, true
+	}
+	wait, err := time.ParseDuration(number)
+	return wait.Seconds(), isText && err == nil
+}
+
 // A Name is a computed path, without its argument.
 type Name string
 
@@ -75,9 +88,9 @@ var computedMembers = map[Name]Computed{
 	AfterSeconds: {
 		doc: "the minimum wait in whole seconds, rounded up", Type: contractform.TypeNumber,
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
-			f, err := strconv.ParseFloat(string(raw), 64)
-			e.RetryAfter = clean.Wait(f)
-			return err == nil
+			seconds, ok := secondsIn(raw)
+			e.RetryAfter = clean.Wait(seconds)
+			return ok
 		},
 	},
 	VerifyCall: {doc: "the call that settles an unknown effect, spelled out", Type: contractform.TypeString},
