@@ -248,3 +248,23 @@ func TestPatternsPublicServer(t *testing.T) {
 		}
 	}
 }
+
+// A pattern that does not exist is a question, however the server says so.
+func TestPatternsQuestionForEveryWayToSayMissing(t *testing.T) {
+	t.Parallel()
+	c := contract.Builtin().MustGet("patterns")
+	for _, e := range []*recourse.Error{
+		recourse.New(recourse.KindNotFound, "No."),
+		recourse.New(recourse.KindNoMatch, "Pattern not found"),
+		recourse.New(recourse.KindClientError, "No.").WithUpstream(recourse.Upstream{Status: 404}),
+		recourse.New(recourse.KindInvalidValue, "No.").WithUpstream(recourse.Upstream{Status: 404}).With(func(e *recourse.Error) { e.Code = "CLIENT_ERROR" }),
+	} {
+		for tool, want := range map[string]bool{"get_pattern": true, "analyze_code": false} {
+			call := contracttest.ToolCall()
+			call.Tool, call.Arguments = tool, []byte(`{"id":"xyz"}`)
+			if got := string(c.Write(e, &call).Result); strings.Contains(got, "needsInput:v1") != want {
+				t.Errorf("%s, %s: %s", tool, e.Kind, got)
+			}
+		}
+	}
+}
