@@ -1,6 +1,8 @@
 package contract_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +287,83 @@ func TestCommerceTexts(t *testing.T) {
 		reading, ok := r.Result(textResult(t, text, true))
 		if !ok || reading.Contract != c {
 			t.Errorf("%q is read as a failure: %t, by %s of %v", text, ok, reading.Sign, reading.Contract)
+		}
+	}
+}
+
+// A server may write the whole result as its text: it is read as this contract's, and both are edited alike.
+func TestCommerceWrappedInText(t *testing.T) {
+	t.Parallel()
+	c := contract.Builtin().MustGet("commerce")
+	const own = `{"code":3500,"message":"Locked","retryable":false,"details":{"reason":"stock","originalError":"STOCK_LOCKED","context":{"shelf":[7]}}}`
+	const late = `{"code":3002,"message":"Late","retryable":true,"details":{"extra":1}}`
+	for name, tt := range map[string]struct{ object, code string }{"a code of its own": {own, "3500"}, "in doubt": {late, "3002"}} {
+		for place, member := range map[string]string{"in the text": "", "in both": `,"error":` + tt.object} {
+			t.Run(name+" "+place, func(t *testing.T) {
+				t.Parallel()
+				result := strings.TrimSuffix(string(textResult(t, `{"error":`+tt.object+`,"trace":"t-1"}`, true)), "}") + member + "}"
+				reader := contract.Reader{Contracts: []*contract.Contract{c}, Own: c}
+				reading, ok := reader.Result([]byte(result))
+				if !ok || reading.Contract != c || reading.Error().Code != tt.code {
+					t.Fatalf("read as %s", reading.Sign)
+				}
+				call := contracttest.ToolCall()
+				call.Original, call.OriginalContract = []byte(result), c
+				e := reading.Error()
+				if tt.code == "3002" {
+					e = e.WithEffect(recourse.EffectUnknown)
+				}
+				a := c.Write(e, &call)
+				var got struct {
+					Content []struct{ Text string }
+					Error   json.RawMessage
+				}
+				var text struct {
+					Error json.RawMessage
+					Trace string
+				}
+				if err := json.Unmarshal(a.Result, &got); err != nil || len(got.Content) != 1 {
+					t.Fatalf("%v: %s", err, a.Result)
+				}
+				if err := json.Unmarshal([]byte(got.Content[0].Text), &text); err != nil || text.Trace != "t-1" {
+					t.Fatalf("%v: %s", err, got.Content[0].Text)
+				}
+				if diff := cmp.Diff(string(got.Error), string(text.Error)); diff != "" {
+					t.Errorf("the text (+) and the member (-) differ:\n%s", diff)
+				}
+				for _, want := range []string{`"retryable":false`, `"code":` + tt.code} {
+					if !strings.Contains(string(got.Error), want) {
+						t.Errorf("%s: no %s", got.Error, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Servers with this contract tell a wait in milliseconds, also beside a code of JSON-RPC and beside a sentence.
+func TestCommerceWaitsInMilliseconds(t *testing.T) {
+	t.Parallel()
+	c := contract.Builtin().MustGet("commerce")
+	reader := contract.Reader{Contracts: contract.Builtin().All(), Own: c}
+	for raw, want := range map[string]time.Duration{
+		`{"code":-32000,"message":"Busy","data":{"retryAfter":4000}}`:                          4 * time.Second,
+		`{"code":-32000,"message":"Rate limit exceeded","data":{"retryAfter":250}}`:            250 * time.Millisecond,
+		`{"code":-32000,"message":"Rate limit exceeded","data":{"error":{"retryAfter":2500}}}`: 2500 * time.Millisecond,
+	} {
+		e := reader.RPC([]byte(raw)).Error()
+		if e.RetryAfter != want || !strings.Contains(e.Error()+string(e.Details["data"]), "retryAfter") {
+			t.Errorf("%s: %s, want %s; details %s", raw, e.RetryAfter, want, e.Details)
+		}
+	}
+	for body, want := range map[string]time.Duration{
+		`{"message":"Rate limit","retryAfter":9000}`: 9 * time.Second, // nobody waits for hours
+		`{"message":"Rate limit","retryAfter":30}`:   30 * time.Second,
+	} {
+		header := http.Header{"Content-Type": {"application/json"}}
+		reader := contract.Reader{Upstream: c} // in front of an HTTP API
+		if e := reader.HTTP(http.StatusTooManyRequests, header, []byte(body)).Error(); e.RetryAfter != want {
+			t.Errorf("%s: %s, want %s", body, e.RetryAfter, want)
 		}
 	}
 }

@@ -56,7 +56,9 @@ func (e *edit) find(result *json.Node) bool {
 				return true
 			}
 		default:
-			e.take(json.Value(strings.TrimSpace(text)))
+			object := json.Value(strings.TrimSpace(text))
+			e.take(object)
+			e.take(e.within(object))
 		}
 	}
 	e.take(e.l.structuredIn(result))
@@ -111,6 +113,17 @@ func (e *edit) take(raw json.Value) {
 func (e *edit) is(raw json.Value) bool {
 	object := json.NodeOf(raw)
 	return object.IsObject() && e.l.shape != nil && e.l.shape.fits(object)
+}
+
+// within returns the object of the contract's form that a text wraps as a result does; nil: there is none.
+func (e *edit) within(object json.Value) json.Value {
+	if object.Kind() != '{' {
+		return nil
+	}
+	if inner := e.l.within(json.NodeOf(object)); inner != nil && e.is(inner.Raw) {
+		return inner.Raw
+	}
+	return nil
 }
 
 // of returns such an object, edited. One with another code than the record's is replaced.
@@ -269,6 +282,14 @@ func (e *edit) text(i int, text string, isFirst bool) (edited, media string) {
 			text = strings.Replace(text, string(object), string(other), 1)
 		}
 		return text, mediaJSON
+	case e.within(object) != nil:
+		other := json.Edit(object, func(name string, value json.Value) json.Value {
+			if name == e.l.result && e.is(value) {
+				return e.of(value)
+			}
+			return value
+		}, nil)
+		return strings.Replace(text, string(object), string(other), 1), mediaJSON
 	case isFirst && e.l.human != nil:
 		return e.s.stated(text), mediaMarkdown
 	}

@@ -86,6 +86,18 @@ func (c *Contract) writesObject() bool {
 	return isJSON || c.layout.structured || c.layout.result != ""
 }
 
+// within returns the object that stands in an object as it does in a result: a server may write the whole result as its
+// text. It returns nil if there is none.
+func (l *layout) within(object *json.Node) *json.Node {
+	if l.result == "" || !object.IsObject() {
+		return nil
+	}
+	if inner := object.Member(l.result); inner != nil && inner.IsObject() {
+		return inner
+	}
+	return nil
+}
+
 // blocks returns the text blocks of s.
 func (l *layout) blocks(s *subject) []block {
 	form := block{text: l.text.append(nil, s), media: mediaJSON}

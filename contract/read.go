@@ -153,6 +153,10 @@ func (r *Reader) failed(a answer) Reading {
 	if inner.wrapped {
 		inner.objects = append(inner.objects, a.objects...)
 	}
+	inner.objects = slices.Clone(inner.objects)
+	for i, object := range inner.objects {
+		inner.objects[i] = r.spelled(object, longWait)
+	}
 	e, sign, ok := r.recognized(inner)
 	for _, object := range inner.objects {
 		if ok {
@@ -227,6 +231,11 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 		}
 		if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(object, d) }); ok {
 			return reading, true
+		}
+		if inner := c.layout.within(object); inner != nil {
+			if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(inner, d) }); ok {
+				return reading, true
+			}
 		}
 	}
 	if a.text == "" {
@@ -312,11 +321,25 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 			said.objects = append(said.objects, json.NodeOf(raw))
 		}
 		if reading, ok := r.form(c, &said, r.expects(c)); ok {
-			return reading, false
+			return r.withData(reading, data), false
 		}
 	}
 	e, plain := r.fromRPC(code, message, data)
 	return r.plain(e, "JSON-RPC error "+code), plain
+}
+
+// withData adds the data of a JSON-RPC error to what was read from its sentence alone.
+func (r *Reader) withData(reading Reading, data *json.Node) Reading {
+	e := reading.Error()
+	if e == nil || !strings.HasPrefix(reading.Sign, "text ") || !data.IsObject() {
+		return reading
+	}
+	wild.AddObject(e, r.spelled(data, 0))
+	if raw, ok := clean.Raw(data.Raw); ok {
+		e = e.WithDetail("data", raw)
+	}
+	reading.Failure = e
+	return reading
 }
 
 // withMessage returns an object with a different message.

@@ -36,6 +36,9 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 		}
 	}
 	sign := "HTTP status " + strconv.Itoa(status)
+	if object := json.NodeOf(body); object.IsObject() && object.Member("jsonrpc") == nil {
+		body = r.spelled(object, longWait).Raw
+	}
 	response := http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
 	said := recourse.FromHTTP(r.Provider, &response)
 	if said == nil {

@@ -135,7 +135,7 @@ func unfolded(reading Reading) Reading {
 // own data is kept in the details.
 func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Error, plain bool) {
 	e, plain = r.rpcKind(code, message, data)
-	wild.AddObject(e, data)
+	wild.AddObject(e, r.spelled(data, 0))
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = code
 	}
@@ -176,7 +176,7 @@ func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Err
 	}
 	said := answer{text: message}
 	if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
-		said.objects = []*json.Node{data}
+		said.objects = []*json.Node{r.spelled(data, 0)}
 	}
 	if known, _, recognized := r.recognized(last(r.peeled(said))); recognized && overrules(known, kind) {
 		known.Message = cmp.Or(known.Message, clean.Message(message))
