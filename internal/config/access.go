@@ -17,46 +17,82 @@ import (
 
 // Access is a way to find out who calls.
 type Access struct {
-	Keys       []AccessKey    `yaml:"keys" default:"(none)" doc:"API keys, by their hashes. 'recourse key new --print NAME' makes one. Callers send the key as 'Authorization: Bearer KEY', unless 'headers' says otherwise."`
-	StoredKeys bool           `yaml:"stored_keys" default:"false" doc:"Whether the keys in 'store' count as well. 'recourse key' makes, lists and revokes them; a revoked key is refused within seconds."`
-	Headers    *AccessHeaders `yaml:"headers" default:"(Authorization)" doc:"Headers that hold the caller's name and key, instead of 'Authorization'."`
-	JWT        *AccessJWT     `yaml:"jwt" default:"(none)" doc:"Signed tokens of an issuer. Callers send them as 'Authorization: Bearer TOKEN'."`
+	// API keys, by their hashes. `recourse key new --print NAME` makes one. Callers send the key as
+	// `Authorization: Bearer KEY`, unless `headers` says otherwise.
+	Keys []AccessKey `yaml:"keys" default:"(none)"`
+	// Whether the keys in `store` count as well. `recourse key` makes, lists and revokes them; a revoked key
+	// is refused within seconds.
+	StoredKeys bool `yaml:"stored_keys" default:"false"`
+	// Headers that hold the caller's name and key, instead of `Authorization`.
+	Headers *AccessHeaders `yaml:"headers" default:"(Authorization)"`
+	// Signed tokens of an issuer. Callers send them as `Authorization: Bearer TOKEN`.
+	JWT *AccessJWT `yaml:"jwt" default:"(none)"`
 }
 
 // AccessKey is an API key of the configuration.
 type AccessKey struct {
-	Name    string   `yaml:"name,required" default:"(none)" doc:"Name of the caller, for grants, limits and logs. Two keys with the same name are the same caller, so that one can replace the other."`
-	Hash    string   `yaml:"hash,required" default:"(none)" doc:"SHA-256 of the key, as 'sha256:' and 64 hexadecimal digits. The key must be random, of 128 bits or more: a hash of a word can be guessed."`
-	Org     string   `yaml:"org" default:"(none)" doc:"The caller's organisation."`
-	Roles   []string `yaml:"roles" default:"(none)" doc:"The caller's roles, which 'grants' name."`
-	Expires string   `yaml:"expires" default:"(never)" doc:"When the key ends: a date such as '2027-01-31' (midnight, UTC) or a time such as '2027-01-31T12:00:00Z'."`
+	// Name of the caller, for grants, limits and logs. Two keys with the same name are the same caller, so
+	// that one can replace the other.
+	Name string `yaml:"name,required" default:"(none)"`
+	// SHA-256 of the key, as `sha256:` and 64 hexadecimal digits. The key must be random, of 128 bits or
+	// more: a hash of a word can be guessed.
+	Hash string `yaml:"hash,required" default:"(none)"`
+	// The caller's organisation.
+	Org string `yaml:"org" default:"(none)"`
+	// The caller's roles, which `grants` name.
+	Roles []string `yaml:"roles" default:"(none)"`
+	// When the key ends: a date such as `2027-01-31` (midnight, UTC) or a time such as
+	// `2027-01-31T12:00:00Z`.
+	Expires string `yaml:"expires" default:"(never)"`
 }
 
 // AccessHeaders are the headers of a caller's name and key.
 type AccessHeaders struct {
-	ID  string `yaml:"id" default:"(none)" doc:"Header that holds the caller's name, which must be that of the key. Without it the key is enough."`
-	Key string `yaml:"key,required" default:"(none)" doc:"Header that holds the key, such as 'x-api-key'."`
+	// Header that holds the caller's name, which must be that of the key. Without it the key is enough.
+	ID string `yaml:"id" default:"(none)"`
+	// Header that holds the key, such as `x-api-key`.
+	Key string `yaml:"key,required" default:"(none)"`
 }
 
 // AccessJWT says whose tokens are accepted.
 type AccessJWT struct {
-	Issuer     string        `yaml:"issuer,required" default:"(none)" doc:"The issuer, exactly as in 'iss'. Its metadata (OpenID Connect Discovery, RFC 8414) say where its keys are, and tell MCP clients where to sign in. https, or http on this machine."`
-	JWKS       string        `yaml:"jwks" default:"(what the issuer's metadata say)" doc:"URL of the issuer's public keys (JWKS). They are fetched again every ten minutes, and for an unknown key; while that fails, the old ones are used for four hours."`
-	Audience   []string      `yaml:"audience,required" default:"(none)" doc:"What 'aud' must be or contain: usually the endpoint's URL. One of several is enough."`
-	Algorithms []JWTAlg      `yaml:"algorithms" default:"([ES256, RS256, EdDSA])" doc:"Signature algorithms that are accepted."`
-	Leeway     time.Duration `yaml:"leeway" default:"60s" doc:"How far the clocks of issuer and gateway may differ."`
-	Scopes     []string      `yaml:"scopes" default:"(none)" doc:"Scopes that every token needs. A token without them gets 403 and 'insufficient_scope' with the scopes to request."`
-	Name       string        `yaml:"name" default:"sub" doc:"Claim that names the caller. A claim within another is written as a JSON Pointer, such as '/realm_access/roles'."`
-	Org        string        `yaml:"org" default:"org" doc:"Claim that names the caller's organisation."`
-	Roles      string        `yaml:"roles" default:"roles" doc:"Claim that lists the caller's roles."`
-	Login      *AccessLogin  `yaml:"login" default:"(none)" doc:"How these callers say in a browser who they are, on the page behind a link that connects an account: by signing in at the issuer; see [connections](connections.md). Without it they get no such link."`
+	// The issuer, exactly as in `iss`. Its metadata (OpenID Connect Discovery, RFC 8414) say where its keys
+	// are, and tell MCP clients where to sign in. https, or http on this machine.
+	Issuer string `yaml:"issuer,required" default:"(none)"`
+	// URL of the issuer's public keys (JWKS). They are fetched again every ten minutes, and for an unknown
+	// key; while that fails, the old ones are used for four hours.
+	JWKS string `yaml:"jwks" default:"(what the issuer's metadata say)"`
+	// What `aud` must be or contain: usually the endpoint's URL. One of several is enough.
+	Audience []string `yaml:"audience,required" default:"(none)"`
+	// Signature algorithms that are accepted.
+	Algorithms []JWTAlg `yaml:"algorithms" default:"([ES256, RS256, EdDSA])"`
+	// How far the clocks of issuer and gateway may differ.
+	Leeway time.Duration `yaml:"leeway" default:"60s"`
+	// Scopes that every token needs. A token without them gets 403 and `insufficient_scope` with the scopes
+	// to request.
+	Scopes []string `yaml:"scopes" default:"(none)"`
+	// Claim that names the caller. A claim within another is written as a JSON Pointer, such as
+	// `/realm_access/roles`.
+	Name string `yaml:"name" default:"sub"`
+	// Claim that names the caller's organisation.
+	Org string `yaml:"org" default:"org"`
+	// Claim that lists the caller's roles.
+	Roles string `yaml:"roles" default:"roles"`
+	// How these callers say in a browser who they are, on the page behind a link that connects an account: by
+	// signing in at the issuer; see [connections](connections.md). Without it they get no such link.
+	Login *AccessLogin `yaml:"login" default:"(none)"`
 }
 
 // AccessLogin is what an issuer knows the gateway as, where people sign in on its pages.
 type AccessLogin struct {
-	ClientID     string   `yaml:"client_id,required" default:"(none)" doc:"What the issuer calls this gateway. Its redirect URI is '/connect/login' below 'public_url'."`
-	ClientSecret string   `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
-	Scopes       []string `yaml:"scopes" default:"([openid])" doc:"Scopes to ask for, 'openid' among them. The ID token must have the claim 'name' of the entry, with the same value as the caller's access tokens: for some claims the issuer wants another scope, such as 'email'."`
+	// What the issuer calls this gateway. Its redirect URI is `/connect/login` below `public_url`.
+	ClientID string `yaml:"client_id,required" default:"(none)"`
+	// The secret of that client. Without one it is a public client.
+	ClientSecret string `yaml:"client_secret,secret" default:"(none)"`
+	// Scopes to ask for, `openid` among them. The ID token must have the claim `name` of the entry, with the
+	// same value as the caller's access tokens: for some claims the issuer wants another scope, such as
+	// `email`.
+	Scopes []string `yaml:"scopes" default:"([openid])"`
 }
 
 // JWTAlg is an algorithm that tokens are signed with.
@@ -70,8 +106,10 @@ func (a *JWTAlg) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.W
 
 // Lockout is when an address is refused.
 type Lockout struct {
-	Failures int           `yaml:"failures" default:"25" doc:"How many failed authentications it takes. '0' means that no address is ever refused."`
-	Within   time.Duration `yaml:"within" default:"15m" doc:"The time within which failures count. The address is refused until the first of them is that long ago."`
+	// How many failed authentications it takes. `0` means that no address is ever refused.
+	Failures int `yaml:"failures" default:"25"`
+	// The time within which failures count. The address is refused until the first of them is that long ago.
+	Within time.Duration `yaml:"within" default:"15m"`
 }
 
 // defaultLockout is the [Lockout] if the file has none.
@@ -87,14 +125,27 @@ func (c *Config) LockoutRule() Lockout {
 
 // Grant lets some callers do something.
 type Grant struct {
-	Callers   []string `yaml:"callers" default:"(any)" doc:"The callers that the grant is for, as 'ENTRY/NAME': the entry of 'access' that lets them in, and their name. The entry can be left out if only one is accepted, or only one has a key of that name. It holds for callers who meet all of 'callers', 'orgs', 'roles' and 'scopes'."`
-	Orgs      []string `yaml:"orgs" default:"(any)" doc:"Organisations that it is for."`
-	Roles     []string `yaml:"roles" default:"(any)" doc:"Roles, one of which the caller must have."`
-	Scopes    []string `yaml:"scopes" default:"(none)" doc:"Scopes, all of which the caller's token must have. A caller who lacks only these is told so with 403 and 'insufficient_scope'."`
-	Tools     []string `yaml:"tools" default:"(none)" doc:"Tools that they may call: names or patterns, as in 'tools' of a server."`
-	When      string   `yaml:"when" default:"(always)" doc:"Condition on a call, such as 'args.orgId == caller.org'. It can name 'caller' (name, entry, org, roles, scopes), 'tool', 'args' and 'read_only', in the language of [Expr](https://expr-lang.org/docs/language-definition). If it cannot be evaluated, the call is refused."`
-	Prompts   bool     `yaml:"prompts" default:"false" doc:"Whether they may use the server's prompts."`
-	Resources bool     `yaml:"resources" default:"false" doc:"Whether they may read the server's resources."`
+	// The callers that the grant is for, as `ENTRY/NAME`: the entry of `access` that lets them in, and their
+	// name. The entry can be left out if only one is accepted, or only one has a key of that name. It holds
+	// for callers who meet all of `callers`, `orgs`, `roles` and `scopes`.
+	Callers []string `yaml:"callers" default:"(any)"`
+	// Organisations that it is for.
+	Orgs []string `yaml:"orgs" default:"(any)"`
+	// Roles, one of which the caller must have.
+	Roles []string `yaml:"roles" default:"(any)"`
+	// Scopes, all of which the caller's token must have. A caller who lacks only these is told so with 403
+	// and `insufficient_scope`.
+	Scopes []string `yaml:"scopes" default:"(none)"`
+	// Tools that they may call: names or patterns, as in `tools` of a server.
+	Tools []string `yaml:"tools" default:"(none)"`
+	// Condition on a call, such as `args.orgId == caller.org`. It can name `caller` (name, entry, org, roles,
+	// scopes), `tool`, `args` and `read_only`, in the language of
+	// [Expr](https://expr-lang.org/docs/language-definition). If it cannot be evaluated, the call is refused.
+	When string `yaml:"when" default:"(always)"`
+	// Whether they may use the server's prompts.
+	Prompts bool `yaml:"prompts" default:"false"`
+	// Whether they may read the server's resources.
+	Resources bool `yaml:"resources" default:"false"`
 }
 
 // Loopback is the access that needs no entry: it only checks the address.

@@ -17,15 +17,25 @@ import (
 
 // Operation is a route: it says whether some operations of an OpenAPI description are tools.
 type Operation struct {
-	Methods    []string      `yaml:"methods" default:"(any)" doc:"HTTP methods that the route applies to, such as '[GET, POST]'."`
-	Paths      []string      `yaml:"paths" default:"(any)" doc:"Paths that the route applies to, as the description has them, such as '/orders/{id}'. '*' stands for any characters but a slash, and '**' for any."`
-	Tags       []string      `yaml:"tags" default:"(any)" doc:"Tags that the route applies to: an operation needs one of them."`
-	IDs        []string      `yaml:"ids" default:"(any)" doc:"operationIds that the route applies to. '*' stands for any characters."`
-	Deny       bool          `yaml:"deny" default:"false" doc:"Whether these operations are not offered, whatever a later route says."`
-	ReadOnly   *bool         `yaml:"read_only" default:"(true for GET, HEAD and OPTIONS)" doc:"Whether these operations change nothing, so that a failed one may be repeated."`
-	Idempotent *bool         `yaml:"idempotent" default:"(true for PUT and DELETE, and where the header Idempotency-Key is declared)" doc:"Whether doing it twice has the same effect as doing it once."`
-	Name       string        `yaml:"name" default:"(the operationId, or method and path)" doc:"Name of the tool. The route must apply to one operation only."`
-	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for these tools."`
+	// HTTP methods that the route applies to, such as `[GET, POST]`.
+	Methods []string `yaml:"methods" default:"(any)"`
+	// Paths that the route applies to, as the description has them, such as `/orders/{id}`. `*` stands for
+	// any characters but a slash, and `**` for any.
+	Paths []string `yaml:"paths" default:"(any)"`
+	// Tags that the route applies to: an operation needs one of them.
+	Tags []string `yaml:"tags" default:"(any)"`
+	// operationIds that the route applies to. `*` stands for any characters.
+	IDs []string `yaml:"ids" default:"(any)"`
+	// Whether these operations are not offered, whatever a later route says.
+	Deny bool `yaml:"deny" default:"false"`
+	// Whether these operations change nothing, so that a failed one may be repeated.
+	ReadOnly *bool `yaml:"read_only" default:"(true for GET, HEAD and OPTIONS)"`
+	// Whether doing it twice has the same effect as doing it once.
+	Idempotent *bool `yaml:"idempotent" default:"(true for PUT and DELETE, and where the header Idempotency-Key is declared)"`
+	// Name of the tool. The route must apply to one operation only.
+	Name string `yaml:"name" default:"(the operationId, or method and path)"`
+	// Replaces the server's timeout for these tools.
+	Timeout time.Duration `yaml:"timeout" default:"(the server's)"`
 }
 
 // route returns the route in the form in which the description is compiled.

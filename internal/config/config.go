@@ -29,50 +29,127 @@ import (
 // Config is the gateway's configuration. It is not changed after loading and then safe
 // for concurrent use.
 type Config struct {
-	Listen        string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
-	Admin         string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. Whoever reaches these may read them; 'console_access' guards the console and 'journal_tools'. Changes need a restart."`
-	AdminRemote   bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach, for example in a container's private network."`
-	Console       bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): calls that failed and what became of each, servers, contracts and accounts. Changes need a restart."`
-	ConsoleAccess string   `yaml:"console_access" default:"(none)" doc:"Entry of 'access' whose API keys let operators sign in to the console, and their agents use 'journal_tools'. Without it there is no access control, which requires an 'admin' on loopback. Changes need a restart."`
-	ConsoleRole   string   `yaml:"console_role" default:"operator" doc:"Role that an API key must have to open the console or to use 'journal_tools'. Changes need a restart."`
-	JournalTools  bool     `yaml:"journal_tools" default:"false" doc:"Whether 'admin' also serves the [journal](journal.md) to agents, at '/mcp': tools that list the calls that failed and tell what happened. Changes need a restart."`
-	Profiles      bool     `yaml:"profiles" default:"false" doc:"Whether 'admin' also serves profiles of the process to Go's tools, at '/debug/pprof/'. Changes need a restart."`
-	TLS           *TLS     `yaml:"tls" default:"(none)" doc:"Certificate for https, with TLS 1.2 or later and HTTP/2. Without it, the gateway speaks plain http. Turning it on or off needs a restart."`
-	Tracing       *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
-	PublicURL     string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
-	Origins       []string `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
-	Hosts         []string `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
+	// Address and port that the gateway listens on. Port 0 takes a free one.
+	Listen string `yaml:"listen" default:"127.0.0.1:8787"`
+	// Address and port of a second listener for operations: `/healthz`, `/readyz`, and `/metrics` for
+	// Prometheus. Whoever reaches these may read them; `console_access` guards the console and
+	// `journal_tools`. Changes need a restart.
+	Admin string `yaml:"admin" default:"(none)"`
+	// Whether `admin` may be an address that other machines can reach, for example in a container's private
+	// network.
+	AdminRemote bool `yaml:"admin_remote" default:"false"`
+	// Whether `admin` also serves the [console](console.md): calls that failed and what became of each,
+	// servers, contracts and accounts. Changes need a restart.
+	Console bool `yaml:"console" default:"false"`
+	// Entry of `access` whose API keys let operators sign in to the console, and their agents use
+	// `journal_tools`. Without it there is no access control, which requires an `admin` on loopback. Changes
+	// need a restart.
+	ConsoleAccess string `yaml:"console_access" default:"(none)"`
+	// Role that an API key must have to open the console or to use `journal_tools`. Changes need a restart.
+	ConsoleRole string `yaml:"console_role" default:"operator"`
+	// Whether `admin` also serves the [journal](journal.md) to agents, at `/mcp`: tools that list the calls
+	// that failed and tell what happened. Changes need a restart.
+	JournalTools bool `yaml:"journal_tools" default:"false"`
+	// Whether `admin` also serves profiles of the process to Go's tools, at `/debug/pprof/`. Changes need a
+	// restart.
+	Profiles bool `yaml:"profiles" default:"false"`
+	// Certificate for https, with TLS 1.2 or later and HTTP/2. Without it, the gateway speaks plain http.
+	// Turning it on or off needs a restart.
+	TLS *TLS `yaml:"tls" default:"(none)"`
+	// Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP.
+	// Turning it on or off needs a restart.
+	Tracing *Tracing `yaml:"tracing" default:"(none)"`
+	// URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a
+	// request's `Host`.
+	PublicURL string `yaml:"public_url" default:"(none)"`
+	// Web origins whose pages may call the gateway, such as `https://app.example.com`. A request with any
+	// other `Origin` is refused. Requests without one, from clients that are not browsers, are not affected.
+	Origins []string `yaml:"origins" default:"(none)"`
+	// Host names, with or without a port, that the gateway answers to, in addition to the address it listens
+	// on, the loopback names and the host of `public_url`. A request for any other `Host` is refused, which
+	// stops DNS rebinding.
+	Hosts []string `yaml:"hosts" default:"(none)"`
 
-	MaxRequest   strictyaml.Size `yaml:"max_request" default:"4MiB" doc:"Largest request body. A larger one is refused without being read in full."`
-	MaxResult    strictyaml.Size `yaml:"max_result" default:"0" doc:"Largest answer from a server. A larger one becomes an error. '0' means no limit: answers are streamed, so their size costs no memory."`
-	DecideWithin strictyaml.Size `yaml:"decide_within" default:"256KiB" doc:"How much of an answer is read before it is passed on, to find out whether it is a failure. A failure found after that is logged and counted, but not rewritten."`
-	MaxFailure   strictyaml.Size `yaml:"max_failure" default:"4MiB" doc:"How much is read of a failure recognised within 'decide_within'. A longer one is truncated, and says so. Up to 8 failures over 'decide_within' are held at a time."`
-	MaxInFlight  strictyaml.Size `yaml:"max_in_flight" default:"64MiB" doc:"How many bytes of requests may be under way at once, at least twice max_request. A request over the limit is refused as rate limited, with a wait of a second; it has done nothing. A quarter of these bytes is reserved for requests of up to 64 KiB."`
-	MemoryLimit  strictyaml.Size `yaml:"memory_limit" default:"384MiB" doc:"Memory that the program tries to stay within, by collecting garbage more often as it gets close. Work over the limit becomes slower, but is not refused. The environment variable GOMEMLIMIT takes precedence. '0' means no limit."`
+	// Largest request body. A larger one is refused without being read in full.
+	MaxRequest strictyaml.Size `yaml:"max_request" default:"4MiB"`
+	// Largest answer from a server. A larger one becomes an error. `0` means no limit: answers are streamed,
+	// so their size costs no memory.
+	MaxResult strictyaml.Size `yaml:"max_result" default:"0"`
+	// How much of an answer is read before it is passed on, to find out whether it is a failure. A failure
+	// found after that is logged and counted, but not rewritten.
+	DecideWithin strictyaml.Size `yaml:"decide_within" default:"256KiB"`
+	// How much is read of a failure recognised within `decide_within`. A longer one is truncated, and says
+	// so. Up to 8 failures over `decide_within` are held at a time.
+	MaxFailure strictyaml.Size `yaml:"max_failure" default:"4MiB"`
+	// How many bytes of requests may be under way at once, at least twice max_request. A request over the
+	// limit is refused as rate limited, with a wait of a second; it has done nothing. A quarter of these
+	// bytes is reserved for requests of up to 64 KiB.
+	MaxInFlight strictyaml.Size `yaml:"max_in_flight" default:"64MiB"`
+	// Memory that the program tries to stay within, by collecting garbage more often as it gets close. Work
+	// over the limit becomes slower, but is not refused. The environment variable GOMEMLIMIT takes
+	// precedence. `0` means no limit.
+	MemoryLimit strictyaml.Size `yaml:"memory_limit" default:"384MiB"`
 
-	Providers      strictyaml.Map[Provider] `yaml:"providers" default:"(none)" doc:"Where callers have accounts that servers need, by name; see [connections](connections.md)."`
-	ConnectionKeys []string                 `yaml:"connection_keys,secret" default:"(none)" doc:"Secrets of at least 32 characters that seal the tokens of connections in the store, the newest first. After a change, 'recourse connections rekey' seals all of them with the newest."`
+	// Where callers have accounts that servers need, by name; see [connections](connections.md).
+	Providers strictyaml.Map[Provider] `yaml:"providers" default:"(none)"`
+	// Secrets of at least 32 characters that seal the tokens of connections in the store, the newest first.
+	// After a change, `recourse connections rekey` seals all of them with the newest.
+	ConnectionKeys []string `yaml:"connection_keys,secret" default:"(none)"`
 
-	SessionKeys   []string      `yaml:"session_keys,secret" default:"(none)" doc:"Secrets of at least 32 characters, the newest first, such as '${SESSION_KEY}'. With them, sessions of clients before 2026-07-28 outlive a restart, and any replica with the same keys continues them: the session's state is encrypted in its id. With 'redis', state that does not fit into an id is kept there, encrypted. Without keys, sessions are kept in memory."`
-	ShutdownDelay time.Duration `yaml:"shutdown_delay" default:"0s" doc:"How long the gateway keeps accepting requests after SIGTERM. Meanwhile '/readyz' answers 503 and every answer asks the client to close its connection, so that a load balancer can move clients to other replicas. Set it to a little more than the load balancer takes to notice."`
+	// Secrets of at least 32 characters, the newest first, such as `${SESSION_KEY}`. With them, sessions of
+	// clients before 2026-07-28 outlive a restart, and any replica with the same keys continues them: the
+	// session's state is encrypted in its id. With `redis`, state that does not fit into an id is kept there,
+	// encrypted. Without keys, sessions are kept in memory.
+	SessionKeys []string `yaml:"session_keys,secret" default:"(none)"`
+	// How long the gateway keeps accepting requests after SIGTERM. Meanwhile `/readyz` answers 503 and every
+	// answer asks the client to close its connection, so that a load balancer can move clients to other
+	// replicas. Set it to a little more than the load balancer takes to notice.
+	ShutdownDelay time.Duration `yaml:"shutdown_delay" default:"0s"`
 
-	Store   string   `yaml:"store,secret" default:"(none)" doc:"Database for the journal of calls, API keys and connections: 'sqlite:recourse.db', a file relative to this one, or 'postgres://user:${PASSWORD}@host/database', which replicas share. The tables are created and migrated at startup. Without it nothing is stored. Changes need a restart."`
-	Journal *Journal `yaml:"journal" default:"(all defaults, if there is a store)" doc:"What the store keeps of calls. 'recourse failures' and 'recourse explain' read it."`
+	// Database for the journal of calls, API keys and connections: `sqlite:recourse.db`, a file relative to
+	// this one, or `postgres://user:${PASSWORD}@host/database`, which replicas share. The tables are created
+	// and migrated at startup. Without it nothing is stored. Changes need a restart.
+	Store string `yaml:"store,secret" default:"(none)"`
+	// What the store keeps of calls. `recourse failures` and `recourse explain` read it.
+	Journal *Journal `yaml:"journal" default:"(all defaults, if there is a store)"`
 
-	Log       LogFormat `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
-	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took, but not the arguments. It is logged at the level 'info'."`
-	LogLevel  LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
+	// Form of the log: `auto` is text on a terminal and JSON otherwise.
+	Log LogFormat `yaml:"log" default:"auto"`
+	// Whether the log has a line for each request: who called what, how it ended, and how long it took, but
+	// not the arguments. It is logged at the level `info`.
+	AccessLog bool `yaml:"access_log" default:"false"`
+	// The lowest level that is logged: `debug`, `info`, `warn` or `error`. It can change while the gateway
+	// runs.
+	LogLevel LogLevel `yaml:"log_level" default:"info"`
 
-	Redis          string                 `yaml:"redis,secret" default:"(none)" doc:"Redis in which calls are counted for [limits](limits.md), so that replicas of the gateway share them: 'redis://127.0.0.1:6379/0', 'rediss://' for TLS, or 'unix:///run/redis.sock'. Further nodes of a cluster follow as '?addr=HOST:PORT'. Without it, each process counts in its own memory. With 'session_keys' it also holds what does not fit into session ids."`
-	OnRedisFailure OnRedisFailure         `yaml:"on_redis_failure" default:"open" doc:"What happens to calls while Redis does not answer: with 'open' each process counts them in its own memory, with 'closed' they are refused."`
-	Contracts      []string               `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
-	TrustedProxies []string               `yaml:"trusted_proxies" default:"(none)" doc:"Networks or addresses of proxies in front, such as '10.0.0.0/8', that are trusted to state the client's address: the last one in 'X-Forwarded-For' that is not a trusted proxy (in 'Forwarded', if that is the only header). Without this, the connection's address counts, so all clients behind a proxy are locked out if one of them fails to authenticate too often."`
-	Lockout        *Lockout               `yaml:"lockout" default:"(25 failures within 15m)" doc:"When a client's address is refused with 429 because it has failed to authenticate too often, even if it then sends valid credentials. It applies to endpoints with 'access'. A request without credentials does not count. For IPv6, the first 64 bits of the address count."`
-	Access         strictyaml.Map[Access] `yaml:"access" default:"(none)" doc:"Named ways to find out who calls, for 'access' of a server. See [Who may call](access.md)."`
-	Servers        Servers                `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
-	Endpoints      Endpoints              `yaml:"endpoints" default:"(none)" doc:"Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md)."`
+	// Redis in which calls are counted for [limits](limits.md), so that replicas of the gateway share them:
+	// `redis://127.0.0.1:6379/0`, `rediss://` for TLS, or `unix:///run/redis.sock`. Further nodes of a
+	// cluster follow as `?addr=HOST:PORT`. Without it, each process counts in its own memory. With
+	// `session_keys` it also holds what does not fit into session ids.
+	Redis string `yaml:"redis,secret" default:"(none)"`
+	// What happens to calls while Redis does not answer: with `open` each process counts them in its own
+	// memory, with `closed` they are refused.
+	OnRedisFailure OnRedisFailure `yaml:"on_redis_failure" default:"open"`
+	// Files with your own contracts, relative to this file. Servers can name them like the built-in ones.
+	Contracts []string `yaml:"contracts" default:"(none)"`
+	// Networks or addresses of proxies in front, such as `10.0.0.0/8`, that are trusted to state the client's
+	// address: the last one in `X-Forwarded-For` that is not a trusted proxy (in `Forwarded`, if that is the
+	// only header). Without this, the connection's address counts, so all clients behind a proxy are locked
+	// out if one of them fails to authenticate too often.
+	TrustedProxies []string `yaml:"trusted_proxies" default:"(none)"`
+	// When a client's address is refused with 429 because it has failed to authenticate too often, even if it
+	// then sends valid credentials. It applies to endpoints with `access`. A request without credentials does
+	// not count. For IPv6, the first 64 bits of the address count.
+	Lockout *Lockout `yaml:"lockout" default:"(25 failures within 15m)"`
+	// Named ways to find out who calls, for `access` of a server. See [Who may call](access.md).
+	Access strictyaml.Map[Access] `yaml:"access" default:"(none)"`
+	// The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and
+	// underscores. At least one.
+	Servers Servers `yaml:"servers,required" default:"(none)"`
+	// Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md).
+	Endpoints Endpoints `yaml:"endpoints" default:"(none)"`
 
-	_ struct{} `doc:"Go's HTTP server reads all requests" gone:"front"`
+	_ struct{} `why:"Go's HTTP server reads all requests" gone:"front"`
 }
 
 // Servers are the servers of a [Config] in the order of the file.
@@ -90,39 +167,127 @@ type Server struct {
 	// UserPlace is the placeholder for the user of the path in the entry's URLs, headers and query; "" if there is none.
 	UserPlace string
 
-	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has this, 'command' or 'openapi'."`
-	OpenAPI          string               `yaml:"openapi" default:"(none)" doc:"OpenAPI description (3.0 or 3.1, JSON or YAML) of an HTTP API that is served as tools: a file, relative to this one, or a URL that is read at startup and on each reload. 'operations' selects the operations to offer. A server has one of 'url', 'command' and this. See [HTTP APIs](http-apis.md)."`
-	BaseURL          string               `yaml:"base_url" default:"(the description's first server)" doc:"URL before the paths of the description."`
-	Query            map[string]string    `yaml:"query,secret" default:"(none)" doc:"Parameters added to the query of every request to the API, such as '{api_key: \"${KEY}\"}'. Their values are never shown."`
-	Operations       []Operation          `yaml:"operations" default:"(none)" doc:"Routes that say which operations are tools. The first one that matches an operation counts; an operation that none matches is not offered."`
-	Command          []string             `yaml:"command" default:"(none)" doc:"Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it on the first call, and again after a crash. A name is looked up in PATH, a relative path in 'cwd'."`
-	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and the variables listed here, and nothing else, except on Windows what every program needs, such as SYSTEMROOT, and on Linux RECOURSE_PROCESS. With this variable, processes that the program has started are found and killed along with it, even in a session of their own, unless they have removed the variable. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it appears."`
-	Cwd              string               `yaml:"cwd" default:"(the gateway's)" doc:"Folder in which the program is started."`
-	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program. With 'all', every client talks to the same one, which is told that no client can be asked anything, and whose logs and tasks no client is shown. With 'client', each session has its own; in the modern era, which has no sessions, each value of the header authorization does. Clients of the modern era without that header share one as with 'all'. Up to 100 of these run; a new one replaces the one that has been idle longest."`
-	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again on the next one. With 'share: client' it also counts as in use while its client keeps a stream open, as the host of a wrapper does."`
-	Title            string               `yaml:"title" default:"(its name)" doc:"The server's display name, for hints and pages."`
-	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path on the gateway at which clients reach the server. One segment may be in braces, such as '{user_id}': it is the user. The server gets it in the header that the contract names, and wherever the same '{user_id}' stands in 'url', 'headers', 'base_url' and 'query'. 'users' says who may be whom. A user has up to 128 letters, digits, signs of '-_.~:@+=' and vertical bars. With 'none' the server is only reached through 'endpoints'."`
-	Contract         string               `yaml:"contract" default:"recourse" doc:"Contract in which failures reach the client: a built-in one or one of 'contracts'. A failure that the server itself has written in it stays as it is: see [trust.md](trust.md)."`
-	Reads            Reads                `yaml:"reads" default:"(none)" doc:"How the server itself writes failures: a contract, families of [failures in the wild](wild.md), files with your own families ('[aws, ./ours.yaml]'), or several of these, but at most one contract. Needed for failures that could also be a success, such as 'success: false'; definite failures are recognised without it, in all of the built-in forms and in that of the entry's 'contract', with codes that it does not list as well."`
-	Mode             Mode                 `yaml:"mode" default:"enforce" doc:"Whether failures are rewritten. 'observe' passes everything on unchanged and logs what 'enforce' would have done."`
-	Timeout          time.Duration        `yaml:"timeout" default:"60s" doc:"How long a call may show no sign of life. A progress notification, or a question from the server to its client, restarts it. A call that waits for long-running work, in the way that its contract describes under 'poll', has the time that it asks for in addition, up to an hour; meanwhile its client hears every 15 s that it goes on, if it has asked for progress and the server reports none."`
-	MaxTimeout       time.Duration        `yaml:"max_timeout" default:"10m" doc:"How long a call may take altogether, repetitions included. The time that a call asks for to wait for long-running work is not counted."`
-	Headers          map[string]string    `yaml:"headers,secret" default:"(none)" doc:"Headers sent with every request to the server, such as 'Authorization'. Their values are never shown. Headers that the protocol or the connection needs cannot be set."`
-	Connection       string               `yaml:"connection" default:"(none)" doc:"Provider, one of 'providers', whose credential for the caller is sent to the server. A call without one fails with a link at which a person can connect the account."`
-	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. If 'authorization' is among them, a 401 or 403 from the server goes back to the client unchanged; if the headers in which the contract asks for credentials are among them, the client gets it in the contract's form; otherwise it means that the gateway's own credentials were refused. If 'x-forwarded-for' is among them, the client's address is added to it, so that the server can tell one client from another."`
-	TrustAnnotations *bool                `yaml:"trust_annotations" default:"(true for command and openapi, false for url)" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when the gateway decides whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only if you say so; of an operation of an HTTP API, its method and route tell."`
-	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether to believe the server about who failed, whether a call that writes changed nothing, and what to do next. For your own servers. Of an HTTP API, also about the form of its answers: its tools then declare an outputSchema."`
-	Redact           Redact               `yaml:"redact" default:"(secrets for command, otherwise all)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths as well), or 'off' (nothing). Secrets in the entry and in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked, and 4 MiB of a single text; anything beyond that is not shown, and neither is what cannot be checked in the time that the call has. The server's questions, progress and logs are masked as with 'secrets', error logs like failures. What cannot be masked becomes bad_response."`
-	Access           []string             `yaml:"access" default:"(everybody is let in)" doc:"Who may call: names of entries of the top level's 'access', or 'loopback' for callers on the gateway's own machine. The first one that knows the credentials in a request decides. The credentials are not passed on to the server, unless 'forward' says so."`
-	Users            *Users               `yaml:"users" default:"(every caller may be any user)" doc:"Which users a caller may be, if the path names the user; needs 'access'. Any other user is refused as one that is not valid. See [Who may call](access.md#which-user)."`
-	Grants           []Grant              `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do. A caller may do what any grant allows, and nothing else: tools/list names only the tools that the caller may call."`
-	Limits           Limits               `yaml:"limits" default:"(none)" doc:"How often the server's tools may be called, by name: see [limits](limits.md). A call over a limit is refused with the time to wait, and the server never sees it. The names appear in answers and metrics."`
-	LimitHeaders     bool                 `yaml:"limit_headers" default:"false" doc:"Whether successful answers to calls also say what remains of the limits, in the headers RateLimit, RateLimit-Policy and X-RateLimit-Limit, -Remaining and -Reset. Refusals always do."`
-	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known about individual tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any single one. Only one entry applies: an exact name, or else the longest pattern that matches."`
+	// The server's MCP endpoint (Streamable HTTP), http or https. A server has this, `command` or `openapi`.
+	URL string `yaml:"url" default:"(none)"`
+	// OpenAPI description (3.0 or 3.1, JSON or YAML) of an HTTP API that is served as tools: a file, relative
+	// to this one, or a URL that is read at startup and on each reload. `operations` selects the operations
+	// to offer. A server has one of `url`, `command` and this. See [HTTP APIs](http-apis.md).
+	OpenAPI string `yaml:"openapi" default:"(none)"`
+	// URL before the paths of the description.
+	BaseURL string `yaml:"base_url" default:"(the description's first server)"`
+	// Parameters added to the query of every request to the API, such as `{api_key: "${KEY}"}`. Their values
+	// are never shown.
+	Query map[string]string `yaml:"query,secret" default:"(none)"`
+	// Routes that say which operations are tools. The first one that matches an operation counts; an
+	// operation that none matches is not offered.
+	Operations []Operation `yaml:"operations" default:"(none)"`
+	// Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it
+	// on the first call, and again after a crash. A name is looked up in PATH, a relative path in `cwd`.
+	Command []string `yaml:"command" default:"(none)"`
+	// Environment of the program. It gets PATH, HOME and the variables listed here, and nothing else, except
+	// on Windows what every program needs, such as SYSTEMROOT, and on Linux RECOURSE_PROCESS. With this
+	// variable, processes that the program has started are found and killed along with it, even in a session
+	// of their own, unless they have removed the variable. A value that is secret by its name (`FARM_TOKEN`)
+	// or by its form is masked in failures and in the log, wherever it appears.
+	Env map[string]string `yaml:"env,secret" default:"(none)"`
+	// Folder in which the program is started.
+	Cwd string `yaml:"cwd" default:"(the gateway's)"`
+	// Who shares the program. With `all`, every client talks to the same one, which is told that no client
+	// can be asked anything, and whose logs and tasks no client is shown. With `client`, each session has its
+	// own; in the modern era, which has no sessions, each value of the header authorization does. Clients of
+	// the modern era without that header share one as with `all`. Up to 100 of these run; a new one replaces
+	// the one that has been idle longest.
+	Share Share `yaml:"share" default:"all"`
+	// The program is stopped after this time without a call, and started again on the next one. With `share:
+	// client` it also counts as in use while its client keeps a stream open, as the host of a wrapper does.
+	Idle time.Duration `yaml:"idle" default:"(never; 30m with share: client)"`
+	// The server's display name, for hints and pages.
+	Title string `yaml:"title" default:"(its name)"`
+	// Path on the gateway at which clients reach the server. One segment may be in braces, such as
+	// `{user_id}`: it is the user. The server gets it in the header that the contract names, and wherever the
+	// same `{user_id}` stands in `url`, `headers`, `base_url` and `query`. `users` says who may be whom. A
+	// user has up to 128 letters, digits, signs of `-_.~:@+=` and vertical bars. With `none` the server is
+	// only reached through `endpoints`.
+	Path string `yaml:"path" default:"(/NAME/mcp)"`
+	// Contract in which failures reach the client: a built-in one or one of `contracts`. A failure that the
+	// server itself has written in it stays as it is: see [trust.md](trust.md).
+	Contract string `yaml:"contract" default:"recourse"`
+	// How the server itself writes failures: a contract, families of [failures in the wild](wild.md), files
+	// with your own families (`[aws, ./ours.yaml]`), or several of these, but at most one contract. Needed
+	// for failures that could also be a success, such as `success: false`; definite failures are recognised
+	// without it, in all of the built-in forms and in that of the entry's `contract`, with codes that it does
+	// not list as well.
+	Reads Reads `yaml:"reads" default:"(none)"`
+	// Whether failures are rewritten. `observe` passes everything on unchanged and logs what `enforce` would
+	// have done.
+	Mode Mode `yaml:"mode" default:"enforce"`
+	// How long a call may show no sign of life. A progress notification, or a question from the server to its
+	// client, restarts it. A call that waits for long-running work, in the way that its contract describes
+	// under `poll`, has the time that it asks for in addition, up to an hour; meanwhile its client hears
+	// every 15 s that it goes on, if it has asked for progress and the server reports none.
+	Timeout time.Duration `yaml:"timeout" default:"60s"`
+	// How long a call may take altogether, repetitions included. The time that a call asks for to wait for
+	// long-running work is not counted.
+	MaxTimeout time.Duration `yaml:"max_timeout" default:"10m"`
+	// Headers sent with every request to the server, such as `Authorization`. Their values are never shown.
+	// Headers that the protocol or the connection needs cannot be set.
+	Headers map[string]string `yaml:"headers,secret" default:"(none)"`
+	// Provider, one of `providers`, whose credential for the caller is sent to the server. A call without one
+	// fails with a link at which a person can connect the account.
+	Connection string `yaml:"connection" default:"(none)"`
+	// Headers of the client's request that are passed on to the server. If `authorization` is among them, a
+	// 401 or 403 from the server goes back to the client unchanged; if the headers in which the contract asks
+	// for credentials are among them, the client gets it in the contract's form; otherwise it means that the
+	// gateway's own credentials were refused. If `x-forwarded-for` is among them, the client's address is
+	// added to it, so that the server can tell one client from another.
+	Forward []string `yaml:"forward" default:"(none)"`
+	// Whether the tools' own annotations (`readOnlyHint` and `idempotentHint`) count when the gateway decides
+	// whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only
+	// if you say so; of an operation of an HTTP API, its method and route tell.
+	TrustAnnotations *bool `yaml:"trust_annotations" default:"(true for command and openapi, false for url)"`
+	// Whether to believe the server about who failed, whether a call that writes changed nothing, and what to
+	// do next. For your own servers. Of an HTTP API, also about the form of its answers: its tools then
+	// declare an outputSchema.
+	Trusted bool `yaml:"trusted" default:"false"`
+	// What is masked in failures on their way to the client: `secrets` (credentials and connection strings),
+	// `all` (stack frames, private addresses and paths as well), or `off` (nothing). Secrets in the entry and
+	// in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked,
+	// and 4 MiB of a single text; anything beyond that is not shown, and neither is what cannot be checked in
+	// the time that the call has. The server's questions, progress and logs are masked as with `secrets`,
+	// error logs like failures. What cannot be masked becomes bad_response.
+	Redact Redact `yaml:"redact" default:"(secrets for command, otherwise all)"`
+	// Who may call: names of entries of the top level's `access`, or `loopback` for callers on the gateway's
+	// own machine. The first one that knows the credentials in a request decides. The credentials are not
+	// passed on to the server, unless `forward` says so.
+	Access []string `yaml:"access" default:"(everybody is let in)"`
+	// Which users a caller may be, if the path names the user; needs `access`. Any other user is refused as
+	// one that is not valid. See [Who may call](access.md#which-user).
+	Users *Users `yaml:"users" default:"(every caller may be any user)"`
+	// What callers may do. A caller may do what any grant allows, and nothing else: tools/list names only the
+	// tools that the caller may call.
+	Grants []Grant `yaml:"grants" default:"(every caller may do everything)"`
+	// How often the server's tools may be called, by name: see [limits](limits.md). A call over a limit is
+	// refused with the time to wait, and the server never sees it. The names appear in answers and metrics.
+	Limits Limits `yaml:"limits" default:"(none)"`
+	// Whether successful answers to calls also say what remains of the limits, in the headers RateLimit,
+	// RateLimit-Policy and X-RateLimit-Limit, -Remaining and -Reset. Refusals always do.
+	LimitHeaders bool `yaml:"limit_headers" default:"false"`
+	// What is known about individual tools, by name or pattern. In a pattern `*` stands for any characters
+	// and `?` for any single one. Only one entry applies: an exact name, or else the longest pattern that
+	// matches.
+	Tools strictyaml.Map[Tool] `yaml:"tools" default:"(none)"`
 
-	Breaker     *Breaker     `yaml:"breaker" default:"(none)" doc:"Holds calls back from a server, or one of its tools, that does not answer. 'breaker: {}' turns it on with the defaults below. A call that is held back fails at once as unavailable, has no effect, and says how long to wait."`
-	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls to the server are under way at once, so that one server that hangs does not take what the others need."`
-	Hedge       *Hedge       `yaml:"hedge" default:"(none)" doc:"Sends a call that only reads a second time if its answer is late, and takes the answer that begins first. Only for servers with 'url'. A call is sent twice at most, only while the retry budget allows it, and never while a breaker is open or all places of 'concurrency' are taken."`
+	// Holds calls back from a server, or one of its tools, that does not answer. `breaker: {}` turns it on
+	// with the defaults below. A call that is held back fails at once as unavailable, has no effect, and says
+	// how long to wait.
+	Breaker *Breaker `yaml:"breaker" default:"(none)"`
+	// Bounds how many calls to the server are under way at once, so that one server that hangs does not take
+	// what the others need.
+	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)"`
+	// Sends a call that only reads a second time if its answer is late, and takes the answer that begins
+	// first. Only for servers with `url`. A call is sent twice at most, only while the retry budget allows
+	// it, and never while a breaker is open or all places of `concurrency` are taken.
+	Hedge *Hedge `yaml:"hedge" default:"(none)"`
 
 	// API is what the description offers. After loading it is not nil if there is a description.
 	API *openapi.API
@@ -133,19 +298,32 @@ type Server struct {
 
 // Tool holds the settings of a tool.
 type Tool struct {
-	ReadOnly    *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call to a tool that only reads is repeated after a transient fault; a call that writes is not, unless it certainly did nothing."`
-	Idempotent  *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the same effect as calling it once, so that a call may be repeated even though the tool writes."`
-	Timeout     time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for this tool."`
-	Concurrency *Concurrency  `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls of this tool are under way at once. The tools that match a pattern share the bound. A call needs a place here as well as in the server's own 'concurrency'."`
-	Verify      *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool took effect. A tool with a verify call is assumed to write, unless read_only says otherwise."`
+	// Whether the tool changes nothing. A call to a tool that only reads is repeated after a transient fault;
+	// a call that writes is not, unless it certainly did nothing.
+	ReadOnly *bool `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)"`
+	// Whether calling the tool twice with the same arguments has the same effect as calling it once, so that
+	// a call may be repeated even though the tool writes.
+	Idempotent *bool `yaml:"idempotent" default:"(what trusted annotations say, else false)"`
+	// Replaces the server's timeout for this tool.
+	Timeout time.Duration `yaml:"timeout" default:"(the server's)"`
+	// Bounds how many calls of this tool are under way at once. The tools that match a pattern share the
+	// bound. A call needs a place here as well as in the server's own `concurrency`.
+	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)"`
+	// The call that settles whether a failed call of this tool took effect. A tool with a verify call is
+	// assumed to write, unless read_only says otherwise.
+	Verify *Verify `yaml:"verify" default:"(what the contract says)"`
 }
 
 // Verify is a call that finds out whether another call took effect.
 type Verify struct {
-	Call string            `yaml:"call,required" default:"(none)" doc:"Tool to call. It must not change anything."`
-	Args map[string]string `yaml:"args" default:"(none)" doc:"Arguments taken from the failed call: maps a parameter to a JSON Pointer into that call's arguments."`
-	With map[string]any    `yaml:"with" default:"(none)" doc:"Constant arguments: maps a parameter to its value."`
-	Look string            `yaml:"look" default:"(none)" doc:"What to look at in its answer, in a word or two."`
+	// Tool to call. It must not change anything.
+	Call string `yaml:"call,required" default:"(none)"`
+	// Arguments taken from the failed call: maps a parameter to a JSON Pointer into that call's arguments.
+	Args map[string]string `yaml:"args" default:"(none)"`
+	// Constant arguments: maps a parameter to its value.
+	With map[string]any `yaml:"with" default:"(none)"`
+	// What to look at in its answer, in a word or two.
+	Look string `yaml:"look" default:"(none)"`
 }
 
 // PathNone is the path of a server that clients only reach through endpoints.

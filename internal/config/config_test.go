@@ -201,7 +201,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			if f.Tag.Get("yaml") == "" {
 				continue
 			}
-			if f.Tag.Get("default") == "" || !strings.HasSuffix(f.Tag.Get("doc"), ".") {
+			if f.Tag.Get("default") == "" || !strings.HasSuffix(strictyaml.Comment(s, f.Name), ".") {
 				t.Errorf("%s.%s lacks a default or a sentence", s.Name(), f.Name)
 			}
 		}

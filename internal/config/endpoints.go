@@ -23,20 +23,43 @@ type Endpoint struct {
 	// Name is the key in the file.
 	Name string
 
-	Path     string        `yaml:"path" default:"(/NAME/mcp)" doc:"Path on the gateway at which clients reach the endpoint. As in a server's path, one segment may be in braces: the user."`
-	Title    string        `yaml:"title" default:"(its name)" doc:"The endpoint's display name: clients see it as the name of the server."`
-	Contract string        `yaml:"contract" default:"recourse" doc:"Contract for the endpoint's own failures, such as an unknown tool. A server's failure keeps the form of that server's contract."`
-	Servers  []Member      `yaml:"servers,required" default:"(none)" doc:"The servers to offer, in the order in which their tools are listed: names, or mappings with more settings."`
-	Deadline time.Duration `yaml:"deadline" default:"2s" doc:"How long a list waits for a server. If it takes longer, its part is taken from the last list it gave, and the clients that listen are told when the new one is there."`
-	Lists    string        `yaml:"lists" default:"(a file in the user's cache folder)" doc:"File in which the last lists of the servers are kept across restarts, relative to this file. Lists that depend on who calls are never written. 'none' keeps nothing."`
+	// Path on the gateway at which clients reach the endpoint. As in a server's path, one segment may be in
+	// braces: the user.
+	Path string `yaml:"path" default:"(/NAME/mcp)"`
+	// The endpoint's display name: clients see it as the name of the server.
+	Title string `yaml:"title" default:"(its name)"`
+	// Contract for the endpoint's own failures, such as an unknown tool. A server's failure keeps the form of
+	// that server's contract.
+	Contract string `yaml:"contract" default:"recourse"`
+	// The servers to offer, in the order in which their tools are listed: names, or mappings with more
+	// settings.
+	Servers []Member `yaml:"servers,required" default:"(none)"`
+	// How long a list waits for a server. If it takes longer, its part is taken from the last list it gave,
+	// and the clients that listen are told when the new one is there.
+	Deadline time.Duration `yaml:"deadline" default:"2s"`
+	// File in which the last lists of the servers are kept across restarts, relative to this file. Lists that
+	// depend on who calls are never written. `none` keeps nothing.
+	Lists string `yaml:"lists" default:"(a file in the user's cache folder)"`
 
-	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own 'access', which replaces the server's."`
-	Users  *Users   `yaml:"users" default:"(every caller may be any user)" doc:"Which users a caller may be, as in a server's entry. An endpoint that offers a server with 'users' needs its own 'users', which replaces the server's."`
-	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry, but with the names that clients see. The servers' own grants apply as well, with the servers' names."`
+	// Who may call, as in a server's entry. An endpoint that offers a server with `access` needs its own
+	// `access`, which replaces the server's.
+	Access []string `yaml:"access" default:"(everybody is let in)"`
+	// Which users a caller may be, as in a server's entry. An endpoint that offers a server with `users`
+	// needs its own `users`, which replaces the server's.
+	Users *Users `yaml:"users" default:"(every caller may be any user)"`
+	// What callers may do, as in a server's entry, but with the names that clients see. The servers' own
+	// grants apply as well, with the servers' names.
+	Grants []Grant `yaml:"grants" default:"(every caller may do everything)"`
 
-	Limits       Limits       `yaml:"limits" default:"(none)" doc:"How often the endpoint's tools may be called, as in a server's entry: by the names that clients see. With 'by: [server]', all calls at the endpoint are counted together. The servers' own limits count as well."`
-	LimitHeaders bool         `yaml:"limit_headers" default:"false" doc:"Whether successful answers say what remains of the endpoint's limits, as in a server's entry."`
-	Concurrency  *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls at the endpoint are under way at once, as in a server's entry. The servers' own bounds count as well."`
+	// How often the endpoint's tools may be called, as in a server's entry: by the names that clients see.
+	// With `by: [server]`, all calls at the endpoint are counted together. The servers' own limits count as
+	// well.
+	Limits Limits `yaml:"limits" default:"(none)"`
+	// Whether successful answers say what remains of the endpoint's limits, as in a server's entry.
+	LimitHeaders bool `yaml:"limit_headers" default:"false"`
+	// Bounds how many calls at the endpoint are under way at once, as in a server's entry. The servers' own
+	// bounds count as well.
+	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)"`
 
 	entry *Server
 }
@@ -46,11 +69,17 @@ const ListsNone = "none"
 
 // Member is a server that an endpoint offers.
 type Member struct {
-	Name   string            `yaml:"name,required" default:"(none)" doc:"Name of an entry in 'servers'."`
-	Prefix string            `yaml:"prefix" default:"(none)" doc:"Prefix for the names of the server's tools and prompts, such as 'shop_'."`
-	Allow  []string          `yaml:"allow" default:"(all)" doc:"Names or patterns of what is offered: tools and prompts by the server's own names, resources by their URIs. Anything else is neither listed nor reached."`
-	Deny   []string          `yaml:"deny" default:"(none)" doc:"Names or patterns of what is not offered, even if 'allow' names it."`
-	Rename map[string]string `yaml:"rename" default:"(none)" doc:"Maps the server's own name of a tool or prompt to the one that clients see, which gets no prefix."`
+	// Name of an entry in `servers`.
+	Name string `yaml:"name,required" default:"(none)"`
+	// Prefix for the names of the server's tools and prompts, such as `shop_`.
+	Prefix string `yaml:"prefix" default:"(none)"`
+	// Names or patterns of what is offered: tools and prompts by the server's own names, resources by their
+	// URIs. Anything else is neither listed nor reached.
+	Allow []string `yaml:"allow" default:"(all)"`
+	// Names or patterns of what is not offered, even if `allow` names it.
+	Deny []string `yaml:"deny" default:"(none)"`
+	// Maps the server's own name of a tool or prompt to the one that clients see, which gets no prefix.
+	Rename map[string]string `yaml:"rename" default:"(none)"`
 
 	// Server is the entry that Name names.
 	Server *Server

@@ -20,12 +20,21 @@ type Limit struct {
 	// Name is the key in the file.
 	Name string
 
-	Calls  Rate          `yaml:"calls" default:"(none)" doc:"How many calls are allowed in a window of time, such as '100/1m' or '17000/30d'. The window slides: no period of that length has more calls, whenever it begins. A limit has either this or 'at_once'."`
-	AtOnce int           `yaml:"at_once" default:"(none)" doc:"How many calls may be in progress at once, in each process of the gateway."`
-	Queue  int           `yaml:"queue" default:"(as many as at_once)" doc:"With 'at_once': how many more calls may wait for their turn. Any beyond that are refused at once."`
-	Wait   time.Duration `yaml:"wait" default:"(2s)" doc:"With 'at_once': how long a call waits for its turn before it is refused. The wait does not count as time without a sign of life, but it does count for 'max_timeout'."`
-	By     []LimitKey    `yaml:"by" default:"([caller])" doc:"Which calls are counted together: those with the same 'caller', 'address', 'org' or 'tool', or the same combination of those listed. With '[server]', all calls of the server."`
-	Tools  []string      `yaml:"tools" default:"(all)" doc:"Tools whose calls count, by name or pattern; '*' stands for any characters and '?' for any single one."`
+	// How many calls are allowed in a window of time, such as `100/1m` or `17000/30d`. The window slides: no
+	// period of that length has more calls, whenever it begins. A limit has either this or `at_once`.
+	Calls Rate `yaml:"calls" default:"(none)"`
+	// How many calls may be in progress at once, in each process of the gateway.
+	AtOnce int `yaml:"at_once" default:"(none)"`
+	// With `at_once`: how many more calls may wait for their turn. Any beyond that are refused at once.
+	Queue int `yaml:"queue" default:"(as many as at_once)"`
+	// With `at_once`: how long a call waits for its turn before it is refused. The wait does not count as
+	// time without a sign of life, but it does count for `max_timeout`.
+	Wait time.Duration `yaml:"wait" default:"(2s)"`
+	// Which calls are counted together: those with the same `caller`, `address`, `org` or `tool`, or the same
+	// combination of those listed. With `[server]`, all calls of the server.
+	By []LimitKey `yaml:"by" default:"([caller])"`
+	// Tools whose calls count, by name or pattern; `*` stands for any characters and `?` for any single one.
+	Tools []string `yaml:"tools" default:"(all)"`
 }
 
 // A Rate is a number of calls in a stretch of time. Nothing is the zero value.

@@ -8,23 +8,41 @@ import (
 
 // Breaker says when calls to a server that does not answer are held back.
 type Breaker struct {
-	FailureRate float64       `yaml:"failure_rate" default:"0.5" doc:"Share of the calls within 'window' that must fail before calls are held back: more than 0, at most 1. Only failures of the transport count: a refused or reset connection, no answer in time, HTTP status 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call cancelled by its client does not count."`
-	Window      time.Duration `yaml:"window" default:"30s" doc:"Time over which calls are counted."`
-	MinCalls    int           `yaml:"min_calls" default:"20" doc:"Calls within 'window' below which none are held back."`
-	OpenFor     time.Duration `yaml:"open_for" default:"5s" doc:"How long calls are refused the first time. After that one call at a time is let through, to find out whether the server answers again. Each time in a row that it does not, the time doubles. A longer 'Retry-After' of the server's own counts, up to an hour."`
-	MaxOpen     time.Duration `yaml:"max_open" default:"1m" doc:"How long calls are refused at most before one is let through."`
+	// Share of the calls within `window` that must fail before calls are held back: more than 0, at most 1.
+	// Only failures of the transport count: a refused or reset connection, no answer in time, HTTP status
+	// 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call
+	// cancelled by its client does not count.
+	FailureRate float64 `yaml:"failure_rate" default:"0.5"`
+	// Time over which calls are counted.
+	Window time.Duration `yaml:"window" default:"30s"`
+	// Calls within `window` below which none are held back.
+	MinCalls int `yaml:"min_calls" default:"20"`
+	// How long calls are refused the first time. After that one call at a time is let through, to find out
+	// whether the server answers again. Each time in a row that it does not, the time doubles. A longer
+	// `Retry-After` of the server's own counts, up to an hour.
+	OpenFor time.Duration `yaml:"open_for" default:"5s"`
+	// How long calls are refused at most before one is let through.
+	MaxOpen time.Duration `yaml:"max_open" default:"1m"`
 }
 
 // Concurrency limits the calls in progress at once.
 type Concurrency struct {
-	Max   int           `yaml:"max,required" default:"(none)" doc:"How many calls may be under way at once. A subscription, and the stream on which a server sends notifications, do not count."`
-	Queue int           `yaml:"queue" default:"100" doc:"How many more calls may wait for their turn, in the order in which they came. Any beyond that are refused at once, with a wait of a second. '0' means that none wait."`
-	Wait  time.Duration `yaml:"wait" default:"10s" doc:"How long a call waits for its turn before it is refused. The wait does not count as time without a sign of life, but it does count for 'max_timeout'."`
+	// How many calls may be under way at once. A subscription, and the stream on which a server sends
+	// notifications, do not count.
+	Max int `yaml:"max,required" default:"(none)"`
+	// How many more calls may wait for their turn, in the order in which they came. Any beyond that are
+	// refused at once, with a wait of a second. `0` means that none wait.
+	Queue int `yaml:"queue" default:"100"`
+	// How long a call waits for its turn before it is refused. The wait does not count as time without a sign
+	// of life, but it does count for `max_timeout`.
+	Wait time.Duration `yaml:"wait" default:"10s"`
 }
 
 // Hedge says when a call that only reads is sent a second time.
 type Hedge struct {
-	After time.Duration `yaml:"after,required" default:"(none)" doc:"How long a call waits for its answer to begin before it is sent once more. It must be shorter than 'timeout'. The time within which 95 of 100 calls are answered is a good value."`
+	// How long a call waits for its answer to begin before it is sent once more. It must be shorter than
+	// `timeout`. The time within which 95 of 100 calls are answered is a good value.
+	After time.Duration `yaml:"after,required" default:"(none)"`
 }
 
 func (v *validator) protect(s *Server, node *strictyaml.Node) {

@@ -11,19 +11,34 @@ import (
 
 // Provider is where accounts are connected.
 type Provider struct {
-	Title        string            `yaml:"title" default:"(its name)" doc:"What people call the provider, such as 'John Deere'."`
-	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: with 'authorization_code' a person signs in at the provider (with PKCE), with 'device_code' they enter a code there on any device, with 'api_key' they enter a key on the gateway's page, and 'client_credentials' needs nobody."`
-	AuthorizeURL string            `yaml:"authorize_url" default:"(none)" doc:"The provider's authorization endpoint. Its redirect URI is '/connect/callback' below 'public_url'."`
-	DeviceURL    string            `yaml:"device_url" default:"(none)" doc:"The provider's device authorization endpoint, for the flow 'device_code'."`
-	TokenURL     string            `yaml:"token_url" default:"(none)" doc:"The provider's token endpoint."`
-	ClientID     string            `yaml:"client_id" default:"(none)" doc:"What the provider calls this gateway."`
-	ClientSecret string            `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
-	ClientAuth   ClientAuth        `yaml:"client_auth" default:"header" doc:"Where token requests carry the client's secret: in the 'header', or in the 'body'."`
-	Scopes       []string          `yaml:"scopes" default:"(none)" doc:"Scopes to ask for."`
-	Params       map[string]string `yaml:"params" default:"(none)" doc:"More parameters of the authorization request, such as 'audience'."`
-	Per          Per               `yaml:"per" default:"caller" doc:"Who shares an account: nobody ('caller'), or the callers of an 'organisation'."`
-	Header       string            `yaml:"header" default:"Authorization" doc:"Header in which servers get the credential."`
-	Prefix       *string           `yaml:"prefix" default:"('Bearer ' in Authorization, else nothing)" doc:"Prefix of the credential in that header."`
+	// What people call the provider, such as `John Deere`.
+	Title string `yaml:"title" default:"(its name)"`
+	// How an account is connected: with `authorization_code` a person signs in at the provider (with PKCE),
+	// with `device_code` they enter a code there on any device, with `api_key` they enter a key on the
+	// gateway's page, and `client_credentials` needs nobody.
+	Flow Flow `yaml:"flow" default:"authorization_code"`
+	// The provider's authorization endpoint. Its redirect URI is `/connect/callback` below `public_url`.
+	AuthorizeURL string `yaml:"authorize_url" default:"(none)"`
+	// The provider's device authorization endpoint, for the flow `device_code`.
+	DeviceURL string `yaml:"device_url" default:"(none)"`
+	// The provider's token endpoint.
+	TokenURL string `yaml:"token_url" default:"(none)"`
+	// What the provider calls this gateway.
+	ClientID string `yaml:"client_id" default:"(none)"`
+	// The secret of that client. Without one it is a public client.
+	ClientSecret string `yaml:"client_secret,secret" default:"(none)"`
+	// Where token requests carry the client's secret: in the `header`, or in the `body`.
+	ClientAuth ClientAuth `yaml:"client_auth" default:"header"`
+	// Scopes to ask for.
+	Scopes []string `yaml:"scopes" default:"(none)"`
+	// More parameters of the authorization request, such as `audience`.
+	Params map[string]string `yaml:"params" default:"(none)"`
+	// Who shares an account: nobody (`caller`), or the callers of an `organisation`.
+	Per Per `yaml:"per" default:"caller"`
+	// Header in which servers get the credential.
+	Header string `yaml:"header" default:"Authorization"`
+	// Prefix of the credential in that header.
+	Prefix *string `yaml:"prefix" default:"('Bearer ' in Authorization, else nothing)"`
 }
 
 // Flow is how an account is connected.

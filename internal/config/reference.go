@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -65,7 +64,7 @@ func (s section) write(b *strings.Builder) []section {
 		if name == "" {
 			continue
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, typeName(f.Type), defaultText(f, options), marked(f.Tag.Get("doc")))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, typeName(f.Type), defaultText(f, options), strictyaml.Comment(s.t, f.Name))
 		if elem, suffix, ok := mappingOf(f.Type); ok {
 			path := name + suffix
 			if prefix != "Top level" {
@@ -76,11 +75,6 @@ func (s section) write(b *strings.Builder) []section {
 	}
 	return inner
 }
-
-// quoted is a word or example in a doc tag, which cannot contain a backtick.
-var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
-
-func marked(doc string) string { return quoted.ReplaceAllString(doc, "$1`$2`") }
 
 func defaultText(f reflect.StructField, options string) string {
 	text := f.Tag.Get("default")

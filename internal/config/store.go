@@ -11,11 +11,18 @@ import (
 
 // Journal says what the store keeps of calls.
 type Journal struct {
-	Failures  bool            `yaml:"failures" default:"true" doc:"Whether calls that fail, and those that had to be retried, are kept: all of them, or none."`
-	Successes float64         `yaml:"successes" default:"0.01" doc:"Share of the other calls that is kept, chosen at random: '0' for none, '1' for all."`
-	Keep      time.Duration   `yaml:"keep" default:"30d" doc:"How long a call is kept."`
-	MaxSize   strictyaml.Size `yaml:"max_size" default:"1GiB" doc:"Approximate maximum size of the journal; beyond it, the oldest calls are removed. At least 1MiB."`
-	Arguments Arguments       `yaml:"arguments" default:"masked" doc:"What is kept of a call's arguments. 'masked': the values that the contract may show, without secrets; for a contract that never shows values, such as 'commerce', only the names. 'names': names and types. 'off': nothing."`
+	// Whether calls that fail, and those that had to be retried, are kept: all of them, or none.
+	Failures bool `yaml:"failures" default:"true"`
+	// Share of the other calls that is kept, chosen at random: `0` for none, `1` for all.
+	Successes float64 `yaml:"successes" default:"0.01"`
+	// How long a call is kept.
+	Keep time.Duration `yaml:"keep" default:"30d"`
+	// Approximate maximum size of the journal; beyond it, the oldest calls are removed. At least 1MiB.
+	MaxSize strictyaml.Size `yaml:"max_size" default:"1GiB"`
+	// What is kept of a call's arguments. `masked`: the values that the contract may show, without secrets;
+	// for a contract that never shows values, such as `commerce`, only the names. `names`: names and types.
+	// `off`: nothing.
+	Arguments Arguments `yaml:"arguments" default:"masked"`
 }
 
 // Arguments says what the journal keeps of arguments.

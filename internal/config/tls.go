@@ -12,8 +12,11 @@ import (
 
 // TLS is what the gateway shows clients that reach it over https.
 type TLS struct {
-	Cert string `yaml:"cert,required" default:"(none)" doc:"File with the certificate and those of its issuers, in PEM, relative to this file. The gateway follows changes of both files; while they do not fit together, it keeps the old pair and logs why."`
-	Key  string `yaml:"key,required" default:"(none)" doc:"File with the certificate's private key, in PEM and without a password, relative to this file."`
+	// File with the certificate and those of its issuers, in PEM, relative to this file. The gateway follows
+	// changes of both files; while they do not fit together, it keeps the old pair and logs why.
+	Cert string `yaml:"cert,required" default:"(none)"`
+	// File with the certificate's private key, in PEM and without a password, relative to this file.
+	Key string `yaml:"key,required" default:"(none)"`
 
 	// Certificate is what the two files hold. It is not nil after loading.
 	Certificate *tls.Certificate

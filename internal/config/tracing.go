@@ -8,9 +8,15 @@ import (
 
 // Tracing is how calls become part of distributed traces.
 type Tracing struct {
-	Endpoint string            `yaml:"endpoint,required" default:"(none)" doc:"URL of a collector that takes OpenTelemetry's OTLP over HTTP, such as 'http://127.0.0.1:4318'; the path '/v1/traces' is added to it. Changes need a restart."`
-	Sample   float64           `yaml:"sample" default:"1" doc:"Fraction of the traces that are sampled, from '0' to '1', if the trace begins at the gateway. For a trace that the client has started, the client decides."`
-	Headers  map[string]string `yaml:"headers,secret" default:"(none)" doc:"Headers sent to the collector, such as 'Authorization'. Their values are never shown. Changes need a restart."`
+	// URL of a collector that takes OpenTelemetry's OTLP over HTTP, such as `http://127.0.0.1:4318`; the path
+	// `/v1/traces` is added to it. Changes need a restart.
+	Endpoint string `yaml:"endpoint,required" default:"(none)"`
+	// Fraction of the traces that are sampled, from `0` to `1`, if the trace begins at the gateway. For a
+	// trace that the client has started, the client decides.
+	Sample float64 `yaml:"sample" default:"1"`
+	// Headers sent to the collector, such as `Authorization`. Their values are never shown. Changes need a
+	// restart.
+	Headers map[string]string `yaml:"headers,secret" default:"(none)"`
 }
 
 func (v *validator) tracing(t *Tracing, node *strictyaml.Node) {

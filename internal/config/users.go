@@ -16,13 +16,26 @@ import (
 
 // Users says which users a caller may be, at a path that names the user. It has one of Claim, File and Check.
 type Users struct {
-	Claim        string            `yaml:"claim" default:"(none)" doc:"Claim of the caller's token that names the user, or lists several, such as 'sub'. A claim within another is written as a JSON Pointer. A caller without a token may be no user."`
-	File         string            `yaml:"file" default:"(none)" doc:"File, relative to this one, that lists the users of each caller: a mapping such as 'team/ann: [u-1, u-2]', whose keys are an entry of 'access' and the caller's name there. In a user '*' stands for any characters and '?' for any single one. A change of the file is a change of the configuration."`
-	Check        string            `yaml:"check" default:"(none)" doc:"URL that is asked with a POST whose body is '{\"user\": ..., \"caller\": {\"access\", \"name\", \"org\", \"roles\", \"scopes\"}}'. 204, or 200 with '{\"allowed\": true}', means yes; 403, 404, or 200 with '{\"allowed\": false}', means no. After anything else the caller is told to try again later. https, or http on this machine."`
-	Headers      map[string]string `yaml:"headers,secret" default:"(none)" doc:"Headers sent with each check, such as 'Authorization'. Their values are never shown."`
-	Timeout      time.Duration     `yaml:"timeout" default:"5s" doc:"How long a check may take."`
-	Keep         time.Duration     `yaml:"keep" default:"1m" doc:"How long the answer yes is kept, for up to 10,000 pairs of a caller and a user."`
-	KeepRefusals time.Duration     `yaml:"keep_refusals" default:"10s" doc:"How long the answer no is kept."`
+	// Claim of the caller's token that names the user, or lists several, such as `sub`. A claim within
+	// another is written as a JSON Pointer. A caller without a token may be no user.
+	Claim string `yaml:"claim" default:"(none)"`
+	// File, relative to this one, that lists the users of each caller: a mapping such as `team/ann: [u-1,
+	// u-2]`, whose keys are an entry of `access` and the caller's name there. In a user `*` stands for any
+	// characters and `?` for any single one. A change of the file is a change of the configuration.
+	File string `yaml:"file" default:"(none)"`
+	// URL that is asked with a POST whose body is `{"user": ..., "caller": {"access", "name", "org", "roles",
+	// "scopes"}}`. 204, or 200 with `{"allowed": true}`, means yes; 403, 404, or 200 with `{"allowed":
+	// false}`, means no. After anything else the caller is told to try again later. https, or http on this
+	// machine.
+	Check string `yaml:"check" default:"(none)"`
+	// Headers sent with each check, such as `Authorization`. Their values are never shown.
+	Headers map[string]string `yaml:"headers,secret" default:"(none)"`
+	// How long a check may take.
+	Timeout time.Duration `yaml:"timeout" default:"5s"`
+	// How long the answer yes is kept, for up to 10,000 pairs of a caller and a user.
+	Keep time.Duration `yaml:"keep" default:"1m"`
+	// How long the answer no is kept.
+	KeepRefusals time.Duration `yaml:"keep_refusals" default:"10s"`
 
 	// Allowed is what File says: by a caller's entry and name, the users or patterns of them.
 	Allowed map[string][]string

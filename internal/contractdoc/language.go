@@ -3,10 +3,10 @@ package contractdoc
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 const languagePreface = `# Writing a contract
@@ -71,7 +71,7 @@ func (p *page) keys(title string, of reflect.Type) {
 	rows := [][]string{{"Key", "Default", "Meaning"}}
 	for f := range of.Fields() {
 		if name, options, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
-			rows = append(rows, []string{code(name), defaultOf(f, options), marked(f.Tag.Get("doc"))})
+			rows = append(rows, []string{code(name), defaultOf(f, options), strictyaml.Comment(of, f.Name)})
 		}
 	}
 	p.table(rows...)
@@ -89,11 +89,6 @@ func defaultOf(f reflect.StructField, options string) string {
 		return ""
 	}
 }
-
-// quotedWord matches a word in a doc tag, which cannot contain a backtick.
-var quotedWord = regexp.MustCompile(`(^|[ (])'([^']+)'`)
-
-func marked(doc string) string { return quotedWord.ReplaceAllString(doc, "$1`$2`") }
 
 // conditionDocs say what the conditions of a selector require.
 var conditionDocs = map[string]string{

@@ -11,28 +11,42 @@ import (
 
 // A Plan says which calls fail, and how. It does not change once it is read.
 type Plan struct {
-	Seed  int64   `yaml:"seed" default:"1" doc:"Decides which calls a rate chooses."`
-	Rules []*Rule `yaml:"rules,required" doc:"The first rule that matches a call applies."`
+	// Decides which calls a rate chooses.
+	Seed int64 `yaml:"seed" default:"1"`
+	// The first rule that matches a call applies.
+	Rules []*Rule `yaml:"rules,required"`
 }
 
 // A Rule makes some of the calls that it matches fail.
 type Rule struct {
-	Match  Match   `yaml:"match" doc:"Which calls the rule matches: those that meet every condition given here."`
-	Times  int     `yaml:"times" default:"(no end)" doc:"How many calls fail before all others succeed."`
-	Rate   float64 `yaml:"rate" default:"1" doc:"The fraction of calls that fail: 0.1 is one in ten."`
-	AtMost int     `yaml:"at_most" default:"(any number)" doc:"Maximum number of calls that fail at the same time."`
-	Effect Effect  `yaml:"effect" default:"(by fault)" doc:"Whether the server carries the call out."`
-	Fault  Fault   `yaml:"fault,required" doc:"What happens to the call: 'recourse inject ls' lists the faults."`
+	// Which calls the rule matches: those that meet every condition given here.
+	Match Match `yaml:"match"`
+	// How many calls fail before all others succeed.
+	Times int `yaml:"times" default:"(no end)"`
+	// The fraction of calls that fail: 0.1 is one in ten.
+	Rate float64 `yaml:"rate" default:"1"`
+	// Maximum number of calls that fail at the same time.
+	AtMost int `yaml:"at_most" default:"(any number)"`
+	// Whether the server carries the call out.
+	Effect Effect `yaml:"effect" default:"(by fault)"`
+	// What happens to the call: `recourse inject ls` lists the faults.
+	Fault Fault `yaml:"fault,required"`
 }
 
 // A Match is a conjunction; empty members match every call. Its texts are patterns of package path.
 type Match struct {
-	Tool      string            `yaml:"tool" doc:"Pattern for the tool of an MCP server."`
-	Method    string            `yaml:"method" default:"(tools/call)" doc:"Pattern for the JSON-RPC method; for an HTTP API, for the HTTP method."`
-	Path      string            `yaml:"path" doc:"Pattern for the path on an HTTP API's server; for a tunnel, for host and port."`
-	Arguments map[string]scalar `yaml:"arguments" doc:"Values by JSON Pointers into the arguments."`
-	Caller    string            `yaml:"caller" doc:"Pattern for the name that an MCP client gives itself; for an HTTP API, for the User-Agent."`
-	Attempt   attempts          `yaml:"attempt" doc:"How often the same call has been made by any client, starting at 1: a number or a list."`
+	// Pattern for the tool of an MCP server.
+	Tool string `yaml:"tool"`
+	// Pattern for the JSON-RPC method; for an HTTP API, for the HTTP method.
+	Method string `yaml:"method" default:"(tools/call)"`
+	// Pattern for the path on an HTTP API's server; for a tunnel, for host and port.
+	Path string `yaml:"path"`
+	// Values by JSON Pointers into the arguments.
+	Arguments map[string]scalar `yaml:"arguments"`
+	// Pattern for the name that an MCP client gives itself; for an HTTP API, for the User-Agent.
+	Caller string `yaml:"caller"`
+	// How often the same call has been made by any client, starting at 1: a number or a list.
+	Attempt attempts `yaml:"attempt"`
 }
 
 // A Fault is what happens to a call: its name is one of the menu.
@@ -45,19 +59,30 @@ type Fault struct {
 
 // faultKeys are the settings of a fault in a file. The key with the fault's name comes first.
 type faultKeys struct {
-	Status int               `yaml:"status" doc:"An answer with this HTTP status."`
-	Header map[string]string `yaml:"headers" doc:"With 'status': headers of the answer."`
-	Body   string            `yaml:"body" doc:"With 'status': the body of the answer."`
-	HTML   bool              `yaml:"html" doc:"With 'status': an HTML page as the body."`
+	// An answer with this HTTP status.
+	Status int `yaml:"status"`
+	// With `status`: headers of the answer.
+	Header map[string]string `yaml:"headers"`
+	// With `status`: the body of the answer.
+	Body string `yaml:"body"`
+	// With `status`: an HTML page as the body.
+	HTML bool `yaml:"html"`
 
-	Contract string        `yaml:"contract" doc:"A failure in the exact form of this contract."`
-	Code     word          `yaml:"code" doc:"With 'contract': which of its codes."`
-	Wait     time.Duration `yaml:"wait" doc:"With 'contract': the wait that the failure states."`
-	Message  string        `yaml:"message" doc:"With 'contract': the sentence of the failure."`
+	// A failure in the exact form of this contract.
+	Contract string `yaml:"contract"`
+	// With `contract`: which of its codes.
+	Code word `yaml:"code"`
+	// With `contract`: the wait that the failure states.
+	Wait time.Duration `yaml:"wait"`
+	// With `contract`: the sentence of the failure.
+	Message string `yaml:"message"`
 
-	Gap  time.Duration `yaml:"drip" doc:"The answer comes byte by byte, with this pause between two."`
-	Keep int           `yaml:"cut" doc:"Lists end after this many items, and the answer names no next page."` // negative: half
-	Text string        `yaml:"error-text" doc:"A success whose text says that there was an error."`
+	// The answer comes byte by byte, with this pause between two.
+	Gap time.Duration `yaml:"drip"`
+	// Lists end after this many items, and the answer names no next page.
+	Keep int `yaml:"cut"` // negative: half
+	// A success whose text says that there was an error.
+	Text string `yaml:"error-text"`
 }
 
 // NewFault returns the fault of that name without any settings.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ import (
 )
 
 // Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
-// what people write: keys come from yaml tags, defaults from default tags, and meanings from doc tags. elements has the
+// what people write: keys come from yaml tags, defaults from default tags, and meanings from the comments above fields ([DocumentFields]). elements has the
 // struct that a named map type maps names to. A type with several forms has a method Forms() []any: each form is a
 // [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is only checked by the
 // program.
@@ -86,7 +85,7 @@ func (w *schemaWriter) object(t reflect.Type) *schema {
 		if value.Ref != "" { // in draft 7, nothing beside it counts
 			value = &schema{AllOf: []*schema{{Ref: value.Ref}}}
 		}
-		value.Description = marked(f.Tag.Get("doc"))
+		value.Description = Comment(t, f.Name)
 		value.Default = literal(f.Tag.Get("default"), value.Type)
 		s.Properties[key] = value
 		if slices.Contains(strings.Split(options, ","), "required") {
@@ -193,8 +192,3 @@ func literal(text string, kind any) json.RawMessage {
 		return json.RawMessage(strconv.Quote(text))
 	}
 }
-
-// wordInDoc matches a word or example in a doc tag, which cannot contain a backtick.
-var wordInDoc = regexp.MustCompile(`(^|[ (])'([^']+)'`)
-
-func marked(doc string) string { return wordInDoc.ReplaceAllString(doc, "$1`$2`") }

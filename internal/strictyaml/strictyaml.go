@@ -24,7 +24,7 @@
 //	yaml:"name,secret"     the value is shown neither in messages nor in excerpts
 //	yaml:",pos"            a [Pos] or *[Node] that receives where the struct's mapping stands
 //	default:"20s"          the value of a scalar whose key is missing; one in parentheses is meant for readers only
-//	gone:"name"            a key that there was once: whoever still has it is told why it is gone, by the doc tag
+//	gone:"name"            a key that there was once: whoever still has it is told why it is gone, by the tag why
 //
 // Embedded structs contribute their fields. Pointers are nil for a missing or null value.
 package strictyaml

@@ -36,7 +36,7 @@ type file struct {
 	Body    any                    `yaml:"body"`
 	Hint    oneOrMany              `yaml:"hint"`
 
-	_ struct{} `doc:"the program finds the port by itself" gone:"port"`
+	_ struct{} `why:"the program finds the port by itself" gone:"port"`
 }
 
 // oneOrMany is a text or a list of texts.

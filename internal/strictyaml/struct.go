@@ -172,7 +172,7 @@ func (d *Document) structType(t reflect.Type) *structType {
 			}
 			maps.Copy(st.gone, inner.gone)
 		case f.Tag.Get("gone") != "":
-			st.gone[f.Tag.Get("gone")] = f.Tag.Get("doc")
+			st.gone[f.Tag.Get("gone")] = f.Tag.Get("why")
 		case !f.IsExported():
 		case name == "" && options == "pos":
 			st.places = append(st.places, []int{i})
