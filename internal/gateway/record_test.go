@@ -154,7 +154,7 @@ func TestLogLine(t *testing.T) {
 	}
 	want := map[string]any{
 		"level": "WARN", "msg": "failure", "request_id": "mine-1", "server": "farm", "tool": "order_create", "kind": "rate_limited",
-		"see":  "https://github.com/recoursehq/recourse/blob/main/docs/failures/rate_limited.md",
+		"see":  "https://github.com/recoursehq/recourse/blob/main/docs/failures.md#rate_limited",
 		"code": "rate_limited", "origin": "server", "effect": "none", "attempts": 1.0, "wait": "30 s",
 	}
 	if diff := cmp.Diff(want, line); diff != "" {

@@ -1,6 +1,6 @@
-// Package kinddoc tells people what a kind of failure means, and what to do about it: a page for each ([Page]), a list of
-// them ([Index]), and where the pages stand ([URL]). What people have to say is kinds.yaml; the rest is computed from the
-// built-in contracts, and from how HTTP answers are read.
+// Package kinddoc tells people what each kind of failure means, and what to do about it: the page of all kinds ([Page]), and
+// where on it a kind stands ([URL]). What people have to say is kinds.yaml; the rest is computed from the built-in contracts,
+// and from how HTTP answers are read.
 package kinddoc
 
 import (
@@ -19,13 +19,10 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// URL returns the address of a kind's page.
+// URL returns the address at which a kind is explained.
 func URL(kind recourse.Kind) string {
-	return "https://github.com/recoursehq/recourse/blob/main/docs/failures/" + FileName(kind)
+	return "https://github.com/recoursehq/recourse/blob/main/docs/failures.md#" + string(kind)
 }
-
-// FileName returns the name of the page's file in docs/failures.
-func FileName(kind recourse.Kind) string { return string(kind) + ".md" }
 
 //go:embed kinds.yaml
 var source []byte
@@ -44,32 +41,43 @@ var Texts = sync.OnceValues(func() (map[recourse.Kind]Text, error) {
 	return all, err
 })
 
-// Page returns the page of a kind, in Markdown.
-func Page(kind recourse.Kind) string {
+// Page returns the page about all kinds, in Markdown.
+func Page() string {
 	var b strings.Builder
+	b.WriteString("# Kinds of failures\n\nEach failure has one of these kinds, whatever contract it is written in. " +
+		"The log names it, and so\ndo `recourse explain` and the record's `kind`.\n\n| kind | in a sentence | `retry` |\n|---|---|---|\n")
+	class := recourse.Class("")
+	for _, kind := range recourse.Kinds() {
+		if kind.Class() != class {
+			class = kind.Class()
+			fmt.Fprintf(&b, "| **%s** | | |\n", class)
+		}
+		fmt.Fprintf(&b, "| [`%[1]s`](#%[1]s) | %s | `%s` |\n", kind, kind.Sentence(), kind.Retry())
+	}
+	fmt.Fprintf(&b, "\nWhat an agent reads is shown in the contract [`%s`](contracts/%[1]s.md), of a tool that only reads, where nothing\n"+
+		"more is known.\n", contract.Default)
+	for _, kind := range recourse.Kinds() {
+		writeKind(&b, kind)
+	}
+	return b.String()
+}
+
+// writeKind explains a kind.
+func writeKind(b *strings.Builder, kind recourse.Kind) {
 	texts, _ := Texts() // a test has read them
 	text := texts[kind]
-	fmt.Fprintf(&b, "# %s\n\n*%s*\n\n", kind, kind.Sentence())
-	for _, part := range []struct{ title, text string }{
-		{"What it means", text.Means},
-		{"What the agent should do", text.Agent},
-		{"What the operator should do", text.Operator},
-	} {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, part.text)
-	}
-	fmt.Fprintf(&b, "## What the agent reads\n\nIn the contract [`%s`](../contracts/%[1]s.md), of a tool that only reads, "+
-		"where nothing more is known:\n\n```\n%s\n```\n\n", contract.Default, example(kind))
-	fmt.Fprintf(&b, "## Facts\n\n| | |\n|---|---|\n| class | `%s` |\n| `retry`, where the server says nothing else | `%s`: %s |\n",
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n- **Agent**: %s\n- **Operator**: %s\n\n```\n%s\n```\n\n",
+		kind, text.Means, text.Agent, text.Operator, example(kind))
+	fmt.Fprintf(b, "| | |\n|---|---|\n| class | `%s` |\n| `retry`, where the server says nothing else | `%s`: %s |\n",
 		kind.Class(), kind.Retry(), retries[kind.Retry()])
 	if statuses := statuses(kind); statuses != "" {
-		fmt.Fprintf(&b, "| HTTP statuses that are read as it | %s |\n", statuses)
+		fmt.Fprintf(b, "| HTTP statuses that are read as it | %s |\n", statuses)
 	}
 	for _, c := range contract.Builtin().All() {
 		if codes := codes(c, kind); c.Name != contract.Default && codes != "" {
-			fmt.Fprintf(&b, "| codes in [`%s`](../contracts/%[1]s.md) | %s |\n", c.Name, codes)
+			fmt.Fprintf(b, "| codes in [`%s`](contracts/%[1]s.md) | %s |\n", c.Name, codes)
 		}
 	}
-	return b.String()
 }
 
 // retries say in a few words what the advices mean.
@@ -121,20 +129,4 @@ func codes(c *contract.Contract, kind recourse.Kind) string {
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-// Index returns the list of the pages, in Markdown.
-func Index() string {
-	var b strings.Builder
-	b.WriteString("# Kinds of failures\n\nEach failure has one of these kinds, whatever contract it is written in. " +
-		"The log names it, and so\ndo `recourse explain` and the record's `kind`.\n\n| kind | in a sentence | `retry` |\n|---|---|---|\n")
-	class := recourse.Class("")
-	for _, kind := range recourse.Kinds() {
-		if kind.Class() != class {
-			class = kind.Class()
-			fmt.Fprintf(&b, "| **%s** | | |\n", class)
-		}
-		fmt.Fprintf(&b, "| [`%s`](%s) | %s | `%s` |\n", kind, FileName(kind), kind.Sentence(), kind.Retry())
-	}
-	return b.String()
 }
