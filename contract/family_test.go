@@ -214,9 +214,12 @@ func TestNothingIsDoubtedThatWasNeverDone(t *testing.T) {
 		"Fetch failed with status 403: Forbidden. Error: Invalid token":                                           {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
 		"Brave API error: 422 Unprocessable Entity\n{\"detail\":\"The provided subscription token is invalid.\"}": {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
 		"Geocoding failed: REQUEST_DENIED":                                                                        {recourse.KindUnauthenticated, recourse.RetryAfterSetup},
-		"Usage limit exceeded":                                                                                    {recourse.KindQuotaExhausted, recourse.RetryNever},
-		"Must join a channel before sending commands":                                                             {recourse.KindInvalidState, recourse.RetryReRead},
-		"Version must be incremented on update. Current version is: 5":                                            {recourse.KindConflict, recourse.RetryReRead},
+		"Could not connect to MongoDB. Last error: Invalid scheme, expected connection string to start with":      {recourse.KindInvalidValue, recourse.RetryAfterFix},
+		"Failed to connect to the press: invalid address \"x\"":                                                   {recourse.KindInvalidValue, recourse.RetryAfterFix},
+		"Failed to connect to the press: Unauthorized":                                                            {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
+		"Usage limit exceeded":                                         {recourse.KindQuotaExhausted, recourse.RetryNever},
+		"Must join a channel before sending commands":                  {recourse.KindInvalidState, recourse.RetryReRead},
+		"Version must be incremented on update. Current version is: 5": {recourse.KindConflict, recourse.RetryReRead},
 	} {
 		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
 		e := reading.Error()
