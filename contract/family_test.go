@@ -200,14 +200,15 @@ func TestNothingIsDoubtedThatWasNeverDone(t *testing.T) {
 		kind  recourse.Kind
 		retry recourse.Retry
 	}{
-		"LOADING Redis is loading the dataset in memory":                                              {recourse.KindUnavailable, recourse.RetrySameCall},
-		"CLUSTERDOWN The cluster is down":                                                             {recourse.KindUnavailable, recourse.RetrySameCall},
-		"Error 111 connecting to localhost:6379. Connection refused.":                                 {recourse.KindUnreachable, recourse.RetrySameCall},
-		"SQLITE_BUSY: database is locked":                                                             {recourse.KindUnavailable, recourse.RetrySameCall},
-		"fatal: unable to access 'https://git.example/o/r.git/': Could not resolve host: git.example": {recourse.KindUnreachable, recourse.RetrySameCall},
-		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock.":                         {recourse.KindUnreachable, recourse.RetrySameCall},
-		"Could not connect to Blender. Make sure the Blender addon is running.":                       {recourse.KindUnreachable, recourse.RetrySameCall},
-		"Not connected": {recourse.KindUnreachable, recourse.RetrySameCall},
+		"LOADING Redis is loading the dataset in memory":                                                          {recourse.KindUnavailable, recourse.RetrySameCall},
+		"CLUSTERDOWN The cluster is down":                                                                         {recourse.KindUnavailable, recourse.RetrySameCall},
+		"Error 111 connecting to localhost:6379. Connection refused.":                                             {recourse.KindUnreachable, recourse.RetrySameCall},
+		"SQLITE_BUSY: database is locked":                                                                         {recourse.KindUnavailable, recourse.RetrySameCall},
+		"fatal: unable to access 'https://git.example/o/r.git/': Could not resolve host: git.example":             {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock.":                                     {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Could not connect to Blender. Make sure the Blender addon is running.":                                   {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Error: Could not connect to the press":                                                                   {recourse.KindUnreachable, recourse.RetrySameCall},
+		"Not connected":                                                                                           {recourse.KindUnreachable, recourse.RetrySameCall},
 		"Connection terminated due to connection timeout":                                                         {recourse.KindTimeout, recourse.RetrySameCall},
 		"git@git.example: Permission denied (publickey).\nfatal: Could not read from remote repository.":          {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
 		"Unauthorized. Please provide a valid access token to the MCP server":                                     {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
@@ -217,9 +218,9 @@ func TestNothingIsDoubtedThatWasNeverDone(t *testing.T) {
 		"Could not connect to MongoDB. Last error: Invalid scheme, expected connection string to start with":      {recourse.KindInvalidValue, recourse.RetryAfterFix},
 		"Failed to connect to the press: invalid address \"x\"":                                                   {recourse.KindInvalidValue, recourse.RetryAfterFix},
 		"Failed to connect to the press: Unauthorized":                                                            {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
-		"Usage limit exceeded":                                         {recourse.KindQuotaExhausted, recourse.RetryNever},
-		"Must join a channel before sending commands":                  {recourse.KindInvalidState, recourse.RetryReRead},
-		"Version must be incremented on update. Current version is: 5": {recourse.KindConflict, recourse.RetryReRead},
+		"Usage limit exceeded":                                                                                    {recourse.KindQuotaExhausted, recourse.RetryNever},
+		"Must join a channel before sending commands":                                                             {recourse.KindInvalidState, recourse.RetryReRead},
+		"Version must be incremented on update. Current version is: 5":                                            {recourse.KindConflict, recourse.RetryReRead},
 	} {
 		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
 		e := reading.Error()
@@ -238,6 +239,7 @@ func TestDoubtStaysWhereACallCanHaveBeenSent(t *testing.T) {
 	for _, text := range []string{
 		"connection lost", "could not reach the server", "Connection closed", "fatal: the remote end hung up unexpectedly",
 		"could not connect: connection reset by peer", "redis: Connection closed by server.", "socket hang up",
+		"Saved the order, but failed to connect to the mail server", "The lot is cut; unable to connect to the printer",
 	} {
 		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
 		if e := reading.Error(); e.Kind != recourse.KindUnreachable || e.Effect == recourse.EffectNone {
