@@ -19,7 +19,7 @@ import (
 
 // authorize refuses what none of the endpoint's grants allow.
 func authorize(c *call, next next) error {
-	if c.on.grants == nil || !c.req.asks() {
+	if c.on.grants == nil || !c.req.asks() && !c.req.notifiesOfUnknown() {
 		return next(c)
 	}
 	for _, use := range c.uses() {
@@ -28,6 +28,19 @@ func authorize(c *call, next next) error {
 		}
 	}
 	return next(c)
+}
+
+// notifiesOfUnknown reports whether the message is a notification of a method that clients do not send in any version of
+// the protocol. What servers do with it is not known, as with an unknown method.
+func (r *request) notifiesOfUnknown() bool {
+	if r.http.Method != http.MethodPost || r.msg.Kind != wire.Notification {
+		return false
+	}
+	switch r.msg.Method {
+	case wire.MethodInitialized, wire.MethodCancelled, wire.MethodProgress, wire.MethodRootsChanged:
+		return false
+	}
+	return true
 }
 
 // permit returns why the caller may not do that, or nil.

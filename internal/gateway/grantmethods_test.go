@@ -91,8 +91,31 @@ func TestGrantsOfEveryMethod(t *testing.T) {
 							t.Errorf("%s: %s %s reached the server", name, r.method, r.params)
 						}
 					}
+					checkNotifications(t, d, client, name, name == resources || name == all, path == "/farm/mcp")
 				}
 			})
+		}
+	}
+}
+
+// checkNotifications sends notifications of a caller: those that the gateway does not know need what unknown methods need.
+func checkNotifications(t *testing.T, d *door, client *testkit.Client, name string, may, passes bool) {
+	t.Helper()
+	for method, free := range map[string]bool{
+		"notifications/anything": false, "notifications/tools/call": false, "notifications/roots/list_changed": true,
+	} {
+		before := d.server.Messages(method)
+		_, header := client.Message("7", "ping", `{}`)
+		if client.Era == testkit.Modern {
+			header.Set("Mcp-Method", method)
+		}
+		status, said := firstWords(t, client, []byte(`{"jsonrpc":"2.0","method":"`+method+`","params":{}}`), header)
+		reached := d.server.Messages(method) > before
+		if !may && !free && (reached || !strings.Contains(said, "permission_denied")) || (may || free) && status != http.StatusAccepted {
+			t.Errorf("%s: %s: got HTTP %d %s, reached the server: %v", name, method, status, said, reached)
+		}
+		if passes && client.Era == testkit.Legacy && reached != (may || free) {
+			t.Errorf("%s: %s reached the server: %v", name, method, reached)
 		}
 	}
 }
