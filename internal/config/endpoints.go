@@ -161,7 +161,8 @@ func (m *Member) Allows(local string) bool {
 			}
 			return glob.Match(pattern, form) || glob.Match(decoded, form)
 		}
-		if m.Allow != nil && !slices.ContainsFunc(m.Allow, matches) || slices.ContainsFunc(m.Deny, matches) {
+		denies := func(pattern string) bool { return matches(pattern) || glob.Match(pattern, uri.Collapsed(form)) }
+		if m.Allow != nil && !slices.ContainsFunc(m.Allow, matches) || slices.ContainsFunc(m.Deny, denies) {
 			return false
 		}
 	}

@@ -230,7 +230,9 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		"file:///public/..%2fetc/passwd": false, `file:///public/..\etc\passwd`: false, "file:///public/%252e%252e/etc/passwd": false,
 		"file:///public/secret/a": false, "file:///public/x/../secret/a": false, "file:///public/%73ecret/a": false,
 		"file:///public/./secret/a": false, "file:///public/%2e/secret/a": false, "file:///public%2f..%2f..%2fetc": false,
-		"file:///%25252525252e%2e/public/a": false,
+		"file:///%25252525252e%2e/public/a": false, "file:///public//../etc/passwd": false, "file:///public/..;/etc/passwd": false,
+		"file:///public/%5c..%5cetc": false, "file:///public/b//../a": true, "file:///public//secret/a": false,
+		"file:///public//a": true,
 	} {
 		for method, params := range map[string]string{
 			"resources/read":      fmt.Sprintf(`{"uri":%q}`, uri),

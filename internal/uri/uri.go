@@ -38,7 +38,7 @@ func digit(c byte) int {
 }
 
 // Spellings returns a URI as it is after it was decoded 0, 1 and more times, each without dot segments and with its
-// scheme in small letters. It returns nil for one that can be decoded more than [MaxDecoded] times. The name of a tool
+// scheme in small letters; if it has any, without empty segments as well, which to a file system are none. It returns nil for one that can be decoded more than [MaxDecoded] times. The name of a tool
 // or prompt, which is not a URI, has one spelling.
 func Spellings(text string) []string {
 	scheme, rest, ok := strings.Cut(text, ":")
@@ -48,6 +48,9 @@ func Spellings(text string) []string {
 	var all []string
 	for range MaxDecoded {
 		all = append(all, strings.ToLower(scheme)+":"+withoutDots(rest))
+		if plain := withoutDots(withoutEmpty(rest)); plain != withoutDots(rest) && hasDots(rest) {
+			all = append(all, strings.ToLower(scheme)+":"+plain)
+		}
 		decoded := Decode(rest)
 		if decoded == rest {
 			return all
@@ -59,17 +62,17 @@ func Spellings(text string) []string {
 
 // withoutDots removes dot segments (RFC 3986, section 5.2.4). A text without any stays as it is.
 func withoutDots(text string) string {
-	segments := strings.Split(strings.ReplaceAll(text, `\`, "/"), "/")
-	isDot := func(s string) bool { return s == "." || s == ".." }
-	if !slices.ContainsFunc(segments, isDot) {
+	if !hasDots(text) {
 		return text
 	}
+	segments := segmentsOf(text)
 	var kept []string
 	for i, s := range segments {
+		name := withoutParameters(s)
 		switch {
-		case s == "..":
+		case name == "..":
 			kept = kept[:max(len(kept)-1, 0)]
-		case s != ".":
+		case name != ".":
 			kept = append(kept, s)
 		}
 		if isDot(s) && i == len(segments)-1 {
@@ -77,4 +80,41 @@ func withoutDots(text string) string {
 		}
 	}
 	return strings.Join(kept, "/")
+}
+
+// withoutEmpty removes empty segments behind the authority.
+func withoutEmpty(text string) string {
+	const authority = 2
+	segments := segmentsOf(text)
+	kept := slices.Clone(segments[:min(authority, len(segments))])
+	for i := len(kept); i < len(segments); i++ {
+		if segments[i] != "" || i == len(segments)-1 || i == authority {
+			kept = append(kept, segments[i])
+		}
+	}
+	return strings.Join(kept, "/")
+}
+
+// Collapsed returns a URI without the empty segments of its path, as a file system reads it. A name has none.
+func Collapsed(text string) string {
+	scheme, rest, ok := strings.Cut(text, ":")
+	if !ok || !strings.Contains(rest, "//") {
+		return text
+	}
+	return scheme + ":" + withoutEmpty(rest)
+}
+
+func hasDots(text string) bool { return slices.ContainsFunc(segmentsOf(text), isDot) }
+
+func segmentsOf(text string) []string { return strings.Split(strings.ReplaceAll(text, `\`, "/"), "/") }
+
+func isDot(segment string) bool {
+	name := withoutParameters(segment)
+	return name == "." || name == ".."
+}
+
+// withoutParameters cuts off what some servers take for parameters of a segment.
+func withoutParameters(segment string) string {
+	name, _, _ := strings.Cut(segment, ";")
+	return name
 }
