@@ -447,3 +447,26 @@ func textResult(tb testing.TB, text string, isError bool) []byte {
 	}
 	return []byte(result + "}")
 }
+
+// An item may carry its id under a name of its own, such as fieldId.
+func TestFieldMCPItemsWithIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const object = `{"error":true,"code":"PARTIAL_SUCCESS","message":"m","retryable":false,` +
+		`"succeeded":["a",{"fieldId":"b","x":1}],"failed":[{"fieldId":"c","code":"PROVIDER_TIMEOUT"},{"fieldId":"d","orgId":"e"}]}`
+	r := contract.Reader{Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	reading, ok := r.Result(textResult(t, object, true))
+	if !ok {
+		t.Fatal("not read as a failure")
+	}
+	var ids []string
+	e := reading.Error()
+	for _, s := range e.Succeeded {
+		ids = append(ids, s.ID)
+	}
+	for _, f := range e.Failed {
+		ids = append(ids, f.ID)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c", ""}, ids); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}

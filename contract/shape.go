@@ -301,6 +301,7 @@ func (m *shapeMember) readItem(item *json.Node, base reflect.Value, d *draft) (w
 	} else if i := slices.IndexFunc(m.nested.members, func(m shapeMember) bool { return m.path != nil }); i >= 0 {
 		m.nested.members[i].path.Set(base, item.Raw)
 	}
+	nameItem(item, base)
 	switch record := base.Addr().Interface().(type) {
 	case *recourse.Succeeded:
 		if value, ok := clean.Raw(item.Raw); ok && !whole && record.Value == nil {
@@ -316,6 +317,30 @@ func (m *shapeMember) readItem(item *json.Node, base reflect.Value, d *draft) (w
 		whole = whole || len(others) > 0
 	}
 	return whole
+}
+
+// nameItem gives an item without an id the one that it has under another name, such as fieldId, if that is the only one.
+func nameItem(item *json.Node, base reflect.Value) {
+	var id *string
+	switch record := base.Addr().Interface().(type) {
+	case *recourse.Succeeded:
+		id = &record.ID
+	case *recourse.Failed:
+		id = &record.ID
+	}
+	if id == nil || *id != "" || !item.IsObject() {
+		return
+	}
+	var named []string
+	names, values := item.Parts()
+	for i, name := range names {
+		if text, ok := json.TextOf(values[i].Raw); ok && strings.HasSuffix(name, "Id") && clean.IsPlain(text) {
+			named = append(named, text)
+		}
+	}
+	if len(named) == 1 {
+		*id = named[0]
+	}
 }
 
 // maxItems limits the lists that are read. A record whose list was cut says so.

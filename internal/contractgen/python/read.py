@@ -63,11 +63,24 @@ def _read(source, raw, e, base):
         items = base[source["each"]] = _list(base.get(source["each"]))
         items += [{} for _ in _list(raw)[len(items):_MAX_ITEMS]]
         for item, into in zip(_list(raw), items):
-            _read_shape(source["item"], item, e, into)
+            _read_item(source, item, e, into)
 #{{end}}
     return True
 
 
+#{{if has "each"}}
+def _read_item(source, item, e, into):
+    """A text is its own name. What was done and has more than the item has places for is its own value."""
+    known, is_object = source["item"], isinstance(item, dict)
+    _read_shape(known if is_object else {"": next(iter(known.values()))}, item if is_object else {"": item}, e, into)
+    named = [v for k, v in item.items() if k.endswith("Id") and isinstance(v, str)] if is_object else []
+    if "id" in known and len(named) == 1 and not into.get("id"):
+        into["id"] = named[0]
+    if source["each"] == "succeeded" and not (is_object and item.keys() <= known.keys()) and into.get("value") is None:
+        into["value"] = item
+
+
+#{{end}}
 def _read_shape(shape, raw, e, base):
     if not isinstance(raw, dict):
         return False

@@ -135,8 +135,19 @@ function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fie
   for (const [i, item] of listOr(raw).slice(0, maxItems).entries()) {
     const into = fieldsOr(items[i]);
     items[i] = into;
-    readShape(shape, item, e, into);
+    readItem(list, shape, item, e, into);
   }
+}
+
+/** Reads an item: a text is its own name. What was done and has more than the item has places for is its own value. */
+function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fields): void {
+  if (isObject(item)) readShape(shape, item, e, into);
+  else readShape({ name: Object.values(shape)[0] ?? null }, { name: item }, e, into);
+  const members = isObject(item) ? Object.entries(item) : [];
+  const named = members.filter(([name, value]) => name.endsWith("Id") && isText(value));
+  if ("id" in shape && named.length === 1 && !into["id"]) into["id"] = named[0]?.[1] ?? "";
+  const whole = isObject(item) && members.every(([name]) => name in shape);
+  if (list === "succeeded" && !whole) into["value"] ??= item;
 }
 
 /** Returns the object at a member of base, and creates it if it is missing. */
