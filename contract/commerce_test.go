@@ -315,12 +315,14 @@ func TestCommerceWrappedInText(t *testing.T) {
 				}
 				a := c.Write(e, &call)
 				var got struct {
-					Content []struct{ Text string }
-					Error   json.RawMessage
+					Content []struct {
+						Text string `json:"text"`
+					} `json:"content"`
+					Error json.RawMessage `json:"error"`
 				}
 				var text struct {
-					Error json.RawMessage
-					Trace string
+					Error json.RawMessage `json:"error"`
+					Trace string          `json:"trace"`
 				}
 				if err := json.Unmarshal(a.Result, &got); err != nil || len(got.Content) != 1 {
 					t.Fatalf("%v: %s", err, a.Result)

@@ -152,7 +152,7 @@ func (p *parser) array(v *value) error {
 // skip reads the value that begins with token, and keeps nothing of it.
 func (p *parser) skip(token lexer.Token) error {
 	for depth := 0; ; token = p.next() {
-		switch token {
+		switch token { //nolint:exhaustive // the others are whole values, or their names
 		case lexer.Object, lexer.Array:
 			depth++
 		case lexer.End:

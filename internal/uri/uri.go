@@ -38,8 +38,8 @@ func digit(c byte) int {
 }
 
 // Spellings returns a URI as it is after it was decoded 0, 1 and more times, each without dot segments and with its
-// scheme in small letters; if it has any, without empty segments as well, which to a file system are none. It returns nil for one that can be decoded more than [MaxDecoded] times. The name of a tool
-// or prompt, which is not a URI, has one spelling.
+// scheme in small letters; if it has any, without empty segments as well, which to a file system are none. It returns nil for
+// one that can be decoded more than [MaxDecoded] times. The name of a tool or prompt, which is not a URI, has one spelling.
 func Spellings(text string) []string {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok {
