@@ -14,9 +14,9 @@ import (
 
 // Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
 // what people write: keys come from yaml tags, defaults from default tags, and meanings from the comments above fields
-// ([DocumentFields]). elements has the struct that a named map type maps names to. A type with several forms has a method Forms() []any: each form is a
-// [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is only checked by the
-// program.
+// ([DocumentFields]). elements has the struct that a named map type maps names to. A type with several forms has a
+// method Forms() []any: each form is a [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond
+// its form is only checked by the program.
 //
 // The schema is written in draft 7, which every editor knows. Its $id is the address of docs/schemas/NAME.json in the
 // repository.
