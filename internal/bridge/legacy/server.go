@@ -103,17 +103,15 @@ func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, 
 		if err != nil || !s.lostBy(ctx, at, resp) {
 			return resp, err
 		}
-		_ = resp.Body.Close()
-		if again { // it may say so about every session
-			return nil, upstream.SessionLost(s.srv.p.Name(), resp.StatusCode, errLostAgain)
+		if again { // it says so about every session: its answer is told as it is
+			return resp, nil
 		}
+		_ = resp.Body.Close()
 		if at, err = s.ready(ctx, at); err != nil {
 			return s.unopened(ctx, r, resp.StatusCode, err)
 		}
 	}
 }
-
-var errLostAgain = errors.New("the server does not know the session that has just been opened")
 
 // unopened answers a request that the server has refused with a status because it has lost the session, where none
 // could be opened since. What only reads may be tried again, and what a server of the other era has refused, which has
