@@ -107,3 +107,20 @@ func TestResultMembers(t *testing.T) {
 		t.Errorf("result %s", got)
 	}
 }
+
+// What has another type than the contract's form says is no value of the record, and is kept among its details. The clients that
+// are generated from a contract do not read it.
+func TestMembersOfOtherTypesAreKept(t *testing.T) {
+	t.Parallel()
+	reader := contract.Reader{Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	reading, ok := reader.Result([]byte(`{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,` +
+		`\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`))
+	if !ok || reading.Error().Resource.ID != "12" {
+		t.Fatalf("got %+v", reading)
+	}
+	for name, want := range map[string]string{"message": "7", "retryable": `"no"`, "failed": "{}", "missingScopes": "[1]"} {
+		if got := string(reading.Error().Details[name]); got != want {
+			t.Errorf("details.%s is %s, want %s", name, got, want)
+		}
+	}
+}

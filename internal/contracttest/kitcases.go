@@ -163,7 +163,6 @@ var kitReadingsOf = map[string][]kitReading{
 			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":3,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785542400000}}`},
 		{"impossible resets", kitHTTP, "429\nContent-Type: application/json\nRetry-After: -5\n\n" +
 			`{"error":"Rate limit exceeded.","errorCode":429,"rateLimits":{"minuteRemaining":-1,"minuteResetAt":9007199254740991,"monthlyResetAt":-1}}`},
-		{"members of other types", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`},
 	},
 	"commerce": {
 		{"error alone", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":true,"details":{"reason":"timeout"}}}`},
