@@ -45,21 +45,28 @@ func TestWriteWithoutANewSession(t *testing.T) {
 				t.Parallel()
 				o := way.open(t)
 				o.srv.Always("initialize", fault)
-				o.srv.Always(testkit.OrderCreate, faults.StatusWith("lost", http.StatusNotFound, "text/plain", "session not found"))
-				a, err := o.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n := o.srv.Attempts(testkit.OrderCreate); n != 1 {
-					t.Errorf("the call was sent %d times", n)
-				}
-				e := recordOf(t, a)
-				if e.Effect != recourse.EffectNone || e.Upstream.Status != http.StatusNotFound || e.Retry == recourse.RetrySameCall ||
-					strings.Contains(string(a.Body), "Safe to repeat") {
-					t.Errorf("got %s", a.Body)
-				}
+				o.losesOrder(t, 1)
 			})
 		}
+	}
+}
+
+// losesOrder makes a write whose session the server does not know, and checks that it was sent so many times and is told as
+// one that has done nothing and is not to be repeated as it is.
+func (o *opened) losesOrder(t *testing.T, times int) {
+	t.Helper()
+	o.srv.Always(testkit.OrderCreate, faults.StatusWith("lost", http.StatusNotFound, "text/plain", "session not found"))
+	a, err := o.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := o.srv.Attempts(testkit.OrderCreate); n != times {
+		t.Errorf("the call was sent %d times", n)
+	}
+	e := recordOf(t, a)
+	if e.Effect != recourse.EffectNone || e.Upstream.Status != http.StatusNotFound || e.Retry == recourse.RetrySameCall ||
+		strings.Contains(string(a.Body), "Safe to repeat") {
+		t.Errorf("got %s", a.Body)
 	}
 }
 
@@ -70,19 +77,7 @@ func TestWriteInASessionThatIsLostAgain(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			o := way.open(t)
-			o.srv.Always(testkit.OrderCreate, faults.StatusWith("lost", http.StatusNotFound, "text/plain", "session not found"))
-			a, err := o.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := o.srv.Attempts(testkit.OrderCreate); n != 2 {
-				t.Errorf("the call was sent %d times", n)
-			}
-			e := recordOf(t, a)
-			if e.Effect != recourse.EffectNone || e.Upstream.Status != http.StatusNotFound || e.Retry == recourse.RetrySameCall ||
-				strings.Contains(string(a.Body), "Safe to repeat") {
-				t.Errorf("got %s", a.Body)
-			}
+			o.losesOrder(t, 2)
 		})
 	}
 }
