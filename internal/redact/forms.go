@@ -309,21 +309,22 @@ var ofBase64 = func() (set [256]bool) {
 	return set
 }()
 
-// isMixed reports whether a word changes between upper case, lower case and digits as often as a random one.
+// isMixed reports whether a word changes between upper case, lower case and digits as often as a random one: some 24 times in 40
+// characters, and seldom less than 16 times. A path of that length changes less often.
 func isMixed(s string) bool {
 	var seen [256]bool
 	distinct, changes, digits, capitals, small, before := 0, 0, 0, 0, 0, byte(0)
 	for i := range len(s) {
 		sort := byte('a')
 		switch c := s[i]; {
+		case c == '/' || c == '+':
+			sort = before
 		case isDigit(c):
 			sort = '0'
 			digits++
 		case 'A' <= c && c <= 'Z':
 			sort = 'A'
 			capitals++
-		case !isLetter(c):
-			sort = '/'
 		default:
 			small++
 		}
@@ -336,7 +337,7 @@ func isMixed(s string) bool {
 			distinct++
 		}
 	}
-	return digits > 0 && capitals > 1 && small > 1 && changes >= len(s)/4 && distinct >= len(s)/3
+	return digits > 0 && capitals > 1 && small > 1 && changes >= len(s)/3 && distinct >= len(s)/3
 }
 
 func isToken(c byte) bool { return isWord(c) || strings.IndexByte("-.+/=~%", c) >= 0 }

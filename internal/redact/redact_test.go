@@ -88,6 +88,17 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// Paths of 40 characters, the length of an access key of AWS.
+func TestLongPathsAreNoKeys(t *testing.T) {
+	t.Parallel()
+
+	for _, path := range []string{"/tmp/TestBarefilesystem75880878/002/held", "/srv/Backup2026/Projects42/Archive7/data"} {
+		if got := redact.Log("cannot open " + path); got != "cannot open "+path {
+			t.Errorf("%s reads: %s", path, got)
+		}
+	}
+}
+
 func TestParseMode(t *testing.T) {
 	t.Parallel()
 
