@@ -128,6 +128,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	if f := c.judge(event.Data); f != nil {
 		return true, c.aboutAccount(f)
 	}
+	c.noteList(event.Data)
 	text := c.passed(event.Data)
 	if !c.in.stream && c.reply.wraps {
 		c.reply.message(http.StatusOK, text)
@@ -144,6 +145,13 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	}
 	c.reply.forward(raw)
 	return true, nil
+}
+
+// noteList takes note of the list of tools that the server has given to the client.
+func (c *call) noteList(text []byte) {
+	if c.req.msg.Method == wire.MethodToolsList && json.Lookup(c.req.msg.Params, "/cursor") == nil {
+		c.to.Lists.Passed(asking{c}, c.in.signs.Result.Of(text))
+	}
 }
 
 // notice looks at a message from the server that is not an answer.

@@ -19,7 +19,9 @@ func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 			t.Helper()
 			srv := testkit.NewServer(t, testkit.InMemory())
 			client := start(t, srv.URL(), entry...).client(t, era)
-			pass(t, client, 1)
+			if _, err := client.ListTools(t.Context()); err != nil { // the gateway itself has not fetched it
+				t.Fatal(err)
+			}
 			if err := srv.Stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -33,9 +35,6 @@ func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 		f := startMany(t, bothPrefixed, "")
 		client := f.client(t, era)
 		f.list(t, client)
-		if _, err := client.Call(t.Context(), "shop_echo", `{"message":"m"}`); err != nil {
-			t.Fatal(err)
-		}
 		if err := f.shop.Stop(); err != nil {
 			t.Fatal(err)
 		}

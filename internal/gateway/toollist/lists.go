@@ -2,7 +2,7 @@
 // Calls are checked against them; a list is fetched when a call needs it.
 //
 //	a call
-//	  |  Get      is its caller's list here, and not too old
+//	  |  Get      is its caller's list here, and not too old: fetched before, or passed on to the caller itself
 //	  |  fetch    else it is fetched with the call's credentials; other calls wait for the same list
 //	  v
 //	the list, or nil if it cannot be had: then the call is sent unchecked
@@ -245,6 +245,24 @@ func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
 		return nil
 	}
 	return l
+}
+
+// Passed takes note of the first page of a list with which the server has answered the caller itself, unless there is
+// a list already. It need not be fetched then, and it is known if the server cannot be reached later.
+func (t *Lists) Passed(call Call, result json.Value) {
+	slot := t.slot(call.Key())
+	if l := t.current(slot, time.Time{}); l != nil && !l.failed {
+		return
+	}
+	select {
+	case <-slot.fetching:
+	default: // somebody fetches it
+		return
+	}
+	defer func() { slot.fetching <- struct{}{} }()
+	if d := t.draft(); d.add(result) == nil && !d.more && !d.Partial {
+		t.put(slot, d.whole(call.Asker()))
+	}
 }
 
 // Seen returns the names of all tools in the last list that was available to the caller, whatever its age; nil: there was

@@ -13,52 +13,82 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
+
+// A draft is a list of which some pages have been read, up to the limits.
+type draft struct {
+	*List
+
+	cursor json.Value // of the next page
+	more   bool       // there is a next page
+	ttl    time.Duration
+	left   int // bytes
+	budget *args.Budget
+	flawed func(*toolcall.Tool, error)
+}
+
+func (t *Lists) draft() *draft {
+	l := &List{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
+	return &draft{List: l, ttl: maxAge, left: maxListBytes, budget: args.NewBudget(), flawed: t.note}
+}
+
+// add reads a page.
+func (d *draft) add(result json.Value) error {
+	d.left -= len(result)
+	if json.Lookup(result, "/tools").Kind() != '[' {
+		return errors.New("tools/list: the result has no list of tools")
+	}
+	tools, more := json.Items(json.Lookup(result, "/tools"), maxTools)
+	d.Partial = d.Partial || more
+	for _, raw := range tools {
+		if len(d.Tools) >= maxTools {
+			d.Partial = true
+			break
+		}
+		if tool := ReadTool(raw); tool != nil {
+			tool.Budget, tool.Flawed = d.budget, d.flawed
+			d.Add(tool)
+		}
+	}
+	d.ttl = min(d.ttl, ttlOf(result))
+	d.cursor = json.Lookup(result, "/nextCursor")
+	d.more = d.cursor.Kind() == '"' && string(d.cursor) != `""`
+	return nil
+}
+
+// whole returns the list when its last page has been read.
+func (d *draft) whole(by upstream.Caller) *List {
+	d.By = by
+	d.expires = d.fetched.Add(d.ttl)
+	d.rests = d.fetched.Add(time.Duration(maxListBytes-d.left) * restPerByte)
+	return d.List
+}
 
 // read fetches the pages of a list, up to the limits.
 func (t *Lists) read(ctx context.Context, call Call) (*List, error) {
-	l := &List{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
-	budget, flawed := args.NewBudget(), t.note
-	ttl, left := maxAge, maxListBytes
-	var cursor json.Value
+	d := t.draft()
 	for page := range maxPages {
-		result, err := call.Page(ctx, page, cursor, left)
+		result, err := call.Page(ctx, page, d.cursor, d.left)
+		if err == nil {
+			err = d.add(result)
+		}
 		if err != nil {
 			return nil, err
 		}
-		left -= len(result)
-		if json.Lookup(result, "/tools").Kind() != '[' {
-			return nil, errors.New("tools/list: the result has no list of tools")
-		}
-		tools, more := json.Items(json.Lookup(result, "/tools"), maxTools)
-		l.Partial = l.Partial || more
-		for _, raw := range tools {
-			if len(l.Tools) >= maxTools {
-				l.Partial = true
-				break
-			}
-			if tool := ReadTool(raw); tool != nil {
-				tool.Budget, tool.Flawed = budget, flawed
-				l.Add(tool)
-			}
-		}
-		ttl = min(ttl, ttlOf(result))
-		if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
+		if !d.more {
 			break
 		}
-		l.Partial = l.Partial || left <= 0 || page+1 == maxPages
-		if l.Partial {
+		d.Partial = d.Partial || d.left <= 0 || page+1 == maxPages
+		if d.Partial {
 			break
 		}
 	}
-	l.By = call.Asker()
-	l.expires = l.fetched.Add(ttl)
-	l.rests = l.fetched.Add(time.Duration(maxListBytes-left) * restPerByte)
-	if l.Partial {
-		flawed(&toolcall.Tool{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; the rest is not checked",
+	if d.Partial {
+		d.flawed(&toolcall.Tool{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; the rest is not checked",
 			maxTools, maxListBytes, maxPages))
 	}
-	return l, nil
+	return d.whole(call.Asker()), nil
 }
 
 // ttlOf returns how long the server says that a list may be used.
