@@ -29,7 +29,7 @@ var pythonCore = core{
 }
 
 // pythonOrder is the order of the files in a module.
-var pythonOrder = []string{"record", "read", "decide", "server", "recover"}
+var pythonOrder = []string{"record", "shapes", "forms", "complete", "read", "decide", "server", "options", "recover", "answers"}
 
 // Python returns a module in Python 3.11 for clients: it reads the contract's failures, and does what package recovery
 // does about them. It only needs the standard library.

@@ -30,9 +30,9 @@ var typescriptCore = core{
 
 // typescriptOrder are the parts of a module for each audience, in their order.
 var typescriptOrder = map[Audience][]string{
-	ForClients: {"types", "record", "calls", "read", "decide", "server", "recover", "answers"},
+	ForClients: {"types", "record", "calls", "shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "batch", "answers"},
 	ForServers: {"types", "record", "calls", "write"},
-	ForBoth:    {"types", "record", "calls", "read", "decide", "server", "recover", "answers", "write"},
+	ForBoth:    {"types", "record", "calls", "shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "batch", "answers", "write"},
 }
 
 // TypeScript returns a module in TypeScript. For clients it reads the contract's failures, and does what package
