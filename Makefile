@@ -52,9 +52,9 @@ PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./in
 	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/json ./internal/kinddoc ./internal/nearest ./internal/promises \
 	./internal/recent ./internal/redact ./internal/seal ./internal/strictyaml ./internal/tracecontext ./internal/wildtest
 
-# Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, a
-# simulation, a long list, and properties of records. They run without the race detector, too.
-ALONE := ^(TestScripts|TestExamplesOfCommands|TestGoal|TestEveryRecordFits|TestCopiesAreIndependent)$$
+# Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, and
+# properties of records. They run without the race detector, too.
+ALONE := ^(TestScripts|TestExamplesOfCommands|TestEveryRecordFits|TestCopiesAreIndependent)$$
 
 .PHONY: test
 test: ## Run the tests, under the race detector where anything runs at the same time
@@ -73,7 +73,8 @@ test-plain:
 
 .PHONY: test-alone
 test-alone:
-	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate
+	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli
+	@cd tools/simulate && go test -timeout $(TIMEOUT) ./...
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-one
@@ -86,6 +87,7 @@ test-long: RACE :=
 test-long: ## Run the tests that take long, which test leaves out
 	@$(INSTALL)
 	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
+	@cd tools/simulate && RECOURSE_TEST_LONG=1 go test -timeout $(TIMEOUT) -run '^TestLong' ./...
 
 .PHONY: test-bench
 test-bench: ## Run the tests of the benchmarks, which start many processes
@@ -99,10 +101,13 @@ test-dist: ## Build a release, and look into it
 .PHONY: test-all
 test-all: test test-long test-bench test-dist ## Run all four
 
+# MODULES are the modules beside the program's own.
+MODULES := tools/dist tools/simulate
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
 	$(GOLANGCI_LINT) run ./...
-	cd tools/dist && $(CURDIR)/$(GOLANGCI_LINT) run ./...
+	@for module in $(MODULES); do (cd $$module && $(CURDIR)/$(GOLANGCI_LINT) run ./...) || exit 1; done
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code as lint wants it
@@ -146,7 +151,7 @@ screenshots: ## Take the pictures in docs/console and docs/connections anew, in 
 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
-	go run ./cmd/recourse simulate --write docs
+	@cd tools/simulate && go run . -write ../../docs
 
 .PHONY: cross
 cross: ## Compile for linux, darwin and windows, on amd64 and arm64; test-dist links the program for each

@@ -147,9 +147,9 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/admin", "internal/journal", "internal/simulate", "internal/trace"},
+		packages: []string{"internal/admin", "internal/journal", "internal/trace"},
 		up:       "what is shown does not depend on how it is asked for",
-		beside:   "one counts, one writes down, one exports traces, one plays with models of servers",
+		beside:   "one counts, one writes down, one exports traces",
 	},
 	{
 		packages: []string{"internal/explain"},

@@ -50,7 +50,6 @@ type commands struct {
 	Key      storage.KeyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
 	Inject   injectCommand           `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     serve.DemoCommand       `cmd:"" help:"Show a failing server with and without the gateway."`
-	Simulate simulateCommand         `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`
 	Schema   schemaCommand           `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
 	Version  versionCommand          `cmd:"" help:"Print the version."`
 
@@ -127,6 +126,11 @@ func explained(err error, command string) error {
 // choiceError matches kong's message about a value that is not in a list.
 var choiceError = regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`)
 
+// gone are the commands that the program once had, with what there is instead.
+var gone = map[string]string{
+	"simulate": "docs/simulation.md has its figures; in a checkout of the source, `make simulate` takes them anew",
+}
+
 // parseError returns a command-line mistake, with the help that explains it.
 func parseError(err error) error {
 	text, command := err.Error(), "COMMAND"
@@ -136,7 +140,11 @@ func parseError(err error) error {
 			text = "missing: one of " + strings.Join(namesOf(parse.Context.Selected().Children), ", ")
 		}
 	} else if name, ok := strings.CutPrefix(text, "unexpected argument "); ok {
-		text = "there is no command " + strings.Trim(name, `"`)
+		name = strings.Trim(name, `"`)
+		text = "there is no command " + name
+		if instead, was := gone[name]; was {
+			return term.Hint(term.Usage(errors.New(text+" any more")), instead)
+		}
 	}
 	if missing, ok := strings.CutPrefix(text, "expected \"<"); ok {
 		text = "missing: <" + strings.TrimSuffix(strings.ReplaceAll(missing, `"`, ""), " ...")

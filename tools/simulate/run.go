@@ -1,4 +1,4 @@
-package simulate
+package main
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Options say what is played.
-type Options struct {
-	Seed  uint64
-	Tasks int // for each pair of agent and world
+// options say what is played.
+type options struct {
+	seed  uint64
+	tasks int // for each pair of agent and world
 }
 
 // A quadrant is a type of fault: explicit or silent, passing or lasting.
@@ -57,9 +57,9 @@ type pair struct {
 	gateway bool
 }
 
-// A Result has the tally of every pair.
-type Result struct {
-	options Options
+// A result has the tally of every pair.
+type result struct {
+	options options
 	worlds  []*world
 	tallies map[key]*tally
 	rates   []*tally // of the agent that obeys, in an outage, by rates
@@ -70,13 +70,13 @@ type key struct {
 	gateway      bool
 }
 
-// Run plays every agent in every world, without and with the gateway.
-func Run(ctx context.Context, o Options) (*Result, error) {
+// run plays every agent in every world, without and with the gateway.
+func run(ctx context.Context, o options) (*result, error) {
 	worlds, err := allWorlds()
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{options: o, worlds: worlds, tallies: map[key]*tally{}}
+	r := &result{options: o, worlds: worlds, tallies: map[key]*tally{}}
 	pairs := make(chan pair)
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -110,21 +110,21 @@ var rates = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second
 const ratesTime = 3*time.Hour + time.Minute
 
 // playRates plays the agent that obeys in the outage, behind the gateway, once for each rate.
-func (r *Result) playRates(ctx context.Context) []*tally {
+func (r *result) playRates(ctx context.Context) []*tally {
 	at := slices.IndexFunc(r.worlds, func(w *world) bool { return w.Name == worldOutage })
 	tallies := make([]*tally, len(rates))
 	for i, every := range rates {
 		w := *r.worlds[at]
 		w.Every = every
-		tasks := min(r.options.Tasks, int(ratesTime/every))
-		tallies[i] = pair{world: &w, agent: agents[0], gateway: true}.play(ctx, Options{Seed: r.options.Seed, Tasks: tasks})
+		tasks := min(r.options.tasks, int(ratesTime/every))
+		tallies[i] = pair{world: &w, agent: agents[0], gateway: true}.play(ctx, options{seed: r.options.seed, tasks: tasks})
 	}
 	return tallies
 }
 
 // play lets the agent work on all tasks, or until ctx ends.
-func (p pair) play(ctx context.Context, o Options) *tally {
-	random := rand.New(rand.NewPCG(o.Seed, 1<<63)).Float64 //nolint:gosec // it is to be repeatable
+func (p pair) play(ctx context.Context, o options) *tally {
+	random := rand.New(rand.NewPCG(o.seed, 1<<63)).Float64 //nolint:gosec // it is to be repeatable
 	c := contract.Builtin().MustGet("commerce")
 	shop := &shop{world: p.world, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
 	s := &session{shop: shop, clock: shop.clock}
@@ -133,9 +133,9 @@ func (p pair) play(ctx context.Context, o Options) *tally {
 	}
 	work := p.agent.start(s, c, random)
 	var sum tally
-	for number := 0; number < o.Tasks && ctx.Err() == nil; number++ {
+	for number := 0; number < o.tasks && ctx.Err() == nil; number++ {
 		shop.clock.wake(p.world.comes(number))
-		shop.clock.start(newTask(p.world, o.Seed, number, shop.clock.now), func(t *task) { sum.add(shop, t, work(t)) })
+		shop.clock.start(newTask(p.world, o.seed, number, shop.clock.now), func(t *task) { sum.add(shop, t, work(t)) })
 	}
 	if ctx.Err() == nil {
 		shop.clock.wake(never)

@@ -1,4 +1,4 @@
-package simulate
+package main
 
 import (
 	"embed"
@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed worlds/*.yaml
-var files embed.FS
+var worldFiles embed.FS
 
 // worldOutage is the world that is played at several rates.
 const worldOutage = "outage"
@@ -96,13 +96,13 @@ func (w *world) outage(now time.Time) (f *fault, end time.Time) {
 
 // allWorlds reads the worlds, in the order of their files.
 func allWorlds() ([]*world, error) {
-	names, err := fs.Glob(files, "worlds/*.yaml")
+	names, err := fs.Glob(worldFiles, "worlds/*.yaml")
 	if err != nil {
 		return nil, err
 	}
 	worlds := make([]*world, 0, len(names))
 	for _, name := range names {
-		src, err := files.ReadFile(name)
+		src, err := worldFiles.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}

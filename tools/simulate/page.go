@@ -1,4 +1,4 @@
-package simulate
+package main
 
 import (
 	"bytes"
@@ -15,21 +15,21 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Page is the name of the page.
-const Page = "simulation.md"
+// pageName is the name of the page.
+const pageName = "simulation.md"
 
-// Files returns the page about the simulation and its figures, by name.
-func (r *Result) Files() (map[string][]byte, error) {
+// files returns the page about the simulation and its figures, by name.
+func (r *result) files() (map[string][]byte, error) {
 	var page bytes.Buffer
 	err := pageTemplate.Execute(&page, map[string]any{
-		"Tasks": r.options.Tasks, "Seed": r.options.Seed, "Agents": agentList(), "Worlds": r.worldTables(),
+		"Tasks": r.options.tasks, "Seed": r.options.seed, "Agents": agentList(), "Worlds": r.worldTables(),
 		"Recovered": r.recoveredTable(), "Goal": r.goalTable(), "Rates": r.ratesTable(), "Sweep": r.sweepTable(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		Page:                        page.Bytes(),
+		pageName:                    page.Bytes(),
 		"simulation-recovered.svg":  r.recoveredFigure(),
 		"simulation-duplicates.svg": r.duplicatesFigure(),
 	}, nil
@@ -56,7 +56,7 @@ func newTable(heads ...string) *table {
 func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
 // worldTables returns a section for each world.
-func (r *Result) worldTables() string {
+func (r *result) worldTables() string {
 	var b strings.Builder
 	for _, w := range r.worlds {
 		t := newTable("agent", "gateway", "success", "safe success", "duplicates", "wrong claims", "attempts a call", "needless waits",
@@ -85,7 +85,7 @@ func (sum *tally) quadrants() []string {
 }
 
 // over adds up an agent's tallies in all worlds.
-func (r *Result) over(agent string, gateway bool) *tally {
+func (r *result) over(agent string, gateway bool) *tally {
 	var sum tally
 	for _, w := range r.worlds {
 		s := r.tallies[key{w.Name, agent, gateway}]
@@ -102,7 +102,7 @@ func (r *Result) over(agent string, gateway bool) *tally {
 }
 
 // recoveredTable compares the agents over all worlds.
-func (r *Result) recoveredTable() string {
+func (r *result) recoveredTable() string {
 	t := newTable("agent", "gateway", "recovered of what can be", "of it, explicit", "of it, silent", "safe success",
 		"duplicates", "wrong claims", "attempts a call")
 	for _, gateway := range []bool{false, true} {
@@ -119,7 +119,7 @@ func (r *Result) recoveredTable() string {
 func (sum *tally) recovered() share { return sum.met[0].plus(sum.met[2]) }
 
 // goalTable shows the results of the agent that obeys, by world.
-func (r *Result) goalTable() string {
+func (r *result) goalTable() string {
 	t := newTable("world", "gateway", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
 	for _, w := range r.worlds {
 		for _, gateway := range []bool{false, true} {
@@ -131,7 +131,7 @@ func (r *Result) goalTable() string {
 }
 
 // ratesTable shows the results of the agent that obeys in an outage, by how often tasks come.
-func (r *Result) ratesTable() string {
+func (r *result) ratesTable() string {
 	t := newTable("a task comes every", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
 	for i, every := range rates {
 		s := r.rates[i]
@@ -144,7 +144,7 @@ func (r *Result) ratesTable() string {
 var weights = []float64{0, 1, 3, 10, 30}
 
 // sweepTable shows the points of each agent by the weight of harm.
-func (r *Result) sweepTable() string {
+func (r *result) sweepTable() string {
 	heads := []string{"agent", "gateway"}
 	for _, w := range weights {
 		heads = append(heads, fmt.Sprintf("harm x %g", w))

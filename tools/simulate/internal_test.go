@@ -1,25 +1,124 @@
-package simulate
+package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
+
+func filesOf(t *testing.T, o options) map[string][]byte {
+	t.Helper()
+	result, err := run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := result.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// The program prints the page, or writes it with its figures, and refuses what it cannot do before it begins.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := simulate(t.Context(), []string{"-tasks", "20"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# What recovery is worth", "| obeys | yes | 100.00 % |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q on the page", want)
+		}
+	}
+	dir := t.TempDir()
+	if err := simulate(t.Context(), []string{"-tasks", "20", "-write", dir}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for name := range filesOf(t, options{seed: 1, tasks: 1}) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, args := range [][]string{{"-tasks", "0"}, {"-tasks", "1000000000", "-write", dir + "/none"}, {"more"}, {"-seed", "x"}} {
+		if err := simulate(t.Context(), args, io.Discard); err == nil {
+			t.Errorf("accepted %q", args)
+		}
+	}
+}
+
+// A seed always gives the same page, to the byte; another seed gives another page.
+func TestRepeatable(t *testing.T) {
+	t.Parallel()
+	first := filesOf(t, options{seed: 7, tasks: 60})
+	if diff := cmp.Diff(first, filesOf(t, options{seed: 7, tasks: 60})); diff != "" {
+		t.Errorf("the same seed (-first +second):\n%s", diff)
+	}
+	if cmp.Equal(first, filesOf(t, options{seed: 8, tasks: 60})) {
+		t.Error("another seed changes nothing")
+	}
+}
+
+// The figures are valid XML, and the page shows them all.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	made := filesOf(t, options{seed: 1, tasks: 20})
+	for name, data := range made {
+		if name == pageName {
+			continue
+		}
+		if err := xml.Unmarshal(data, new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !bytes.Contains(made[pageName], []byte("]("+name+")")) {
+			t.Errorf("no %s on the page", name)
+		}
+	}
+}
+
+// The page in docs is up to date with the code.
+func TestLongPage(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t)
+	for name, want := range filesOf(t, options{seed: 1, tasks: 10_000}) {
+		got, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s is out of date, make simulate writes it (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(ctx, options{tasks: 1 << 40}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
 
 // The counts of a tally agree, and the agent that obeys does no harm in worlds where no failure looks like a success.
 func TestTallies(t *testing.T) {
 	t.Parallel()
 	const tasks = 500
-	r, err := Run(t.Context(), Options{Seed: 3, Tasks: tasks})
+	r, err := run(t.Context(), options{seed: 3, tasks: tasks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +172,7 @@ func TestGoal(t *testing.T) {
 		if w.Name == "silent" {
 			continue
 		}
-		sum := pair{world: w, agent: agents[0], gateway: true}.play(t.Context(), Options{Seed: 2, Tasks: 3700})
+		sum := pair{world: w, agent: agents[0], gateway: true}.play(t.Context(), options{seed: 2, tasks: 3700})
 		if recovered := sum.recovered(); float64(recovered.part) < 0.999*float64(recovered.all) || recovered.all == 0 && w.Name != "calm" {
 			t.Errorf("%s: recovered %s", w.Name, recovered.ofAll())
 		}

@@ -1,4 +1,4 @@
-package simulate
+package main
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ type figure struct {
 }
 
 // recoveredFigure shows which part of the recoverable tasks was recovered.
-func (r *Result) recoveredFigure() []byte {
+func (r *result) recoveredFigure() []byte {
 	return r.draw(figure{
 		title: "Recovered, of what can be recovered, with the gateway", unit: " %", most: 100,
 		value: func(t *tally) (float64, bool) {
@@ -25,7 +25,7 @@ func (r *Result) recoveredFigure() []byte {
 }
 
 // duplicatesFigure shows how many orders were created more than once.
-func (r *Result) duplicatesFigure() []byte {
+func (r *result) duplicatesFigure() []byte {
 	duplicates := func(t *tally) (float64, bool) { return 10_000 * float64(t.duplicates) / float64(max(t.tasks, 1)), true }
 	most := 1.0
 	for k, t := range r.tallies {
@@ -39,7 +39,7 @@ func (r *Result) duplicatesFigure() []byte {
 // colours has one for each agent. Colour-blind people can tell them apart (Okabe and Ito).
 var colours = []string{"#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#999999"}
 
-func (r *Result) draw(f figure) []byte {
+func (r *result) draw(f figure) []byte {
 	const (
 		left, top, high = 20.0, 70.0, 180.0
 		bar, gap        = 18.0, 30.0
