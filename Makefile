@@ -48,7 +48,7 @@ test test-one: export GOGC := 400
 
 # Packages that start no goroutines, nor do their tests: the race detector would find nothing there, and
 # take most of the time. The packages that use them from many goroutines are tested under it.
-PLAIN := ./contract ./internal/archtest ./internal/args ./internal/argument ./internal/config ./internal/console/templates \
+PLAIN := ./contract ./internal/archtest ./internal/call/args ./internal/argument ./internal/config ./internal/console/templates \
 	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/json ./internal/kinddoc ./internal/nearest ./internal/promises \
 	./internal/recent ./internal/redact ./internal/seal ./internal/strictyaml ./internal/tracecontext ./internal/wildtest
 

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
@@ -66,7 +66,7 @@ func WithChallenge(value string) GuardOption {
 // bits. Behind a proxy or a gateway all clients share one address, so a single bad one
 // would lock out all: see [WithTrustedProxies]. By default nobody is locked out.
 func WithLockout(failures int, within time.Duration) GuardOption {
-	return guardOption(func(g *guard) { g.lockout = endpoint.NewLockout(failures, within) })
+	return guardOption(func(g *guard) { g.lockout = door.NewLockout(failures, within) })
 }
 
 // WithTrustedProxies names the networks of proxies whose X-Forwarded-For is trusted. The
@@ -115,7 +115,7 @@ func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http
 		next: next, contract: handler.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
 		challenge: "Bearer", maxRequest: maxRequest,
 	}
-	g.path, g.forUsers = endpoint.NewUserPath(c.Session.Path)
+	g.path, g.forUsers = door.NewUserPath(c.Session.Path)
 	for _, o := range options {
 		o.guard(g)
 	}
@@ -131,13 +131,13 @@ type guard struct {
 	authenticator authn.Authenticator
 	users         Users
 	limiter       Limiter
-	lockout       *endpoint.Lockout
-	proxies       endpoint.Proxies
+	lockout       *door.Lockout
+	proxies       door.Proxies
 	callerHeader  string
 	challenge     string
 	publicURL     string
 	maxRequest    int64
-	path          endpoint.UserPath
+	path          door.UserPath
 	forUsers      bool // the path has a place for one
 }
 
@@ -253,7 +253,7 @@ func (x *visit) authenticate() *refusal {
 			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait))
 		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
 	}
-	if endpoint.Missing(x.r.Header, g.credentials()) != "" {
+	if door.Missing(x.r.Header, g.credentials()) != "" {
 		return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
 	}
 	who, err := g.authenticator.Authenticate(x.r)
@@ -290,7 +290,7 @@ func (x *visit) enter(user string) *refusal {
 	if user == "" {
 		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.Param)}
 	}
-	if !endpoint.IsUser(user) {
+	if !door.IsUser(user) {
 		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 	}
 	if g.users != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
@@ -45,7 +45,7 @@ func (x *visit) refuse(r *refusal) {
 		at = contract.AtSession
 	}
 	call := &contract.Call{
-		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: endpoint.URL(x.r, x.g.publicURL), At: at,
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: door.URL(x.r, x.g.publicURL), At: at,
 		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
 	}
 	answer := x.g.contract.Write(e, call)
@@ -53,7 +53,7 @@ func (x *visit) refuse(r *refusal) {
 		answer = x.g.plain.Write(e, call)
 	}
 	if len(r.versions) > 0 {
-		answer.Data = endpoint.WithVersions(answer.Data, r.versions, x.r.Header.Get(wire.HeaderVersion))
+		answer.Data = door.WithVersions(answer.Data, r.versions, x.r.Header.Get(wire.HeaderVersion))
 	}
 	h := x.w.Header()
 	x.challenge(answer.Status, e)
@@ -87,9 +87,9 @@ func (x *visit) challenge(status int, e *recourse.Error) {
 		if !strings.Contains(value, " ") { // it has no parameters
 			separator = " "
 		}
-		value += separator + endpoint.Param("error", "insufficient_scope")
+		value += separator + door.Param("error", "insufficient_scope")
 		if len(e.MissingScopes) > 0 {
-			value += ", " + endpoint.Param("scope", strings.Join(e.MissingScopes, " "))
+			value += ", " + door.Param("scope", strings.Join(e.MissingScopes, " "))
 		}
 	default:
 		return
@@ -132,7 +132,7 @@ func (x *visit) settle(at contract.At, e *recourse.Error) *recourse.Error {
 }
 
 func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
-	if endpoint.Status(at) != 0 {
+	if door.Status(at) != 0 {
 		return recourse.OriginCaller
 	}
 	switch kind.Class() {
@@ -149,7 +149,7 @@ func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
 	if at == contract.AtUpstream && x.msg.Kind == wire.Request {
 		return 0
 	}
-	if status := endpoint.Status(at); status != 0 {
+	if status := door.Status(at); status != 0 {
 		return status
 	}
 	switch kind {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -30,7 +30,7 @@ func (x *visit) read(limit int64) error {
 	x.r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := wire.Parse(body, &x.msg); err != nil {
 		x.msg = wire.Message{} // an invalid message is not trusted about anything
-		return endpoint.Refused(err).CausedBy(err)
+		return door.Refused(err).CausedBy(err)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (x *visit) identify() {
 	if wire.Parse(body, &x.msg) == nil {
 		return
 	}
-	x.msg = wire.Message{ID: endpoint.FirstID(body)}
+	x.msg = wire.Message{ID: door.FirstID(body)}
 }
 
 // user returns the user named in the path, "" if it names none, or why the path is not the
@@ -56,7 +56,7 @@ func (x *visit) user() (user string, refused *refusal) {
 	switch {
 	case x.g.forUsers:
 		user, fit := x.g.path.User(path)
-		if fit == endpoint.Begins {
+		if fit == door.Begins {
 			return "", &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 		}
 		return user, nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -106,7 +106,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case e.Kind == recourse.KindUnknownMethod:
 		return x.wrongMessage(e)
 	case status == http.StatusNotFound && x.isModern() && fault != nil:
-		return x.wrongMessage(endpoint.Refused(fault).CausedBy(fault))
+		return x.wrongMessage(door.Refused(fault).CausedBy(fault))
 	case status == http.StatusNotFound:
 		return invalid(status, "There is no MCP server at this path.")
 	case status != http.StatusBadRequest:
@@ -114,7 +114,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case x.hasStrangeVersion():
 		return x.wrongVersion(nil)
 	case fault != nil:
-		return x.wrongMessage(endpoint.Refused(fault).CausedBy(fault))
+		return x.wrongMessage(door.Refused(fault).CausedBy(fault))
 	}
 	return invalid(status, "The server did not take the message. Compare its headers and members with what MCP says of them.")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -37,7 +37,7 @@ var paramsOf = map[string]func() any{
 // included, and the names of Go types; or plain text if they are missing.
 func checkParams(m *wire.Message) *recourse.Error {
 	if missing := m.CheckParams(); missing != nil {
-		return endpoint.Refused(missing).CausedBy(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)
+		return door.Refused(missing).CausedBy(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)
 	}
 	params := paramsOf[m.Method]
 	if params == nil || m.Kind != wire.Request || len(m.Params) == 0 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -74,7 +74,7 @@ func parseLine(line wire.Line, m *wire.Message) *recourse.Error {
 		return recourse.TooLarge(maxRequest)
 	}
 	if err := wire.Parse(line.Text, m); err != nil {
-		return endpoint.Refused(err).CausedBy(err)
+		return door.Refused(err).CausedBy(err)
 	}
 	return checkParams(m)
 }
@@ -92,7 +92,7 @@ func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 		e.Effect, e.Origin, e.RequestID = recourse.EffectNone, recourse.OriginCaller, wire.RequestID("")
 	})
 	answer := s.contract.Write(e, &contract.Call{At: contract.AtSession})
-	return append(wire.AppendError(nil, endpoint.FirstID(line.Text), answer.Code, answer.Message, answer.Data), '\n')
+	return append(wire.AppendError(nil, door.FirstID(line.Text), answer.Code, answer.Message, answer.Data), '\n')
 }
 
 // A lineWriter writes the lines of the SDK and of the reader, one at a time. Closing it closes

@@ -60,7 +60,7 @@ var layers = []layer{
 		beside:   "one is about what came of a write, the other about failures",
 	},
 	{
-		packages: []string{"contract", "retry", "internal/args", "internal/openapi", "internal/redact", "internal/wire"},
+		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/redact", "internal/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
@@ -73,7 +73,7 @@ var layers = []layer{
 		up:       "it holds what tests of contracts share",
 	},
 	{
-		packages: []string{"internal/endpoint", "internal/toolcall"},
+		packages: []string{"internal/call/door", "internal/call/toolcall"},
 		up:       "it is what gateway and author have in common, and must not know which of them it serves",
 		beside:   "one ends where a request has come in at the door, the other begins with the tool behind it",
 	},

@@ -26,7 +26,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/santhosh-tekuri/jsonschema/v6",
-		importers:  []string{"internal/args"},
+		importers:  []string{"internal/call/args"},
 		tests:      true,
 		why:        "a server's schema is hostile: it is compiled in one place, which loads nothing",
 	},

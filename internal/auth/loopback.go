@@ -6,13 +6,13 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 )
 
-// Loopback accepts every caller on this machine: see [endpoint.Proxies.IsLocal].
+// Loopback accepts every caller on this machine: see [door.Proxies.IsLocal].
 type Loopback struct {
 	Access  string
-	Proxies endpoint.Proxies
+	Proxies door.Proxies
 }
 
 var _ authn.Authenticator = (*Loopback)(nil)

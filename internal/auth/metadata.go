@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -70,5 +70,5 @@ func IsSafeURL(text string) bool {
 	if err != nil || u.Host == "" || u.User != nil {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && endpoint.IsLoopback(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && door.IsLoopback(u.Hostname())
 }

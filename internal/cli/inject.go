@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
@@ -206,7 +206,7 @@ func (c *injectRun) serve(ctx context.Context, env *term.Environment, front http
 func (c *injectRun) control(
 	ctx context.Context, env *term.Environment, i *inject.Injector, traffic inject.Traffic,
 ) (stop func(), err error) {
-	if _, _, err := net.SplitHostPort(c.Control); err != nil || !endpoint.IsLoopback(c.Control) {
+	if _, _, err := net.SplitHostPort(c.Control); err != nil || !door.IsLoopback(c.Control) {
 		return nil, term.Usage(term.Hint(errors.New("--control must be a loopback address"), "write it as 127.0.0.1:8789"))
 	}
 	at, stop, err := listenAt(ctx, c.Control, inject.Control(i, traffic))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/auth/grant"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -113,7 +113,7 @@ type Lockout struct {
 }
 
 // defaultLockout is the [Lockout] if the file has none.
-var defaultLockout = Lockout{Failures: endpoint.LockoutFailures, Within: endpoint.LockoutTime}
+var defaultLockout = Lockout{Failures: door.LockoutFailures, Within: door.LockoutTime}
 
 // LockoutRule returns when an address is refused.
 func (c *Config) LockoutRule() Lockout {

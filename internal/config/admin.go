@@ -1,7 +1,7 @@
 package config
 
 import (
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -23,7 +23,7 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 		}
 	case !IsListenAddress(c.Admin):
 		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
-	case !c.AdminRemote && !endpoint.IsLoopback(c.Admin):
+	case !c.AdminRemote && !door.IsLoopback(c.Admin):
 		v.doc.Reportf(node.Pos(), "use 127.0.0.1, or add `admin_remote: true` if the network is private",
 			"other machines could reach `admin`, which has no access control")
 	}
@@ -39,7 +39,7 @@ func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node,
 	case !asked:
 	case root.Get("admin") == nil:
 		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` has no effect without `admin`", key)
-	case !guarded && IsListenAddress(c.Admin) && !endpoint.IsLoopback(c.Admin):
+	case !guarded && IsListenAddress(c.Admin) && !door.IsLoopback(c.Admin):
 		v.doc.Reportf(root.Key(key), mend, "other machines could reach %s, and `admin` has no access control", what)
 	}
 }

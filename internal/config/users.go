@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -135,7 +135,7 @@ func allowedUsers(c *Config, doc *strictyaml.Document, line strictyaml.Entry[[]s
 		doc.Reportf(line.Pos, "write it as `team/ann`, with `team` from `access`", "there is no access entry `%s`", entry)
 	}
 	for i, user := range line.Value {
-		if !endpoint.IsUser(strings.NewReplacer("*", "x", "?", "x").Replace(user)) {
+		if !door.IsUser(strings.NewReplacer("*", "x", "?", "x").Replace(user)) {
 			doc.Reportf(doc.Root().Get(line.Key).Item(i).Pos(), "use up to 128 letters, digits, signs of -_.~:@+= and vertical bars",
 				"no path can name this user")
 		}
@@ -194,7 +194,7 @@ func (c *Config) pathsTo(s *Server) (paths []string) {
 // or entry names the user, has one. "" means that the URL names none.
 func (s *Server) FixedUser(path string) string {
 	u, err := url.Parse(s.URL)
-	like, ok := endpoint.NewUserPath(path)
+	like, ok := door.NewUserPath(path)
 	if err != nil || !ok || s.URL == "" || s.UserPlace != "" {
 		return ""
 	}

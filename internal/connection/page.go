@@ -18,7 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/auth"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -332,7 +332,7 @@ func same(who Person, l *store.Link) bool { return who == Person{l.Access, l.Nam
 // isLocal reports whether a request comes from this machine, and not from a website with a DNS name that
 // points to it.
 func isLocal(r *http.Request) bool {
-	return endpoint.Proxies(nil).IsLocal(r) && endpoint.IsLoopback(r.Host)
+	return door.Proxies(nil).IsLocal(r) && door.IsLoopback(r.Host)
 }
 
 func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {

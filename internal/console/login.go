@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 )
 
 const (
@@ -45,14 +45,14 @@ var (
 
 // RequireLogin makes operators sign in. It is called before [Console.Handler].
 func (c *Console) RequireLogin(verify Verify) {
-	lockout := endpoint.NewLockout(endpoint.LockoutFailures, endpoint.LockoutTime)
+	lockout := door.NewLockout(door.LockoutFailures, door.LockoutTime)
 	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: lockout}
 }
 
 // A login knows who has signed in.
 type login struct {
 	verify  Verify
-	lockout *endpoint.Lockout // of addresses
+	lockout *door.Lockout // of addresses
 
 	mu       sync.Mutex
 	sessions map[sessionID]*session
@@ -113,7 +113,7 @@ func (l *login) of(ctx context.Context, text string, now time.Time) (string, err
 // sign in.
 func (c *Console) operator(r *http.Request) (string, error) {
 	if c.login == nil {
-		if endpoint.WasForwarded(r.Header) {
+		if door.WasForwarded(r.Header) {
 			return "", errProxied
 		}
 		return "", nil
@@ -170,7 +170,7 @@ func (c *Console) loginForm(r *http.Request) (*view, error) {
 }
 
 func (*Console) loginView(r *http.Request, to, problem string) *view {
-	page := &loginPage{to: ownPath(to), problem: problem, plain: !isSecure(r) && !endpoint.IsLoopback(r.Host)}
+	page := &loginPage{to: ownPath(to), problem: problem, plain: !isSecure(r) && !door.IsLoopback(r.Host)}
 	v := &view{title: "Sign in", bare: true, body: loginForm(page)}
 	if problem != "" {
 		v.status = http.StatusForbidden
@@ -185,7 +185,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key, to := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("to")
-	address := endpoint.Proxies(nil).Client(r)
+	address := door.Proxies(nil).Client(r)
 	if wait := c.login.lockout.Wait(address, c.now()); wait > 0 {
 		c.show(w, r, c.loginView(r, to, "Too many keys were wrong. Try again in "+recourse.FormatWait(wait)+"."))
 		return

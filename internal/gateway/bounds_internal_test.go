@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse/authn"
-	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/secret"

@@ -37,8 +37,8 @@
 // it: its connection, sessions, tools and budget, which survive a reload that does not change them. A table
 // holds all endpoints of one configuration.
 //
-// What is true of every call of a tool, whoever carries it out, is in internal/toolcall; what is true of
-// every way in is in internal/endpoint. Package mcptool uses both as well.
+// What is true of every call of a tool, whoever carries it out, is in internal/call/toolcall; what is true of
+// every way in is in internal/call/door. Package mcptool uses both as well.
 //
 // A stage is in the file of its name. What differs for messages without an answer of their own is in deliver.go.
 // [inbound] reads the server's answer and knows what may be wrong with it, and [reply] alone has the client's

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/wire"
 )

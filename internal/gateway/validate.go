@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/recoursehq/recourse"
-	door "github.com/recoursehq/recourse/internal/endpoint"
-	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 

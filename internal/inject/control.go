@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -50,7 +50,7 @@ func Control(i *Injector, traffic Traffic) http.Handler {
 // local refuses requests from browsers: from a page, or from a name that was made to point here.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Origin") != "" || !endpoint.IsLoopback(r.Host) {
+		if r.Header.Get("Origin") != "" || !door.IsLoopback(r.Host) {
 			http.Error(w, "the control API is for programs on this machine", http.StatusForbidden)
 			return
 		}

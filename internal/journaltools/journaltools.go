@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/mcptool"
 )
@@ -64,7 +64,7 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	guards := []mcptool.GuardOption{mcptool.WithLogger(log), mcptool.WithMaxRequest(maxRequest)}
 	if of.Operators != nil {
-		lockout := mcptool.WithLockout(endpoint.LockoutFailures, endpoint.LockoutTime)
+		lockout := mcptool.WithLockout(door.LockoutFailures, door.LockoutTime)
 		guards = append(guards, mcptool.WithAuthenticator(of.Operators), lockout)
 	}
 	guarded := mcptool.Guard(served, own, guards...)
@@ -77,7 +77,7 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 // direct refuses requests through a proxy, which anyone might be able to reach.
 func direct(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if endpoint.WasForwarded(r.Header) {
+		if door.WasForwarded(r.Header) {
 			http.Error(w, "These tools have no access control, and there is a proxy in front of them: "+
 				"add `console_access` to the gateway's configuration.", http.StatusForbidden)
 			return

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 	"github.com/recoursehq/recourse/internal/openapi"
 )
 

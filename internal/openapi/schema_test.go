@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 )
 
 // OpenAPI's own keywords are translated to JSON Schema.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 )
 
 // HeaderUser tells a connection the user of a request whose contract names no header for that. It is never sent.
@@ -30,7 +30,7 @@ func (u *UserRule) Of(header http.Header) (user string, sent http.Header, err er
 		sent = header.Clone()
 		delete(sent, HeaderUser)
 	}
-	if u.Place != "" && !endpoint.IsUser(user) {
+	if u.Place != "" && !door.IsUser(user) {
 		return "", nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 			CausedBy(errors.New("a request names no user, and the server's entry has a place for one"))
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/endpoint"
 )
 
 // warningsOfUsers returns what an operator should know about paths that name the user: where callers may be anybody, and where
@@ -39,7 +39,7 @@ func warningsOfUsers(r *load.Reading) (warnings []string) {
 const anybody = ": its path names the user, and a caller may be any user: add `users` to say whom a caller may be"
 
 func namesUser(path string) bool {
-	_, ok := endpoint.NewUserPath(path)
+	_, ok := door.NewUserPath(path)
 	return ok && path != config.PathNone
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
-	door "github.com/recoursehq/recourse/internal/endpoint"
 )
 
 // Callers is how the pages identify the person who connects an account: by the credentials that let callers

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 // Private masks what is reported about a call. It may be kept after the call has ended.

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

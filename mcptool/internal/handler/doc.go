@@ -8,5 +8,5 @@
 //	  v
 //	the handler's own result, or the answer in its place
 //
-// What all calls of tools have in common is in internal/toolcall.
+// What all calls of tools have in common is in internal/call/toolcall.
 package handler

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 // Server is an author's server under a contract. It is safe for concurrent use.

@@ -1,4 +1,4 @@
-package endpoint_test
+package door_test
 
 import (
 	"net/http"
@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 )
 
 func TestClient(t *testing.T) {
 	t.Parallel()
-	proxies := endpoint.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	proxies := door.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	h := func(name string, values ...string) http.Header { return http.Header{name: values} }
 	for name, test := range map[string]struct {
 		peer   string
@@ -48,7 +48,7 @@ func TestClient(t *testing.T) {
 // However many addresses fail, the memory is limited, and one that keeps failing is still refused.
 func TestLockoutIsBounded(t *testing.T) {
 	t.Parallel()
-	lockout, now := endpoint.NewLockout(2, time.Minute), time.Now()
+	lockout, now := door.NewLockout(2, time.Minute), time.Now()
 	address := netip.MustParseAddr("10.0.0.0")
 	for range 30_000 {
 		address = address.Next()
@@ -57,8 +57,8 @@ func TestLockoutIsBounded(t *testing.T) {
 	if lockout.Failed(address, now) != true || lockout.Wait(address, now.Add(10*time.Second)) != 50*time.Second {
 		t.Errorf("got wait %v", lockout.Wait(address, now))
 	}
-	if endpoint.LockoutAddresses(lockout) > 10_000 {
-		t.Errorf("got %d addresses", endpoint.LockoutAddresses(lockout))
+	if door.LockoutAddresses(lockout) > 10_000 {
+		t.Errorf("got %d addresses", door.LockoutAddresses(lockout))
 	}
 	ours, theirs := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:0:0:ffff::1")
 	lockout.Failed(ours, now)
@@ -71,7 +71,7 @@ func TestLockoutIsBounded(t *testing.T) {
 // The latest failures count: the window slides with each of them.
 func TestLockoutSlides(t *testing.T) {
 	t.Parallel()
-	lockout, now := endpoint.NewLockout(3, time.Minute), time.Now()
+	lockout, now := door.NewLockout(3, time.Minute), time.Now()
 	address := netip.MustParseAddr("192.0.2.1")
 	lockout.Failed(address, now)
 	for range 3 { // each time the oldest failure leaves the window
@@ -93,7 +93,7 @@ func TestIsLoopback(t *testing.T) {
 		"::ffff:127.0.0.1": true,
 		"":                 false, ":80": false, "0.0.0.0:80": false, "localhost.example.com": false, "192.0.2.1:80": false, "[::]:80": false,
 	} {
-		if got := endpoint.IsLoopback(host); got != want {
+		if got := door.IsLoopback(host); got != want {
 			t.Errorf("%q: %v", host, got)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 func TestNullArguments(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 )
 
 // costly returns a schema of n properties, each with its own pattern of some 3,000 instructions.

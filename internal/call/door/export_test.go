@@ -1,4 +1,4 @@
-package endpoint
+package door
 
 // LockoutAddresses returns the number of addresses in a lockout.
 func LockoutAddresses(l *Lockout) int { return len(l.failures) }

@@ -1,4 +1,4 @@
-// Package endpoint holds what the gateway and an author's guard both do with an incoming request before it reaches a tool.
+// Package door holds what the gateway and an author's guard both do with an incoming request before it reaches a tool.
 //
 //	a request
 //	  |  which user does its path name         UserPath, IsUser
@@ -11,7 +11,7 @@
 //
 // Both identify callers by an authn.Authenticator, if they have one. The gateway may also pass credentials
 // and users on to a server that knows them: then it only checks that they are present and well-formed.
-package endpoint
+package door
 
 import (
 	"net/http"

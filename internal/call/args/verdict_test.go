@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 )
 
 // drawSchema draws a schema with any of the evaluated keywords, over few names and values, so that rules interact.

@@ -3,7 +3,7 @@ package toolcall_test
 import (
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/retry"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 // tool returns a tool with a parameter n of that type.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )

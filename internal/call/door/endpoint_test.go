@@ -1,4 +1,4 @@
-package endpoint_test
+package door_test
 
 import (
 	"crypto/tls"
@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 func TestUserPath(t *testing.T) {
 	t.Parallel()
-	const elsewhere, begins, fits = endpoint.Elsewhere, endpoint.Begins, endpoint.Fits
+	const elsewhere, begins, fits = door.Elsewhere, door.Begins, door.Fits
 	type found struct {
 		User string
-		Fit  endpoint.Fit
+		Fit  door.Fit
 	}
 	for pattern, paths := range map[string]map[string]found{
 		"/users/{user}/mcp": {
@@ -32,7 +32,7 @@ func TestUserPath(t *testing.T) {
 			"/mcp/ann": {"ann", fits}, "/mcp/": {"", fits}, "/mcp": {"", fits}, "/mcp/ann/": {"ann/", begins}, "/mc": {"", elsewhere},
 		},
 	} {
-		p, ok := endpoint.NewUserPath(pattern)
+		p, ok := door.NewUserPath(pattern)
 		if !ok {
 			t.Fatalf("got no user path for %s", pattern)
 		}
@@ -43,10 +43,10 @@ func TestUserPath(t *testing.T) {
 			}
 		}
 	}
-	if p, _ := endpoint.NewUserPath("/mcp/{who}/x"); p.Param != "who" || p.Len() != len("/mcp//x") {
+	if p, _ := door.NewUserPath("/mcp/{who}/x"); p.Param != "who" || p.Len() != len("/mcp//x") {
 		t.Errorf("%+v", p)
 	}
-	if _, ok := endpoint.NewUserPath("/mcp"); ok {
+	if _, ok := door.NewUserPath("/mcp"); ok {
 		t.Error("got a user path for /mcp")
 	}
 }
@@ -58,7 +58,7 @@ func TestIsUser(t *testing.T) {
 		"": false, ".": false, "..": false, "a/b": false, "a b": false, " a": false, "a,b": false, "a\nb": false, "a%2Fb": false,
 		"J\u00f6rg": false, "a\x7f": false, "<b>": false, strings.Repeat("a", 129): false,
 	} {
-		if got := endpoint.IsUser(user); got != want {
+		if got := door.IsUser(user); got != want {
 			t.Errorf("%q: %v", user, got)
 		}
 	}
@@ -70,12 +70,12 @@ func TestURL(t *testing.T) {
 	for public, want := range map[string]string{
 		"": "http://inside:8080/mcp?q=1", "https://farm.example": "https://farm.example/mcp?q=1", "https://farm.example/": "https://farm.example/mcp?q=1",
 	} {
-		if got := endpoint.URL(r, public); got != want {
+		if got := door.URL(r, public); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	r.TLS = new(tls.ConnectionState)
-	if got := endpoint.URL(r, ""); got != "https://inside:8080/mcp?q=1" {
+	if got := door.URL(r, ""); got != "https://inside:8080/mcp?q=1" {
 		t.Error(got)
 	}
 }
@@ -84,7 +84,7 @@ func TestMissing(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"Authorization": {"Bearer x"}, "X-Org": {""}}
 	for want, names := range map[string][]string{"": {"authorization"}, "X-Org": {"Authorization", "X-Org", "X-User"}} {
-		if got := endpoint.Missing(header, names); got != want {
+		if got := door.Missing(header, names); got != want {
 			t.Errorf("%q of %q, want %q", got, names, want)
 		}
 	}
@@ -92,15 +92,15 @@ func TestMissing(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	e := endpoint.Refused(&wire.Error{Code: wire.CodeInvalidParams, Message: "params are missing", Pointer: "/params/_meta/a~1b"})
+	e := door.Refused(&wire.Error{Code: wire.CodeInvalidParams, Message: "params are missing", Pointer: "/params/_meta/a~1b"})
 	want := []recourse.Violation{{Pointer: "/params/_meta/a~1b", Param: "params._meta.a/b", Rule: "required", Message: "params are missing"}}
 	if diff := cmp.Diff(want, e.Violations); diff != "" || e.Kind != recourse.KindMissingParam || e.Message != "Params are missing." {
 		t.Errorf("%v %q (-want +got):\n%s", e.Kind, e.Message, diff)
 	}
-	if e := endpoint.Refused(&wire.Error{Code: wire.CodeParseError, Message: "a quote"}); e.Kind != recourse.KindMalformed || e.Violations != nil {
+	if e := door.Refused(&wire.Error{Code: wire.CodeParseError, Message: "a quote"}); e.Kind != recourse.KindMalformed || e.Violations != nil {
 		t.Errorf("%+v", e)
 	}
-	if e := endpoint.Refused(errors.New("another")); e.Kind != recourse.KindInternal || e.Cause() == nil {
+	if e := door.Refused(errors.New("another")); e.Kind != recourse.KindInternal || e.Cause() == nil {
 		t.Errorf("%+v", e)
 	}
 }
@@ -110,7 +110,7 @@ func TestFirstID(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id":7,"params":"cut o`: "7", `{"id":"a"`: `"a"`, `{"id":-1,`: "-1", `{"id":null}`: "", `{"id":[1]}`: "", `{"params":`: "", "": "",
 	} {
-		if got := string(endpoint.FirstID([]byte(text))); got != want {
+		if got := string(door.FirstID([]byte(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -118,12 +118,12 @@ func TestFirstID(t *testing.T) {
 
 func TestWithVersions(t *testing.T) {
 	t.Parallel()
-	data := endpoint.WithVersions([]byte(`{"kind":"x"}`), []string{"2026-07-28"}, strings.Repeat("é", 64))
+	data := door.WithVersions([]byte(`{"kind":"x"}`), []string{"2026-07-28"}, strings.Repeat("é", 64))
 	want := `{"supported":["2026-07-28"],"requested":"` + strings.Repeat("é", 32) + `","kind":"x"}`
 	if string(data) != want {
 		t.Errorf("%s, want %s", data, want)
 	}
-	if got := endpoint.WithVersions(nil, nil, ""); got != nil {
+	if got := door.WithVersions(nil, nil, ""); got != nil {
 		t.Errorf("%s", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/call/args"
 )
 
 // within fails if do is not limited: with a limit it takes a tenth of a second, without one more than a lifetime.
