@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract/internal/wild"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // answer holds the parts of a tool result that can show a failure.

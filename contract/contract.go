@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // Contract says how a server fails: which code each record gets, whether the same call may be repeated, what

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

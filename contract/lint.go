@@ -13,9 +13,9 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/prose"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
-	"github.com/recoursehq/recourse/internal/rpccode"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

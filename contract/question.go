@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // Ask writes a question to the caller of a tool: a result without isError, with the texts in the format that

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/wild"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // HTTP reads an HTTP answer with a status of 400 or more. Any other status is a bad response.

@@ -1,6 +1,6 @@
 package contract
 
-import "github.com/recoursehq/recourse/internal/json"
+import "github.com/recoursehq/recourse/internal/protocol/json"
 
 // Some contracts spell a wait named retryAfter in milliseconds, most of the world in seconds.
 

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/settle"
 	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

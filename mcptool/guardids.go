@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // carry gives ids a form that the handler behind the guard preserves, and restores them in

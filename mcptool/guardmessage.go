@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // read reads the message of a POST, so that a refusal can name it, and puts it back.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // idMark begins the strings that stand for ids which the Go SDK would alter.

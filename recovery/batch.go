@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/retry"
 )
 

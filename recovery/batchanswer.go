@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A batchAnswer is what the complete success of a call says of its items.

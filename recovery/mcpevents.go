@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // wholeEvents is the body of an event stream that answers a request. It passes on only complete events, since an SDK would

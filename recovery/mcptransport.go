@@ -13,7 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // maxHTTPBody bounds how much of a failed HTTP answer is read, in bytes.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // read returns an attempt's failure, or nil. lost reports whether it failed on the way to the server, so that other calls

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	internaljson "github.com/recoursehq/recourse/internal/json"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // lookup returns the value at a JSON Pointer, or nil.

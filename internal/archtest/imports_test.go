@@ -21,8 +21,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/uri", "internal/http1", "internal/json", "internal/lexer", "internal/pause", "internal/promises",
-			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/tracecontext",
+			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/protocol/uri", "internal/protocol/http1", "internal/protocol/json", "internal/protocol/lexer", "internal/pause", "internal/promises",
+			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
 			"internal/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
@@ -37,7 +37,7 @@ var layers = []layer{
 		up:       "gateway and author ask it who calls, and whoever answers needs neither",
 	},
 	{
-		packages: []string{"internal/argument", "internal/contractform", "internal/rpccode"},
+		packages: []string{"internal/argument", "internal/contractform", "internal/protocol/rpccode"},
 		up:       "it holds facts that more than one package goes by",
 		beside:   "one has nothing to say of the other",
 	},
@@ -60,7 +60,7 @@ var layers = []layer{
 		beside:   "one is about what came of a write, the other about failures",
 	},
 	{
-		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/redact", "internal/wire"},
+		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/redact", "internal/protocol/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
@@ -240,8 +240,8 @@ func importsRunDownwards(packages []pkg) []string {
 // rootImportsTheStandardLibraryOnly keeps the record free of dependencies, and HTTP separate from the rest.
 func rootImportsTheStandardLibraryOnly(packages []pkg) []string {
 	alone := map[string]string{
-		".":              "the root package imports %s: a record costs its user nothing but Go",
-		"internal/http1": "internal/http1 imports %s: it stands for net/http, and knows as little of MCP",
+		".":                       "the root package imports %s: a record costs its user nothing but Go",
+		"internal/protocol/http1": "internal/protocol/http1 imports %s: it stands for net/http, and knows as little of MCP",
 	}
 	var faults []string
 	for _, p := range packages {

@@ -16,7 +16,7 @@ type reserved struct {
 var reservations = []reserved{
 	{
 		dependency: "github.com/go-json-experiment/json",
-		importers:  []string{"internal/json"},
+		importers:  []string{"internal/protocol/json"},
 		why:        "its API is not final: one place to follow it, and one place that sets its options",
 	},
 	{

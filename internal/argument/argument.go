@@ -2,7 +2,7 @@
 package argument
 
 import (
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/secret"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 const (

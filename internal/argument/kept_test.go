@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/argument"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 func TestBrief(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/call/door"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // metadata fetches an issuer's metadata (OpenID Connect Discovery 1.0, RFC 8414).

@@ -11,7 +11,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // configuration is the gateway's: the defaults. A server is named for its path; stopped is separate, since it is going

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A process was started by the program.

@@ -13,7 +13,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A role is what a process of the benchmark is. The program starts itself once for each.

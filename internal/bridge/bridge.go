@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge/legacy"
 	"github.com/recoursehq/recourse/internal/bridge/modern"
 	"github.com/recoursehq/recourse/internal/bridge/peer"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Options describe the server to a bridge; see [peer.Options].

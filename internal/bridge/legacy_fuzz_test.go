@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/recoursehq/recourse/internal/bridge"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // Any bytes of a modern client reach the server as a legacy message, or are answered without it.

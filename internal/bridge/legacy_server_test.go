@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A legacyEra is a server of the legacy era and the connection to it. It opens sessions, and hands other

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A modernEra is a connection to a server of the modern era. The server refuses initialize, describes itself to

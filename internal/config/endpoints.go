@@ -11,8 +11,8 @@ import (
 
 	"github.com/recoursehq/recourse/internal/glob"
 	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/protocol/uri"
 	"github.com/recoursehq/recourse/internal/strictyaml"
-	"github.com/recoursehq/recourse/internal/uri"
 )
 
 // Endpoints are the endpoints of a [Config] that offer several servers, in the order of the file.

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/explain"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const contractsPath = "/contracts"

@@ -3,7 +3,7 @@ package contractgen
 import (
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // An Audience is who a module is for.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // The core of a module is the code that interprets the tables. It is written in files of its language, and a module

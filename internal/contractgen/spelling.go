@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // spellingWidth is the greatest length of a table's line.

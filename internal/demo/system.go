@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/commerce"

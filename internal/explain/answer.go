@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/lexer"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/lexer"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // MaxAnswer bounds the answers that are read, in bytes.

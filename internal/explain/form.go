@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // Form returns the wire form of an answer, for people: a line that names the form, the headers of HTTP, and the body.

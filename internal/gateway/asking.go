@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // asking is a call as package toollist sees it: it asks for the list of its caller's tools.

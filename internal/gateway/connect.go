@@ -8,9 +8,9 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/gateway/session"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // connect looks up the caller's account at the server's provider. Without one, the call of a tool fails after

@@ -25,9 +25,9 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and safe for concurrent use.

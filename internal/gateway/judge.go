@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/api"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // judge finds out whether the current answer is a failure. It returns nil for a success.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/strictyaml"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once

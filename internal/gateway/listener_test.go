@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A notification of the gateway on a client's stream does not split an event of the server that is still arriving.

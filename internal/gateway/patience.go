@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Clients give up on a call of which they hear nothing for a while, even if the call itself asks to wait longer than that.

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/front"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // receive reads the message, and checks it against its headers.

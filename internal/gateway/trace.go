@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/tracecontext"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A spanContext is where a request is in a distributed trace, with what is forwarded to the server.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // jsonForm describes how the members of a JSON object follow each other.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A made is an answer that no server has sent: a message of MCP, or an HTTP answer.

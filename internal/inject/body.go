@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // Errors as a real connection would return them.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A call is a request in the form that rules and the ledger use.

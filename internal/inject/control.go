@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse/internal/call/door"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

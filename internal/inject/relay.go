@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A Relay passes messages between a client and a server's program on standard input and output.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // maxItems is how many items of a list are examined.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // fileVersion is the version of the file's format; a file with another version counts as empty.

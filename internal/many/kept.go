@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
 )

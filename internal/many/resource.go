@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // read passes a read on to the server that has the resource. If no list decides, the servers are asked

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/visible"
 )
 

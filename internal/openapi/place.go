@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/uri"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/uri"
 )
 
 // Values are escaped, so a provider that takes a path as it stands sees each value as one segment. But many decode the

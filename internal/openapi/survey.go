@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A Survey summarises a description, for a draft of a configuration.

@@ -11,7 +11,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/tracecontext"
+	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
 )
 
 // A source identifies the sender of spans.

@@ -25,10 +25,10 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/faults"
 	"github.com/recoursehq/recourse/internal/trace"
-	"github.com/recoursehq/recourse/internal/tracecontext"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }

@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // answering is a connection to a server that gives the same answer to every request.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/process"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Patience holds the time limits for what a child should do at once. 0 means the default.

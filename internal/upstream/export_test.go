@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // SetPatience changes how long s waits for a child. 0 leaves a duration as it is.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/http1"
+	"github.com/recoursehq/recourse/internal/protocol/http1"
 )
 
 // HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a message is sent

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // Version is the version of this program.

@@ -7,8 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/spool"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // longest limits the size of an answer.

@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/spool"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A long answer fails if unread answers have filled the room. Closing them makes room again.

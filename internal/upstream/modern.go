@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // DiscoverParams are the params of our own server/discover.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/process"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Response, error) {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // messageWindow limits a message from a child, in bytes. Only an answer may be longer; it is then a

@@ -11,7 +11,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A Connection carries requests to a server that presents itself as one over Streamable HTTP. It is safe for

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // maxSessions limits the sessions; the one idle longest is dropped first.

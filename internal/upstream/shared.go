@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // Clients that share a child must not see each other's data. A message from the child is for the client of

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // with calls a tool with a text and a number, and returns the answer.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // An Answered is what a real server once answered to a call of a tool that failed, and what is right about it. Recorded from

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // replacement replaces bytes that are not UTF-8.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // Texts in which SDKs and validators say that arguments do not match a tool's inputSchema.

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // foreign holds the members that the error objects of many systems share.

@@ -1,6 +1,6 @@
 package wild
 
-import "github.com/recoursehq/recourse/internal/json"
+import "github.com/recoursehq/recourse/internal/protocol/json"
 
 // gramSize is the length of the grams by which texts are searched, in bytes.
 const gramSize = 4

@@ -3,7 +3,7 @@ package wild
 import (
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // maxBeginnings limits how many brackets in a text are tried as the start of an object.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract/internal/language"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

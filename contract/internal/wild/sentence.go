@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/recoursehq/recourse/contract/internal/clean"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // errorMember is where a failure stands in many answers: a sentence, or the object that has it.

@@ -13,7 +13,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A Condition is an expression over the caller, the tool and the arguments of a call. It is safe for concurrent use.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/glob"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A Grant lets some callers do something. It applies to a caller who meets all of its requirements.

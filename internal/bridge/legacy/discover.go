@@ -3,8 +3,8 @@ package legacy
 import (
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // discovered turns the result of initialize into that of server/discover (MCP 2026-07-28, "Discovery"). Tasks

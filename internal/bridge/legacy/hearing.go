@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A hearing reads an answer or a stream from a server, message by message.

@@ -3,8 +3,8 @@ package legacy
 import (
 	"bytes"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A question is a request from a legacy server to the client of a call.

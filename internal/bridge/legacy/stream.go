@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A turn is a client's request about a call, and its answer: the call's result, or a question. It is the body

@@ -1,8 +1,8 @@
 package modern
 
 import (
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // renewed returns a legacy request in modern form: with the introduction in its _meta, and otherwise

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Server presents a modern server to legacy clients as one of theirs.

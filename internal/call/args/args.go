@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // ruleRequired is the keyword for missing parameters.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/lexer"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/lexer"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/lexer"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/lexer"
 )
 
 // The parser accepts exactly what the JSON library accepts, with the same result.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A Deadline ends a context when a call has shown no sign of life for some time, and at the latest after a

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // WithoutRecord returns a JSON-RPC error without a record in its data. If the data itself is a record, only

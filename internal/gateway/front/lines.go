@@ -6,9 +6,9 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/spool"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A lineWriter writes whole lines, one at a time.

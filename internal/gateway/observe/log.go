@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/kinddoc"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A Log is the observer that writes a line for each failure, and one for each request if the configuration

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A Scope is the sessions of one caller at one endpoint. The caller can name no others.

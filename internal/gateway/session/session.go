@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/call/toolcall"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Fresh is how old a list may be when a call is refused because of it; an older one is fetched again first.

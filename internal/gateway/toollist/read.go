@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/args"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

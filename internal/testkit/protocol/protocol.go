@@ -1,5 +1,5 @@
 // Package protocol is MCP as the servers and clients of testkit write it. It has nothing in common with
-// internal/wire, so that the two can disagree.
+// internal/protocol/wire, so that the two can disagree.
 package protocol
 
 // Protocol versions, as written in headers and members.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 const (

@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// A Filter is the notifications that a subscriptions/listen asks for, or that a server agrees to send (MCP
+// 2026-07-28, "Subscriptions").
+type Filter struct {
+	Prompts   bool     `json:"promptsListChanged,omitzero"`
+	Watched   []string `json:"resourceSubscriptions,omitempty"` // URIs
+	Resources bool     `json:"resourcesListChanged,omitzero"`
+	Tools     bool     `json:"toolsListChanged,omitzero"`
+}
+
+// IsEmpty reports whether the filter has no notifications.
+func (f *Filter) IsEmpty() bool {
+	return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0
+}
+
+// Changes returns the methods of its notifications about changed lists.
+func (f *Filter) Changes() (methods []string) {
+	if f.Prompts {
+		methods = append(methods, MethodPromptsChanged)
+	}
+	if f.Resources {
+		methods = append(methods, MethodResourcesChanged)
+	}
+	if f.Tools {
+		methods = append(methods, MethodToolsChanged)
+	}
+	return methods
+}
+
+// AgreedIn returns what a notifications/subscriptions/acknowledged agrees to: nothing that cannot be read.
+func AgreedIn(text []byte) (f Filter) {
+	_ = json.UnmarshalLenient(json.Lookup(text, "/params/notifications"), &f) // see above
+	return f
+}
+
+// IsAnnouncement reports whether a notification of a subscription is for its client, and not about the
+// subscription itself.
+func IsAnnouncement(method string) bool {
+	return IsNotification(method) && !strings.HasPrefix(method, "notifications/subscriptions/")
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// Introduction returns the members of _meta with which a client of the modern era states in each
+// request who it is and what it is capable of. info and capabilities are JSON objects.
+func Introduction(info, capabilities []byte) []byte {
+	text := []byte(`"` + MetaProtocolVersion + `":"` + Version20260728 + `","` + MetaClientInfo + `":`)
+	text = append(append(text, info...), `,"`+MetaClientCapabilities+`":`...)
+	return append(text, capabilities...)
+}
+
+// PutMeta returns the edit of Raw that adds members to the message's _meta, before the existing ones.
+// If the message has params and a _meta in them, they must be objects.
+func (m *Message) PutMeta(members []byte) Edit {
+	at := m.MetaAt
+	switch {
+	case m.Params == nil:
+		end := bytes.LastIndexByte(m.Raw, '}') // the closing brace of the message
+		return Edit{At: Span{Start: end, End: end}, With: append(append([]byte(`,"params":{"_meta":{`), members...), "}}"...)}
+	case m.Meta == nil:
+		at, members = m.ParamsAt, append(append([]byte(`"_meta":{`), members...), '}')
+	}
+	with := bytes.Clone(members)
+	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] != '}' {
+		with = append(with, ',')
+	}
+	return Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: with}
+}
+
+// WithoutIntroduction returns the members of a _meta except those that only the modern era has. If it
+// is not an object, there are none.
+func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
+	_ = json.Unmarshal(meta, &members)
+	for _, name := range []string{MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities, MetaLogLevel} {
+		delete(members, name)
+	}
+	return members
+}
+
+// SpeaksModern reports whether a server says that it does, in its result of server/discover.
+func SpeaksModern(discovered []byte) bool {
+	return bytes.Contains(json.Lookup(discovered, "/supportedVersions"), []byte(`"`+Version20260728+`"`))
+}
