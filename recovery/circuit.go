@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
 )
 
 const (

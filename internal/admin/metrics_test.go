@@ -17,10 +17,10 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/admin"
-	"github.com/recoursehq/recourse/internal/breaker"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

@@ -3,8 +3,8 @@ package admin
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/recoursehq/recourse/internal/breaker"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
 )
 
 // Sources are the parts of the program that report figures when the metrics are read. Those that are nil are

@@ -21,7 +21,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/protocol/uri", "internal/protocol/http1", "internal/protocol/json", "internal/protocol/lexer", "internal/pause", "internal/promises",
+			"internal/policy/breaker", "internal/policy/bulkhead", "internal/policy/glob", "internal/protocol/uri", "internal/protocol/http1", "internal/protocol/json", "internal/protocol/lexer", "internal/pause", "internal/promises",
 			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
 			"internal/visible",
 		},
@@ -65,7 +65,7 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
-		packages: []string{"internal/limit"},
+		packages: []string{"internal/policy/limit"},
 		up:       "it counts what it is told to count, and does not know what a call is",
 	},
 	{
@@ -78,7 +78,7 @@ var layers = []layer{
 		beside:   "one ends where a request has come in at the door, the other begins with the tool behind it",
 	},
 	{
-		packages: []string{"internal/auth"},
+		packages: []string{"internal/policy/auth"},
 		up:       "it answers who calls from a request alone, so that any server can ask it",
 	},
 	{

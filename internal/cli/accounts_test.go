@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/service"

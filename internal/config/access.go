@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/auth"
-	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/policy/auth/grant"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/glob"
 	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

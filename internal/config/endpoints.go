@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/glob"
 	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/protocol/uri"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )

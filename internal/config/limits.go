@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/glob"
+	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

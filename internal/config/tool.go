@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/glob"
+	"github.com/recoursehq/recourse/internal/policy/glob"
 )
 
 type pattern struct {

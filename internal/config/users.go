@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/breaker"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
 	"github.com/recoursehq/recourse/internal/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
 )
 
 func serverList(all []*server, now time.Time) templ.Component {

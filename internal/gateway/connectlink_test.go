@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
 )

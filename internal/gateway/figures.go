@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/breaker"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"github.com/recoursehq/recourse/internal/breaker"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
 // A guard stands between the calls and one server. Like the backend, it survives a reload.

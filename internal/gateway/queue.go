@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
 // queue holds an attempt back while too many calls to the tool or the server are in progress. In observe

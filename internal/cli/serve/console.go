@@ -10,12 +10,12 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journaltools"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 
 // newConsole returns the gateway's pages, which count its calls from now on.

@@ -21,9 +21,9 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 

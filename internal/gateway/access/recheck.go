@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 
 // recheckEvery is how often the credentials behind a long call or an open stream are verified again.

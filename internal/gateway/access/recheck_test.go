@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 
 // recheckEvery is how often the caller of a long call is verified again.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 
 // An Account is a caller's account at a provider, as one call uses it. The zero value is for calls whose

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 
 // Callers is how the pages identify the person who connects an account: by the credentials that let callers

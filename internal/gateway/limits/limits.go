@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 // Limits are the limits of an endpoint. They are immutable.

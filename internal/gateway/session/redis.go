@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 // An initialize request that is too long for a ticket is kept in Redis, if there is one. It is sealed, and

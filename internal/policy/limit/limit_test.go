@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"pgregory.net/rapid"
 
-	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 // A clocked is a counter with a clock that the test moves.

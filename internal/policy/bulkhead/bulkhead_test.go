@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
 func TestQueueIsServedInOrder(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/policy/breaker"
 )
 
 var rule = breaker.Settings{FailureRate: 0.5, Window: 30 * time.Second, MinCalls: 4, OpenFor: 5 * time.Second, MaxOpen: time.Minute}

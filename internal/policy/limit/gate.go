@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
 // A Bound says how many calls with the same key may be in progress at once, and how many others may wait.

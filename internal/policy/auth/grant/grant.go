@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/glob"
+	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
