@@ -7,8 +7,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
-	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/privacy/argument"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 )

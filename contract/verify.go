@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/settle"
-	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/privacy/argument"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )

@@ -22,8 +22,8 @@ var layers = []layer{
 	{
 		packages: []string{
 			"internal/policy/breaker", "internal/policy/bulkhead", "internal/policy/glob", "internal/protocol/uri", "internal/protocol/http1", "internal/protocol/json", "internal/protocol/lexer", "internal/pause", "internal/promises",
-			"internal/recent", "internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
-			"internal/visible",
+			"internal/recent", "internal/privacy/seal", "internal/privacy/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
+			"internal/privacy/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside: "one is not read, nor tested, by way of another",
@@ -37,7 +37,7 @@ var layers = []layer{
 		up:       "gateway and author ask it who calls, and whoever answers needs neither",
 	},
 	{
-		packages: []string{"internal/argument", "internal/contractform", "internal/protocol/rpccode"},
+		packages: []string{"internal/privacy/argument", "internal/contractform", "internal/protocol/rpccode"},
 		up:       "it holds facts that more than one package goes by",
 		beside:   "one has nothing to say of the other",
 	},
@@ -60,7 +60,7 @@ var layers = []layer{
 		beside:   "one is about what came of a write, the other about failures",
 	},
 	{
-		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/redact", "internal/protocol/wire"},
+		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/privacy/redact", "internal/protocol/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},

@@ -16,9 +16,9 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/hosts"
-	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/strictyaml"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // status reports for each server whether it is wrapped, and whether it starts.

@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
 

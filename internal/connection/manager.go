@@ -12,8 +12,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/recent"
-	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
 

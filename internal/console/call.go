@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/retry"
 )
 

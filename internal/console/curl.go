@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // curl returns the command that repeats a tool call as a modern client, which needs no session. It is "" if

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // maxShown limits a text on a page.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/explain"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // Whatever a server says, an explanation shows what cannot be seen, and nothing in it has an effect on a terminal.

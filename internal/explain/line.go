@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/journal"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // A Line is a line of an explanation, with its name or time. The text may have several lines.

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
-	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

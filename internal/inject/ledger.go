@@ -8,9 +8,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/secret"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // Limits of a ledger.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/store"
 )
 

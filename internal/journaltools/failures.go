@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/seal"
 )
 
 // A server that asks its client something sends a state, which the client returns with its answer (MCP

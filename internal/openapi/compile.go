@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // maxTools limits the operations that are offered: as many as the gateway accepts from a server.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/privacy/argument"
 )
 
 // maxMessage limits a message from a server's text, in bytes. It is as much as the gateway reads to tell

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/privacy/argument"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 

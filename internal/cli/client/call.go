@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // CallCommand calls a tool from the command line.

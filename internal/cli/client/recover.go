@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/recovery"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // ServerFlags name the MCP server that a command connects to.

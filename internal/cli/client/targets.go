@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/many"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // A target is what a gateway's list says about one of the servers behind its endpoint.

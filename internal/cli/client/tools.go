@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // ToolsCommand lists the tools of a server.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/strictyaml"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // Usage makes err a mistake in the command line.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/redact"
 )
 
 // Answer returns an answer in a contract's form with its texts masked again: pieces that reveal nothing alone

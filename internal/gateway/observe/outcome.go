@@ -14,11 +14,11 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
-	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/privacy/argument"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/retry"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
-	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 )
 
 // Private masks what is reported about a call. It may be kept after the call has ended.

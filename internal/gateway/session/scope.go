@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/limit"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 )
 
 // A ticket is a session id that describes the session in sealed form. A gateway that has been restarted, or

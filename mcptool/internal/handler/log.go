@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 )
 
 // A cause is a private cause for the log: credentials are masked, the rest is kept.

@@ -1,0 +1,193 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+)
+
+// A program is a command that takes a secret with its own short options.
+type program struct {
+	next     []string // options whose value is the next word
+	attached []string // options whose value follows without a space
+}
+
+// programs has them by the beginning of their names.
+var programs = map[string]program{
+	"mysql": {attached: []string{"-p", "-P"}}, "mariadb": {attached: []string{"-p", "-P"}}, "7z": {attached: []string{"-p"}},
+	"zip": {next: []string{"-P"}, attached: []string{"-P"}}, "unzip": {next: []string{"-P"}, attached: []string{"-P"}},
+	"rar":     {attached: []string{"-p", "-hp"}},
+	"sshpass": {next: []string{"-p"}, attached: []string{"-p"}}, "docker login": {next: []string{"-p"}},
+	"podman login": {next: []string{"-p"}},
+	"redis-cli":    {next: []string{"-a"}}, "sqlcmd": {next: []string{"-P"}, attached: []string{"-P"}},
+	"bcp":  {next: []string{"-P"}, attached: []string{"-P"}},
+	"ldap": {next: []string{"-w"}}, "mongo": {next: []string{"-p"}}, "ssh-keygen": {next: []string{"-N", "-P"}},
+	"openssl":  {next: []string{"-k", "-K"}},
+	"az login": {next: []string{"-p"}}, "curl": {next: []string{"-b"}}, "ipmitool": {next: []string{"-P"}},
+	"snmp":     {next: []string{"-c", "-A", "-X"}},
+	"htpasswd": {},
+}
+
+var programWords = newWords(slices.DeleteFunc(programNames(), func(name string) bool { return !isLetter(name[0]) })...)
+
+func programNames() []string {
+	var names []string
+	for name := range programs {
+		names = append(names, name)
+	}
+	return names
+}
+
+// commanded finds credentials in commands.
+func commanded(s string) []span {
+	if !strings.Contains(s, "-") {
+		return nil
+	}
+	found := options(s)
+	programWords.each(s, func(at int, word string) int {
+		values, end := optionsOf(s, at+len(word), word)
+		found = append(found, values...)
+		return end
+	})
+	for at := 0; ; { // a program's name may begin with a digit
+		i := strings.Index(s[at:], "7z ")
+		if i < 0 {
+			return found
+		}
+		values, end := optionsOf(s, at+i, "7z")
+		found = append(found, values...)
+		at = max(end, at+i+1)
+	}
+}
+
+// optionsOf finds the values of a program's options, up to the end of the command.
+func optionsOf(s string, at int, name string) (found []span, end int) {
+	const most = 4 << 10
+	end = at + indexOr(s[at:min(len(s), at+most)], "\n|;&")
+	p := programs[name]
+	var words []span
+	wanted := false
+	for at < end {
+		at = skip(s[:end], at, end, isSpace)
+		stop := wordEnd(s[:end], at)
+		if stop == at {
+			break
+		}
+		word := s[at:stop]
+		if value := (span{at, stop}); wanted && !strings.HasPrefix(word, "-") {
+			found = appendValue(found, s, value)
+		}
+		for _, option := range p.attached {
+			if len(word) > len(option) && strings.HasPrefix(word, option) && word[len(option)] != '-' {
+				found = appendValue(found, s, span{at + len(option), stop})
+			}
+		}
+		wanted = slices.Contains(p.next, word)
+		words = append(words, span{at, stop})
+		at = stop
+	}
+	if name == "htpasswd" && len(words) > 3 && strings.Contains(s[words[0].end:words[1].end], "b") { // -b file user password
+		found = appendValue(found, s, words[len(words)-1])
+	}
+	return found, end
+}
+
+// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at a position.
+func wordEnd(s string, at int) int {
+	end := at
+	for end < len(s) && !isSpace(s[end]) {
+		if isQuote(s[end]) {
+			if i := strings.IndexByte(s[end+1:], s[end]); i >= 0 {
+				end += i + 1
+			}
+		}
+		end++
+	}
+	return end
+}
+
+// appendValue adds a value without its quotes, unless it cannot be a secret.
+func appendValue(found []span, s string, value span) []span {
+	text := s[value.start:value.end]
+	inside := strings.Trim(text, "\"'`,)")
+	value.start += strings.Index(text, inside)
+	value.end = value.start + len(inside)
+	if inside == "" || isMark(inside) || isPlaceholder(inside) {
+		return found
+	}
+	return append(found, value)
+}
+
+// options finds the values of options that are named like a secret, and passwords after a user.
+func options(s string) []span {
+	var found []span
+	for at := 0; ; {
+		i := strings.IndexByte(s[at:], '-')
+		if i < 0 {
+			return found
+		}
+		start := at + i
+		at = start + 1
+		if start > 0 && isWord(s[start-1]) {
+			continue
+		}
+		if value, ok := optionAt(s, start); ok {
+			found = append(found, value)
+			at = value.end
+		} else if value, ok := loginAt(s, start); ok && (start == 0 || isSpace(s[start-1]) || isQuote(s[start-1])) {
+			found = append(found, value)
+			at = value.end
+		}
+	}
+}
+
+// optionAt returns the value of an option that begins at start: --password x.
+func optionAt(s string, start int) (value span, ok bool) {
+	const longest, blanks = 41, 3
+	at := skip(s, start, 2, func(c byte) bool { return c == '-' })
+	end := skip(s, at, longest, func(c byte) bool { return isLetter(c) || isDigit(c) || c == '-' })
+	next := skip(s, end, blanks, isBlank)
+	if end < at+2 || next == end || next == len(s) || !secret.Name(s[at:end]) {
+		return span{}, false
+	}
+	value = span{next, next + indexOr(s[next:], " \t\r\n\"'")}
+	if quote := s[next]; isQuote(quote) {
+		value.start++
+		value.end = value.start + indexOr(s[value.start:], "\n"+s[next:next+1])
+	}
+	text := s[value.start:value.end]
+	if text == "" || text[0] == '-' || isMark(text) || isPlaceholder(text) || at-start < 2 && !random(text) {
+		return span{}, false
+	}
+	if next > end+1 && prose(text, s[value.end:]) { // it is explained in a list of options
+		return span{}, false
+	}
+	return value, true
+}
+
+// userOptions take a user and a password, as curl does.
+var userOptions = []string{"--proxy-user", "--user", "--auth", "-u", "-U"}
+
+// loginAt returns the value of an option for a user and a password: -u bob:x.
+func loginAt(s string, start int) (value span, ok bool) {
+	const longestName, longest = 64, 256
+	if start+1 == len(s) || strings.IndexByte("-uU", s[start+1]) < 0 {
+		return span{}, false
+	}
+	for _, option := range userOptions {
+		if !strings.HasPrefix(s[start:], option) {
+			continue
+		}
+		at := skip(s, start+len(option), 1, func(c byte) bool { return c == ' ' || c == '=' })
+		at = skip(s, at, 1, isQuote)
+		sign := skip(s, at, longestName, outside(" \t\r\n\"':=/"))
+		if sign == at || sign == len(s) || s[sign] != ':' {
+			return span{}, false
+		}
+		end := skip(s, sign+1, longest, outside(" \t\r\n\"':/"))
+		text := s[at:end]
+		return span{at, end}, end > sign+1 && !isMark(text) && !isPlaceholder(text)
+	}
+	return span{}, false
+}

@@ -1,0 +1,422 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// JSON returns the JSON text raw with its strings masked, including names. The value of a member that is named like a
+// secret is replaced by a mark as a whole, unless it is null, true or false; so is the value in a pair such as {"name":
+// "token", "value": "x"}, and what follows a name or an option in an array. A secret that is spread over several texts
+// of one array is found, too. Text in base64 is masked inside if it is in a member blob or data. Everything else stays
+// as it is written; repeated names and halves of surrogate pairs are accepted. If raw is not JSON, it is returned as
+// one masked JSON string.
+func (m *Masker) JSON(raw []byte) []byte {
+	out, ok := m.Document(raw)
+	if !ok {
+		return json.AppendQuote(nil, m.String(string(raw)))
+	}
+	return out
+}
+
+// Document is [Masker.JSON], but ok is false if raw is not JSON.
+func (m *Masker) Document(raw []byte) (masked []byte, ok bool) {
+	if m.mode == Off {
+		return raw, true
+	}
+	b := m.budget
+	if b == nil {
+		b = newBudget()
+	}
+	masked, err := m.rewrite(raw, 0, b)
+	return masked, err == nil
+}
+
+// Message returns a JSON-RPC message of a server to its client with its words masked. What the client has to give back
+// or to act on stays: identifiers, state, cursors and progress tokens and, except for known secrets, URLs and schemas.
+// A message that cannot be read becomes a masked string.
+func (m *Masker) Message(raw []byte) []byte {
+	if m.mode == Off {
+		return raw
+	}
+	spoken := *m
+	spoken.spoken = true
+	return spoken.JSON(raw)
+}
+
+// fixed are members of messages whose values are not words.
+var fixed = map[string]bool{
+	"jsonrpc": true, "id": true, "method": true, "requestState": true, "elicitationId": true, "progressToken": true, "requestId": true,
+	"taskId": true, "cursor": true, "nextCursor": true, "_meta": true, "mimeType": true, "resultType": true, "uri": true, "kind": true,
+}
+
+// plain are members in which only known secrets are masked.
+var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferences": true}
+
+// keyPart are the members of a JSON Web Key that are secret (RFC 7518, section 6).
+var keyPart = map[string]bool{"d": true, "p": true, "q": true, "dp": true, "dq": true, "qi": true, "k": true}
+
+// A leaf is a string of a JSON text, or a value that is hidden as a whole.
+type leaf struct {
+	start, end int
+	text       string
+	mark       string // replaces it as a whole; "": it is masked
+	name       bool   // it is the name of a member
+	plain      bool   // only known secrets are masked
+	blob       bool   // it may be text in base64
+	array      int    // the array that it is in, directly or as the text of a block; 0: none
+}
+
+// A level is an object or array that is being read.
+type level struct {
+	object  bool
+	array   int    // number of the array, or of the one that contains the object
+	name    string // of the current member
+	hide    string // the mark of the next value
+	secret  string // the mark of the value in a pair of name and value
+	values  []int  // leaves that are values in such a pair
+	strings []int  // leaves that are elements
+	isKey   bool   // it is a JSON Web Key (RFC 7517)
+	parts   []int  // leaves that would be secret parts of one
+	start   int
+	leaves  int // how many there were before it
+}
+
+// A reader finds the leaves of a JSON text.
+type reader struct {
+	m      *Masker
+	raw    []byte
+	dec    *json.Decoder
+	levels []level
+	leaves []leaf
+	arrays int
+}
+
+// rewrite masks a JSON text. It does not recurse into the text's levels.
+func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
+	r := &reader{m: m, raw: raw, dec: json.NewLenientDecoder(bytes.NewBuffer(raw))}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	inner := *m
+	inner.budget = b
+	return r.write(&inner, layer), nil
+}
+
+// read reads one JSON text.
+func (r *reader) read() error {
+	texts := 0
+	for {
+		kind := r.dec.PeekKind()
+		token, err := r.dec.ReadToken()
+		switch {
+		case errors.Is(err, io.EOF) && texts == 1:
+			return nil
+		case err != nil:
+			return err //nolint:wrapcheck // only whether there is one matters
+		}
+		end := int(r.dec.InputOffset())
+		switch kind {
+		case '{', '[':
+			r.open(kind == '{', end-1)
+		case '}', ']':
+			r.close(end)
+		case '"':
+			r.text(token.String(), end)
+		default:
+			r.scalar(kind, end)
+		}
+		if r.dec.StackDepth() == 0 {
+			texts++
+		}
+	}
+}
+
+func (r *reader) top() *level {
+	if len(r.levels) == 0 {
+		return nil
+	}
+	return &r.levels[len(r.levels)-1]
+}
+
+// open enters an object or array.
+func (r *reader) open(object bool, start int) {
+	next := level{object: object, start: start, leaves: len(r.leaves)}
+	if top := r.top(); top != nil {
+		next.array = top.array
+	}
+	if !object {
+		r.arrays++
+		next.array = r.arrays
+	}
+	r.levels = append(r.levels, next)
+}
+
+// close leaves an object or array.
+func (r *reader) close(end int) {
+	l := r.levels[len(r.levels)-1]
+	r.levels = r.levels[:len(r.levels)-1]
+	if l.secret != "" {
+		for _, i := range l.values {
+			if r.leaves[i].text != "" || r.leaves[i].mark == "" {
+				r.leaves[i].mark = l.secret
+			}
+		}
+	}
+	for _, i := range l.parts {
+		if l.isKey && r.leaves[i].text != "" {
+			r.leaves[i].mark = markCredential
+		}
+	}
+	r.sequence(l.strings)
+	if top := r.top(); top != nil {
+		r.valueEnds(top, l.start, end, l.leaves, "")
+	}
+}
+
+// text adds a string.
+func (r *reader) text(text string, end int) {
+	start := stringStart(r.raw, end)
+	top := r.top()
+	if top != nil && top.object {
+		if _, n := r.dec.StackIndex(r.dec.StackDepth()); n%2 == 1 {
+			r.memberName(top, text, start, end)
+			return
+		}
+	}
+	l := leaf{start: start, end: end, text: text}
+	switch {
+	case top == nil:
+	case !top.object:
+		l.array = top.array
+		top.strings = append(top.strings, len(r.leaves))
+	case top.name == "text":
+		l.array = top.array
+	case top.name == "kty":
+		top.isKey = true
+	case keyPart[top.name]:
+		top.parts = append(top.parts, len(r.leaves))
+	case top.name == "blob" || top.name == "data":
+		l.blob = true
+	}
+	r.leaves = append(r.leaves, l)
+	if top != nil {
+		if top.object && pairName[top.name] {
+			if mark := r.m.markOf(text); mark != "" {
+				top.secret = mark
+			}
+		}
+		r.valueEnds(top, start, end, len(r.leaves)-1, text)
+	}
+}
+
+// memberName adds the name of a member.
+func (r *reader) memberName(top *level, text string, start, end int) {
+	top.name, top.hide = text, r.m.markOf(text)
+	if r.m.spoken && (fixed[text] || plain[text]) {
+		top.hide = ""
+	}
+	r.leaves = append(r.leaves, leaf{start: start, end: end, text: text, name: true})
+}
+
+// scalar adds a number, true, false or null.
+func (r *reader) scalar(kind json.Kind, end int) {
+	top := r.top()
+	if top == nil {
+		return
+	}
+	if kind != '0' {
+		top.hide = ""
+		return
+	}
+	start := end
+	for start > 0 && strings.IndexByte("+-.0123456789eE", r.raw[start-1]) >= 0 {
+		start--
+	}
+	digits := string(r.raw[start:end])
+	if isCount(top.name, digits) {
+		top.hide = ""
+	}
+	if top.object && top.hide == "" && secret.Number(top.name) && isNumber(top.name, digitsOf(digits)) {
+		top.hide = markCredential
+	}
+	r.valueEnds(top, start, end, len(r.leaves), digits)
+}
+
+// valueEnds hides a value if its name says so, together with its parts, which are the leaves from first on; or notes
+// that it belongs to a pair.
+func (r *reader) valueEnds(top *level, start, end, first int, text string) {
+	if !top.object {
+		return
+	}
+	isString := r.raw[start] == '"'
+	switch {
+	case r.m.spoken && fixed[top.name]:
+		r.leaves = r.leaves[:min(first, len(r.leaves))]
+	case r.m.spoken && plain[top.name]:
+		for i := first; i < len(r.leaves); i++ {
+			r.leaves[i].plain, r.leaves[i].mark, r.leaves[i].array = true, "", 0
+		}
+	case top.hide != "" && (!isString || text != ""):
+		r.cover(first, start, end, top.hide)
+	case isString && text != "" && (secret.Weak(top.name) && random(text) && len(text) >= 16 && !isID(text) ||
+		secret.Number(top.name) && isNumber(top.name, digitsOf(text)) && strings.Trim(text, "0123456789 -") == ""):
+		r.leaves[first].mark = markCredential
+	case pairValue[top.name] && isString:
+		top.values = append(top.values, first)
+	case pairValue[top.name]:
+		// A leaf around the value hides it. It shows nothing until it gets a mark.
+		r.leaves = slices.Insert(r.leaves, first, leaf{start: start, end: end, text: string(r.raw[start:min(end, start+1)]), array: -1})
+		top.values = append(top.values, first)
+	}
+	top.hide = ""
+}
+
+// cover replaces the leaves from first on by a single one.
+func (r *reader) cover(first, start, end int, mark string) {
+	r.leaves = append(r.leaves[:first], leaf{start: start, end: end, mark: mark, text: "x"})
+}
+
+// pairName and pairValue are names of the members of pairs of a name and a value.
+var (
+	pairName = map[string]bool{
+		"name": true, "key": true, "field": true, "header": true, "param": true, "parameter": true, "property": true, "variable": true,
+		"k": true, "Name": true, "Key": true, "id": true, "label": true, "env": true, "option": true,
+	}
+	pairValue = map[string]bool{
+		"value": true, "val": true, "v": true, "content": true, "default": true, "Value": true, "current": true, "actual": true,
+		"received":    true,
+		"stringValue": true, "string_value": true, "got": true,
+	}
+)
+
+// markOf returns the mark for the value of a member of that name, or "".
+func (m *Masker) markOf(name string) string {
+	switch {
+	case isMark(name):
+		return ""
+	case secret.Name(strings.TrimLeft(name, "-")):
+		return markCredential
+	case m.personal && isPersonal(name):
+		return markPersonal
+	default:
+		return ""
+	}
+}
+
+// sequence hides what follows the name or option of a secret in an array.
+func (r *reader) sequence(elements []int) {
+	for i := 0; i+1 < len(elements); i++ {
+		name, value := r.leaves[elements[i]].text, &r.leaves[elements[i+1]]
+		option := strings.HasPrefix(name, "-")
+		bare := strings.TrimLeft(name, "-")
+		user := (name == "-u" || name == "--user") && strings.Contains(value.text, ":")
+		switch {
+		case strings.HasPrefix(value.text, "-") || value.text == "" || saysNothing(value.text) || isPlaceholder(value.text):
+		case user, option && secret.Name(bare), name == "-p" && random(value.text),
+			len(elements) == 2 && secret.Name(name) && !secret.Name(value.text) && !isIdentifier(value.text):
+			value.mark = markCredential
+		}
+	}
+}
+
+// write returns the text with its leaves masked.
+func (r *reader) write(m *Masker, layer int) []byte {
+	masked := r.masked(m, layer)
+	var out []byte // nil until something differs
+	done := 0
+	for i, l := range r.leaves {
+		if l.start < done || masked[i] == l.text && l.mark == "" || l.array < 0 && l.mark == "" {
+			continue
+		}
+		out = append(out, r.raw[done:l.start]...)
+		out = json.AppendQuote(out, masked[i])
+		done = l.end
+	}
+	if out == nil {
+		return r.raw
+	}
+	return append(out, r.raw[done:]...)
+}
+
+// masked returns the leaves as they are written.
+func (r *reader) masked(m *Masker, layer int) []string {
+	texts := make([]string, len(r.leaves))
+	arrays := map[int][]int{}
+	names := map[string]bool{}
+	for i, l := range r.leaves {
+		texts[i] = l.text
+		if l.array > 0 && l.mark == "" && !l.plain {
+			arrays[l.array] = append(arrays[l.array], i)
+		}
+	}
+	for _, group := range arrays { // before parts of a secret that crosses texts are masked
+		m.across(texts, group)
+	}
+	for i, l := range r.leaves {
+		text := texts[i]
+		switch {
+		case l.mark != "":
+			texts[i] = l.mark
+			continue
+		case l.array < 0:
+			texts[i] = l.text
+			continue
+		case l.plain:
+			texts[i] = mask(l.text, markCredential, m.spelledOut(l.text))
+		case l.blob:
+			texts[i] = m.blob(text, layer)
+		default:
+			texts[i] = m.text(text, layer)
+		}
+		if l.name && texts[i] != l.text { // no two members may have the same name
+			for n := 2; names[texts[i]]; n++ {
+				texts[i] = strings.TrimRight(texts[i], " 0123456789") + " " + strconv.Itoa(n)
+			}
+			names[texts[i]] = true
+		}
+	}
+	return texts
+}
+
+// blob masks text in base64. Anything else stays, unless a secret is visible in it.
+func (m *Masker) blob(text string, layer int) string {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return m.text(text, layer)
+	}
+	if !isText(string(raw)) {
+		if m.hasLiteral(string(raw)) || len(formed(string(raw))) > 0 {
+			return base64.StdEncoding.EncodeToString([]byte(markCredential))
+		}
+		return text
+	}
+	if masked := m.text(string(raw), layer+1); masked != string(raw) {
+		return base64.StdEncoding.EncodeToString([]byte(masked))
+	}
+	return text
+}
+
+// stringStart returns where the JSON string that ends at end begins.
+func stringStart(raw []byte, end int) int {
+	for start := end - 2; ; start-- {
+		if raw[start] != '"' {
+			continue
+		}
+		escapes := 0
+		for start-escapes > 0 && raw[start-escapes-1] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return start
+		}
+	}
+}

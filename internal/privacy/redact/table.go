@@ -1,0 +1,110 @@
+package redact
+
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+)
+
+// tabled finds the values of columns, and of rows of two columns, that are named like a secret: in tables of Markdown
+// and of databases, with commas, and with columns of fixed width.
+func tabled(s string) []span {
+	const few = 2
+	for _, sign := range []string{"|", "\t", ",", ";"} {
+		if strings.Count(s, sign) < few {
+			continue
+		}
+		if found := table(s, sign); len(found) > 0 {
+			return found
+		}
+	}
+	return aligned(s)
+}
+
+// table finds values in a table whose cells are separated by sign.
+func table(s, sign string) []span {
+	var found []span
+	var columns []bool // which columns of the table are secrets; nil outside of a table
+	width := 0
+	for next := 0; next < len(s); {
+		start := next
+		line := lineAt(s, start)
+		next += len(line) + 1
+		line = strings.TrimRight(line, "\r")
+		if columns == nil && !secret.Any(line) || isRule(line) {
+			continue
+		}
+		cells := strings.Split(line, sign)
+		if len(cells) < 2 || columns != nil && len(cells) != width {
+			columns = nil
+		}
+		if len(cells) < 2 {
+			continue
+		}
+		if columns == nil {
+			ruled := next < len(s) && isRule(strings.TrimRight(lineAt(s, next), "\r"))
+			if columns = heads(cells, ruled || sign != "|"); columns != nil {
+				width = len(cells)
+				continue
+			}
+			if sign != "|" {
+				continue
+			}
+		}
+		found = append(found, cellsOf(cells, start, len(sign), columns)...)
+	}
+	return found
+}
+
+// cellsOf finds the values in a line of cells that begins at offset: those in columns of secrets or, without columns,
+// those next to a name.
+func cellsOf(cells []string, offset, sign int, columns []bool) []span {
+	var found []span
+	for j, cell := range cells {
+		value := strings.TrimSpace(cell)
+		name := ""
+		if j > 0 {
+			name = strings.Trim(cells[j-1], " \t*`\"")
+		}
+		wanted := len(columns) == 0 && secret.Name(name) && !secret.Name(value) || j < len(columns) && columns[j]
+		if wanted && value != "" && !isMark(value) && !saysNothing(value) && !isPlaceholder(value) {
+			lead := strings.Index(cell, value)
+			found = append(found, span{offset + lead, offset + lead + len(value)})
+		}
+		offset += len(cell) + sign
+	}
+	return found
+}
+
+// lineAt returns the line that begins at start, without the line feed.
+func lineAt(s string, start int) string { return s[start : start+indexOr(s[start:], "\n")] }
+
+// heads returns which columns are secrets, if cells are the head of a table with such a column; otherwise nil.
+func heads(cells []string, head bool) []bool {
+	if !head {
+		return nil
+	}
+	columns := make([]bool, len(cells))
+	some := false
+	for i, cell := range cells {
+		if i == 0 { // after words that introduce the table
+			cell = cell[strings.LastIndex(cell, ": ")+1:]
+			cell = strings.TrimPrefix(cell, " ")
+		}
+		name := strings.Trim(cell, " \t*`\"'")
+		if len(name) > 40 || strings.ContainsAny(name, "=:.!?{}[]") || strings.Count(name, " ") > 1 {
+			return nil
+		}
+		columns[i] = secret.Name(name)
+		some = some || columns[i]
+	}
+	if !some {
+		return nil
+	}
+	return columns
+}
+
+// isRule reports whether a line separates the head of a table from its rows.
+func isRule(line string) bool {
+	return (strings.Contains(line, "--") || strings.Contains(line, "==")) && strings.Trim(line, " |+-:=\t") == ""
+}
