@@ -60,7 +60,7 @@ var layers = []layer{
 		beside:   "one is about what came of a write, the other about failures",
 	},
 	{
-		packages: []string{"contract", "retry", "internal/call/args", "internal/openapi", "internal/privacy/redact", "internal/protocol/wire"},
+		packages: []string{"contract", "retry", "internal/call/args", "internal/upstream/openapi", "internal/privacy/redact", "internal/protocol/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
@@ -100,20 +100,20 @@ var layers = []layer{
 		up:       "it knows accounts at providers, and neither servers nor calls",
 	},
 	{
-		packages: []string{"internal/many"},
+		packages: []string{"internal/upstream/many"},
 		up:       "it is a transport to those above, who need not know that there are several servers",
 	},
 	{
-		packages: []string{"internal/bridge/peer"},
+		packages: []string{"internal/upstream/bridge/peer"},
 		up:       "it is the far end of both directions, and takes neither",
 	},
 	{
-		packages: []string{"internal/bridge/legacy", "internal/bridge/modern"},
+		packages: []string{"internal/upstream/bridge/legacy", "internal/upstream/bridge/modern"},
 		up:       "it is one way across, and does not choose it",
 		beside:   "what clients of one era see has nothing to do with those of the other",
 	},
 	{
-		packages: []string{"internal/bridge"},
+		packages: []string{"internal/upstream/bridge"},
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{

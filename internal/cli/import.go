@@ -20,7 +20,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 // importCommand drafts configurations from other descriptions.

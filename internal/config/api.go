@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 // Operation is a route: it says whether some operations of an OpenAPI description are tools.

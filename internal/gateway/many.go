@@ -16,16 +16,16 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
-	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/bridge"
+	"github.com/recoursehq/recourse/internal/upstream/many"
 	"github.com/recoursehq/recourse/retry"
 )
 

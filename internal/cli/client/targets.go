@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
+	"github.com/recoursehq/recourse/internal/upstream/many"
 )
 
 // A target is what a gateway's list says about one of the servers behind its endpoint.

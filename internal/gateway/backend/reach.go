@@ -7,10 +7,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/internal/upstream/bridge"
 )
 
 // A Reach is how servers are reached.

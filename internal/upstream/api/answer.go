@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 // Options say how an API is reached.

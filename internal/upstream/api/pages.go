@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 const (

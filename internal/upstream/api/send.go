@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
 const (

@@ -1,0 +1,202 @@
+package legacy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
+)
+
+// A call is a request that the bridge has made to the server. It takes several turns of the client if the
+// server asks something meanwhile.
+type call struct {
+	s      *session
+	at     *opened
+	header http.Header
+	id     wire.ID // at the server, where it is also the progress token
+	method string
+	body   []byte
+
+	purpose []byte // of the states that are given out for it
+
+	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
+	cancel context.CancelCauseFunc
+	said   chan said   // messages from the server to the current turn
+	ending chan ending // has room for one: the turn that reads it may not exist yet
+	once   sync.Once
+
+	// While it is held; guarded by Server.mu:
+	hold     int64 // 0: it is not
+	expires  *time.Timer
+	question *question // that the client has been asked
+}
+
+// said is one of the things that a server says before the answer.
+type said struct {
+	question *question     // a request to the client
+	notice   *wire.Message // a notification
+	text     []byte        // anything else: its reader decides
+}
+
+// An ending is how a call ends.
+type ending struct {
+	of     *hearing   // where the answer is; nil: no answer has begun
+	answer *wire.Part // its first piece; nil: it is yet to be read
+	err    error      // why there is none
+}
+
+// newCall makes a request in the session. The caller takes its first turn.
+func (s *session) newCall(at *opened, r *upstream.Request) *call {
+	m := r.Message
+	c := &call{
+		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, purpose: purposeOf(r),
+		said: make(chan said), ending: make(chan ending, 1),
+	}
+	peer.WithoutEra(c.header)
+	at.name(c.header)
+	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: legacyMeta(m.Meta, c.id)})
+	c.ctx, c.cancel = context.WithCancelCause(s.srv.p.Life)
+	s.srv.stay(s)
+	s.mu.Lock()
+	s.calls[string(c.id)] = c
+	s.mu.Unlock()
+	s.srv.p.Background(func(context.Context) { c.run() })
+	return c
+}
+
+func (c *call) run() {
+	resp, err := c.s.post(c.ctx, c.header, c.body)
+	switch {
+	case err != nil:
+		c.ending <- ending{err: err}
+	case wire.IsEvents(resp):
+		c.listen(newHearing(c.own(resp)))
+	default:
+		c.ending <- ending{of: newHearing(c.own(resp))}
+	}
+}
+
+// own closes the answer when the call ends.
+func (c *call) own(resp *http.Response) *http.Response {
+	body := resp.Body
+	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
+	return resp
+}
+
+// tell passes something to the client's turn, and waits for a turn until the call ends.
+func (c *call) tell(s said) {
+	select {
+	case c.said <- s:
+	case <-c.ctx.Done():
+	}
+}
+
+// offer is tell for what is useless later: it does not wait long for a slow client.
+func (c *call) offer(notice *wire.Message) {
+	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
+	defer cancel()
+	select {
+	case c.said <- said{notice: notice}:
+	case <-ctx.Done():
+	}
+}
+
+// listen reads an event stream up to the answer.
+func (c *call) listen(l *hearing) {
+	for {
+		part, err := l.next()
+		switch {
+		case err != nil && c.resume(l, err):
+		case err != nil:
+			c.ending <- ending{of: l, err: err}
+			return
+		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
+			c.hear(part)
+		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
+			c.tell(said{text: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
+		default:
+			c.ending <- ending{of: l, answer: part}
+			return
+		}
+	}
+}
+
+// resume continues an event stream that the server has ended on purpose, if the server has said how (MCP
+// 2025-11-25, basic/transports).
+func (c *call) resume(l *hearing, err error) bool {
+	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause.For(c.ctx, max(l.retry, streamFirst)) {
+		return false
+	}
+	resp, err := c.s.without(c.ctx, http.MethodGet, c.at, l.lastID)
+	if err != nil {
+		return false
+	}
+	if !wire.IsEvents(resp) {
+		drain(resp)
+		return false
+	}
+	_ = l.resp.Body.Close()
+	l.lastID = "" // it is only resumed again after new messages
+	l.open(c.own(resp))
+	return true
+}
+
+// nobody is the id of an answer that is not to the client's request.
+var nobody = wire.ID("null")
+
+func (c *call) hear(part *wire.Part) {
+	if part.Kind == wire.Notification {
+		if c.s.srv.isHeld(c) { // there is nobody to tell
+			return
+		}
+		heard := said{text: bytes.Clone(part.Data), notice: new(wire.Message)}
+		if wire.Parse(heard.text, heard.notice) != nil {
+			heard.notice = nil
+		}
+		c.tell(heard)
+		return
+	}
+	about := c
+	if c.s.srv.p.Program {
+		about = c.s.onlyCall()
+	}
+	if q := c.s.asked(c.at, about, part); q != nil {
+		about.tell(said{question: q})
+	}
+}
+
+// end forgets the call. It reports false if that was done before.
+func (c *call) end(cause error) (ended bool) {
+	c.once.Do(func() {
+		ended = true
+		c.cancel(cause)
+		c.s.mu.Lock()
+		delete(c.s.calls, string(c.id))
+		c.s.mu.Unlock()
+		c.s.srv.leave(c.s)
+	})
+	return ended
+}
+
+// giveUp ends a call without an answer, and notifies the server.
+func (c *call) giveUp(cause error) {
+	if c.end(cause) {
+		c.s.srv.p.Background(c.cancelAtServer)
+	}
+}
+
+func (c *call) cancelAtServer(ctx context.Context) {
+	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller is no longer waiting"}`, c.id)
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	_ = c.s.tell(ctx, c.at, wire.AppendRequest(nil, nil, wire.MethodCancelled, params)) // the server may as well have gone
+}

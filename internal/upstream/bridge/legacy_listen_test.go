@@ -1,0 +1,78 @@
+package bridge_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream/bridge"
+)
+
+// subscribe opens a subscription and returns its stream.
+func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
+	t.Helper()
+	header, body := modernRequest("subscriptions/listen", "", `"notifications":`+notifications+`,`, "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.Body
+}
+
+// A client that has subscribed to a resource also learns of updates to its parts.
+func TestSubscriptionToAPartOfAResource(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	b := newBridge(t, o, bridge.Options{})
+	events := wire.NewEventReader(subscribe(t, b, `{"resourceSubscriptions":["farm://fields"]}`), 0)
+	if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), "farm://fields") {
+		t.Fatal(event, err)
+	}
+	for _, uri := range []string{"farm://barns", "farm://fields2", "farm://fields/7"} {
+		o.broadcast(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+	}
+	for { // the first notifications say that anything may have changed
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data := string(event.Data); strings.Contains(data, "farm://fields/7") {
+			return
+		} else if strings.Contains(data, "fields2") || strings.Contains(data, "barns") {
+			t.Fatalf("got %s, want an update of the part", data)
+		}
+	}
+}
+
+// If the server has lost the session, a subscription opens a new one.
+func TestSubscriptionInALostSession(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	b := newBridge(t, o, bridge.Options{Silent: true})
+	header, body := modernRequest("tools/call", "t", "", "")
+	if _, _, err := send(t, b, header, body); err != nil {
+		t.Fatal(err)
+	}
+	o.mu.Lock()
+	clear(o.sessions)
+	o.mu.Unlock()
+	event, err := wire.NewEventReader(subscribe(t, b, `{"toolsListChanged":true}`), 0).Next()
+	if err != nil || !strings.Contains(string(event.Data), `"toolsListChanged":true`) {
+		t.Errorf("got %+v, %v", event, err)
+	}
+}
+
+// If the server gives no stream, the client learns that it gets no notifications.
+func TestSubscriptionToASilentServer(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	o.silent = true
+	b := newBridge(t, o, bridge.Options{})
+	text, err := io.ReadAll(subscribe(t, b, `{"toolsListChanged":true}`))
+	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
+		t.Errorf("got %s, %v, want an end without notifications", text, err)
+	}
+}

@@ -1,0 +1,249 @@
+package modern
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
+)
+
+// window is how much of an answer is held to tell whether it is a question.
+const window = peer.MaxRefusal
+
+// run makes the call, and again whenever the server first wants answers.
+func (c *call) run() {
+	resp, err := c.post()
+	for err == nil && resp != nil {
+		resp, err = c.take(resp)
+	}
+	if why, ok := errors.AsType[*recourse.Error](context.Cause(c.ctx)); ok && err != nil {
+		err = why
+	}
+	if e, ok := errors.AsType[*recourse.Error](err); ok && c.rounds > 0 { // earlier rounds may have had an effect
+		err = e.WithEffect(recourse.EffectUnknown)
+	}
+	switch {
+	case err == nil:
+		c.close(nil)
+	case c.answer != nil:
+		c.close(err)
+	default:
+		c.begun <- beginning{err: err}
+	}
+}
+
+// close ends the answer; with an error it is aborted.
+func (c *call) close(err error) {
+	if c.answer != nil {
+		_ = c.answer.CloseWithError(err) // never fails
+	}
+}
+
+// post sends the request. If the server misses headers, because it mirrors arguments that the bridge did not
+// know about, the request is sent once more.
+func (c *call) post() (*http.Response, error) {
+	resp, err := c.postOnce()
+	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
+		return resp, err
+	}
+	text, _ := peer.Keep(resp) // the reader of the body finds the problem
+	if peer.CodeOf(text) != "-32020" || !c.srv.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
+		return resp, nil
+	}
+	_ = resp.Body.Close() // it has been read
+	return c.postOnce()
+}
+
+func (c *call) postOnce() (*http.Response, error) {
+	h := c.header.Clone()
+	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
+	return c.srv.p.Post(c.ctx, c.of, h, c.text)
+}
+
+// take handles an answer from the server. After a question it returns the next answer.
+func (c *call) take(resp *http.Response) (next *http.Response, err error) {
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, c.refusal(resp)
+	}
+	asked, err := c.relay(resp)
+	if err != nil || asked == nil {
+		return nil, err
+	}
+	_ = resp.Body.Close() // it has been read
+	return c.ask(asked)
+}
+
+func (c *call) broken(err error) error { return c.srv.p.Broken(c.ctx, err) }
+
+var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
+
+// relay passes the answer on, with what precedes it on an event stream; it returns a question. Ids of events
+// are not passed on: the client cannot resume the stream.
+func (c *call) relay(resp *http.Response) (*inputRequired, error) {
+	isStream := wire.IsEvents(resp)
+	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
+	if isStream {
+		c.begin(resp.Header, true)
+	}
+	for part := range c.messages.Parts() {
+		if part.Other || part.Complete && part.Kind == wire.Request { // no server of the modern era has any
+			continue
+		}
+		isAnswer := !isStream || part.Kind == wire.Response || !part.Complete && part.Signs.MethodAt.IsZero()
+		if isAnswer {
+			if asked, err := c.look(part); asked != nil || err != nil {
+				return asked, err
+			}
+		}
+		whole := part.Complete
+		switch err := c.pass(resp, part); {
+		case errors.Is(err, wire.ErrUnfinishedEvent):
+			return nil, nil //nolint:nilnil // the client's stream ends within the event, too
+		case err != nil || !isStream:
+			return nil, err
+		case isAnswer && !whole:
+			return nil, nil //nolint:nilnil // no question, and no error
+		case isAnswer && part.Signs.ID.Equal(c.id):
+			c.close(nil) // the client has it in full
+			c.messages.Drain(resp)
+			return nil, nil //nolint:nilnil // no question, and no error
+		}
+	}
+	switch err := c.messages.End(); {
+	case errors.Is(err, io.EOF):
+		return nil, nil //nolint:nilnil // the stream has no answer: its reader finds out
+	case !isStream:
+		return nil, c.broken(err)
+	default:
+		return nil, err
+	}
+}
+
+// look returns what an answer asks, and learns from lists of tools.
+func (c *call) look(part *wire.Part) (*inputRequired, error) {
+	switch {
+	case !part.Complete && c.isQuestion(part.Signs):
+		return nil, c.srv.p.BadResponse(errLargeQuestion)
+	case part.Err == nil && c.isQuestion(part.Signs):
+		return readInputRequired(part.Signs.Result.Of(part.Data), c.srv.p)
+	case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
+		c.srv.mirrors.notice(part.Data, part.Signs)
+	}
+	return nil, nil //nolint:nilnil // no question, and no error
+}
+
+func (c *call) pass(resp *http.Response, part *wire.Part) error {
+	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
+	if part.Complete && c.answer == nil {
+		text := c.passage.Close(c.passage.Append(make([]byte, 0, len(part.Data)), part.Data))
+		c.begun <- beginning{resp: peer.Respond(http.StatusOK, resp.Header, text)}
+		return nil
+	}
+	c.begin(resp.Header, false)
+	for c.passage.Begin(&c.messages, part, c.isEvents); ; {
+		piece, last, err := c.passage.Next()
+		if last && !part.First && c.isQuestion(part.Signs) {
+			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // the part where it breaks off is not an event
+			return c.srv.p.BadResponse(errLargeQuestion)
+		}
+		if c.write(piece); last || err != nil {
+			return err
+		}
+	}
+}
+
+// isQuestion reports whether the answer, as far as it is known, says that it needs input.
+func (c *call) isQuestion(signs *wire.Signs) bool {
+	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
+}
+
+// begin begins an answer in pieces, as events or as one JSON text.
+func (c *call) begin(from http.Header, events bool) {
+	if c.answer != nil {
+		return
+	}
+	body, answer := io.Pipe()
+	c.answer, c.isEvents = answer, events
+	stop := context.AfterFunc(c.asker, func() { _ = answer.CloseWithError(context.Cause(c.asker)) }) // never fails
+	context.AfterFunc(c.ctx, func() { stop() })
+	r := wire.RespondEvents(body)
+	r.Header = peer.AnswerHeader(from)
+	if events {
+		r.Header["Content-Type"] = []string{wire.TypeEventStream}
+		r.Header["Cache-Control"] = []string{"no-cache"}
+	}
+	c.begun <- beginning{resp: r}
+}
+
+// write gives the client a piece of the answer. A call whose client has gone continues, unless the body was
+// closed.
+func (c *call) write(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if _, err := c.answer.Write(p); err != nil && c.asker.Err() == nil {
+		c.end(context.Canceled)
+	}
+}
+
+func (c *call) refusal(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
+	if c.ctx.Err() != nil {
+		return c.broken(err)
+	}
+	rpc := json.Lookup(text, "/error")
+	switch {
+	case c.answer != nil && rpc.Kind() == '{':
+		c.write(wire.AppendMessage(nil, wire.AppendFailure(nil, c.clientID, rpc)))
+		return nil
+	case c.answer != nil:
+		resp.Body = io.NopCloser(bytes.NewReader(text))
+		return c.srv.p.Refused(resp)
+	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra():
+		c.srv.p.Eras.Forget()
+		if c.s != nil {
+			c.srv.forget(c.s) // the client opens another one, at the server itself
+		}
+		switch {
+		case !peer.MaySendAgain(c.method, text):
+		case c.s == nil:
+			return peer.ErrOtherEra
+		default:
+			c.begun <- beginning{resp: wire.RespondLost()}
+			return nil
+		}
+	}
+	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // in the legacy era it would mean a lost session
+		return recourse.ClientError(c.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
+	}
+	if c.rounds > 0 && rpc.Kind() == '{' {
+		text = wire.AppendFailure(nil, c.clientID, rpc)
+	}
+	c.begun <- beginning{resp: c.srv.passRefusal(resp.StatusCode, resp.Header, text)}
+	return nil
+}
+
+// otherEra reports whether a server that refuses in legacy words no longer speaks the modern era. The words alone would
+// be a reason to make a call again that it may have carried out.
+func (c *call) otherEra() bool {
+	speaks, err := c.srv.p.Discover(c.ctx, c.of, c.header)
+	return err == nil && speaks == peer.No
+}
+
+// passRefusal returns a server's refusal in legacy form. There a JSON-RPC error has status 200, and 404 would
+// mean a lost session.
+func (srv *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
+	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
+		status = http.StatusOK
+	}
+	return peer.Respond(status, header, text)
+}

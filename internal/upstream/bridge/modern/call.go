@@ -1,0 +1,145 @@
+package modern
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
+)
+
+const (
+	// orphanTime is how long a call continues after its client has gone, and maxOrphans how many such calls
+	// there may be: a legacy client that disconnects has not cancelled its call (MCP 2025-11-25,
+	// basic/transports).
+	orphanTime = time.Minute
+	maxOrphans = 256
+)
+
+// A call is a client's request. It runs beside its caller, for whom it begins an answer, and continues if the
+// caller disconnects.
+type call struct {
+	srv *Server
+	s   *session // nil: the client has none
+
+	// The request at the server.
+	ctx       context.Context //nolint:containedctx // the call may outlive that of Do
+	end       context.CancelCauseFunc
+	of        upstream.Caller
+	header    http.Header
+	text      []byte // in the modern era
+	id        wire.ID
+	method    string
+	tool      string // of tools/call
+	arguments []byte
+	rounds    int
+
+	// The answer to the client.
+	clientID wire.ID
+	asker    context.Context //nolint:containedctx // that of Do
+	begun    chan beginning  // room for one
+	answer   *io.PipeWriter  // nil: it has not begun, or is a whole text
+	isEvents bool            // it is an event stream
+	messages wire.MessageReader
+	passage  wire.Passage
+}
+
+// A beginning is what Do returns.
+type beginning struct {
+	resp *http.Response
+	err  error
+}
+
+func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
+	c := &call{
+		srv: srv, s: s, of: r.Caller, header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),
+		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
+		asker: ctx, begun: make(chan beginning, 1),
+	}
+	if m.Method == wire.MethodToolsCall {
+		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
+	}
+	wire.SetHeaders(c.header, wire.Version20260728, m)
+	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life, ctx))
+	if !s.enter(c) {
+		c.end(context.Canceled)
+		return wire.RespondLost(), nil
+	}
+	stop := context.AfterFunc(ctx, c.leave)
+	srv.p.Background(func(context.Context) {
+		defer s.exit(c)
+		defer stop()
+		c.run()
+	})
+	select {
+	case b := <-c.begun:
+		return b.resp, b.err
+	case <-ctx.Done():
+		return nil, srv.p.Broken(ctx, context.Cause(ctx))
+	}
+}
+
+// enter registers a call. It reports false if the session has ended; s may be nil.
+func (s *session) enter(c *call) bool {
+	if s == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.calls[c] = struct{}{}
+	return true
+}
+
+func (s *session) exit(c *call) {
+	c.end(context.Canceled)
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.calls, c)
+	}
+}
+
+// leave is called when the caller stops waiting. If the client has gone, the call continues for a while.
+func (c *call) leave() {
+	cause := context.Cause(c.asker)
+	if !errors.Is(cause, context.Canceled) {
+		c.end(cause)
+		return
+	}
+	if c.srv.orphans.Add(1) > maxOrphans {
+		c.srv.orphans.Add(-1)
+		c.end(cause)
+		return
+	}
+	timer := time.AfterFunc(orphanTime, func() { c.end(context.DeadlineExceeded) })
+	context.AfterFunc(c.ctx, func() {
+		timer.Stop()
+		c.srv.orphans.Add(-1)
+	})
+}
+
+var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
+
+// cancel ends a call, at the server as well, where closing the connection means that.
+func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.srv.p.Name())) }
+
+// cancel ends the calls named in notifications/cancelled.
+func (s *session) cancel(id wire.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.calls {
+		if c.clientID.Equal(id) {
+			c.cancel(recourse.Cancelled().WithOrigin(recourse.OriginCaller))
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package many_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/upstream/many"
+)
+
+// Close cancels the server's call only if its answer comes in pieces and has not been read to the end.
+func TestCloseCancelsUnfinishedCalls(t *testing.T) {
+	t.Parallel()
+	for text, cancels := range map[string]bool{"whole": false, "pieces": true} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				h := many.NewHop(cancel, func() *recourse.Error { return nil })
+				read := make(chan struct{})
+				var cancelled bool
+				go h.Serve(func() (broken bool) {
+					if !cancels {
+						h.Header().Set("Content-Length", strconv.Itoa(len(text)))
+					}
+					h.WriteHeader(http.StatusOK)
+					_, _ = io.WriteString(h, text)
+					<-read
+					synctest.Wait() // until Close waits for this call
+					cancelled = ctx.Err() != nil
+					return false
+				})
+				resp, ok := h.Response()
+				if !ok {
+					t.Fatal("there is no answer")
+				}
+				got := make([]byte, len(text))
+				if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != text {
+					t.Fatalf("got %q, %v", got, err)
+				}
+				close(read)
+				if err := resp.Body.Close(); err != nil || cancelled != cancels {
+					t.Errorf("cancelled: %t, want %t (%v)", cancelled, cancels, err)
+				}
+			})
+		})
+	}
+}
