@@ -48,7 +48,7 @@ test test-one: export GOGC := 400
 
 # Packages that start no goroutines, nor do their tests: the race detector would find nothing there, and
 # take most of the time. The packages that use them from many goroutines are tested under it.
-PLAIN := ./contract ./internal/archtest ./internal/call/args ./internal/privacy/argument ./internal/config ./internal/console/templates \
+PLAIN := ./contract ./internal/archtest ./internal/call/args ./internal/privacy/argument ./internal/config ./internal/ops/console/templates \
 	./internal/contractdoc ./internal/contractgen ./internal/hosts ./internal/protocol/json ./internal/kinddoc ./internal/nearest ./internal/promises \
 	./internal/recent ./internal/privacy/redact ./internal/privacy/seal ./internal/strictyaml ./internal/protocol/tracecontext ./internal/wildtest
 
@@ -147,7 +147,7 @@ picture: ## Draw docs/demo.svg, the picture in the README, from what the demo sh
 
 .PHONY: screenshots
 screenshots: ## Take the pictures in docs/console and docs/connections anew, in a real Chromium
-	go test ./internal/console ./internal/connection -run '^TestScreenshots$$' -screenshots
+	go test ./internal/ops/console ./internal/connection -run '^TestScreenshots$$' -screenshots
 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md

@@ -147,16 +147,16 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/admin", "internal/journal", "internal/trace"},
+		packages: []string{"internal/ops/admin", "internal/ops/journal", "internal/ops/trace"},
 		up:       "what is shown does not depend on how it is asked for",
 		beside:   "one counts, one writes down, one exports traces",
 	},
 	{
-		packages: []string{"internal/explain"},
+		packages: []string{"internal/ops/explain"},
 		up:       "it tells what is known of a call or an answer, on whatever surface",
 	},
 	{
-		packages: []string{"internal/console", "internal/journaltools"},
+		packages: []string{"internal/ops/console", "internal/ops/journaltools"},
 		up:       "pages and tools are no part of what they show",
 		beside:   "one shows it to people, the other to agents",
 	},

@@ -32,7 +32,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/modelcontextprotocol/go-sdk",
-		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/journaltools", "internal/testkit"},
+		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/ops/journaltools", "internal/testkit"},
 		tests:      true,
 		why:        "it decodes every message, and its allocations would be paid for each call",
 	},
@@ -44,13 +44,13 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "go.opentelemetry.io/proto",
-		importers:  []string{"internal/trace"},
+		importers:  []string{"internal/ops/trace"},
 		tests:      true,
 		why:        "only the exporter speaks OTLP: a trace is three strings to everybody else",
 	},
 	{
 		dependency: "github.com/a-h/templ",
-		importers:  []string{"internal/console"},
+		importers:  []string{"internal/ops/console"},
 		why:        "only pages are written in it",
 	},
 	{

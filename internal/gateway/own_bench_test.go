@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/ops/admin"
+	"github.com/recoursehq/recourse/internal/ops/journal"
+	"github.com/recoursehq/recourse/internal/ops/trace"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/trace"
 )
 
 // ownVariants are the features that BenchmarkOwn measures, with their lines in the configuration and keys in the server's

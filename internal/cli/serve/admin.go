@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/ops/admin"
+	"github.com/recoursehq/recourse/internal/ops/trace"
 	"github.com/recoursehq/recourse/internal/policy/limit"
-	"github.com/recoursehq/recourse/internal/trace"
 )
 
 // tell sends traces and serves the admin endpoints until stop is called.

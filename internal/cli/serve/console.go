@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/journaltools"
+	"github.com/recoursehq/recourse/internal/ops/console"
+	"github.com/recoursehq/recourse/internal/ops/journaltools"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/explain"
-	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/ops/explain"
+	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/retry"
 )
 

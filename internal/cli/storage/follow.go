@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"

@@ -1,0 +1,34 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/ops/explain"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
+)
+
+// Whatever a server says, an explanation shows what cannot be seen, and nothing in it has an effect on a terminal.
+func TestWhatCannotBeSeenIsShown(t *testing.T) {
+	t.Parallel()
+	const evil = "a\u202eb\u2066c\u200bd\u009be\U000e0041f"
+	for _, answer := range []string{
+		`{"isError":true,"content":[{"type":"text","text":"` + evil + `"}]}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"` + evil + `","data":{"` + evil + `":"` + evil + `"}}}`,
+		`{"isError":true,"content":[],"structuredContent":{"code":"` + evil + `","message":"` + evil + `","hints":["` + evil + `"]}}`,
+		`{"isError":true,"content":[],"_meta":{"io.github.recoursehq/error":{"v":1,"kind":"not_found","message":"` + evil + `",` +
+			`"resource":{"type":"` + evil + `","id":"` + evil + `"},"provider":"` + evil + `","missingScopes":["` + evil + `"]}}}`,
+		"HTTP/1.1 429 " + evil + "\r\nRetry-After: " + evil + "\r\n\r\n" + evil,
+		evil,
+	} {
+		reading, err := explain.Read([]byte(answer), &contract.Reader{Contracts: contract.Builtin().All()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := reading.Lines(contract.Builtin(), explain.Tool{}).String()
+		if strings.ContainsFunc(text, visible.Hides) {
+			t.Errorf("%q: got %q", answer, text)
+		}
+	}
+}
