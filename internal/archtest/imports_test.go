@@ -87,7 +87,7 @@ var layers = []layer{
 		beside:   "each prints another thing",
 	},
 	{
-		packages: []string{"internal/config", "internal/hosts", "internal/upstream"},
+		packages: []string{"internal/config", "internal/config/hosts", "internal/upstream"},
 		up:       "it serves whoever makes a call and must not know who that is",
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},

@@ -28,8 +28,8 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/serve"
 	"github.com/recoursehq/recourse/internal/cli/storage"
 	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 	"github.com/recoursehq/recourse/internal/demo"
-	"github.com/recoursehq/recourse/internal/hosts"
 )
 
 // Environment is the input and output of a command.

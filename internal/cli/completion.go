@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 	"github.com/recoursehq/recourse/internal/demo"
-	"github.com/recoursehq/recourse/internal/hosts"
 )
 
 // completionCommand prints a shell's completion script.

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 )
 
 // A Reading is a configuration that was read, with its files.

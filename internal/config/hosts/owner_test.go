@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 )
 
 // A link in place of the backup is not followed: it could replace the hosts file with any file.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/config/hosts"
 )
 
 // If root rewrites a file, it and its backup keep their owner.
