@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // The compact files match the YAML files.

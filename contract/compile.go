@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A compiler makes a Contract from a file and collects the mistakes in the file.

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/prose"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // An alternative is a text that is used if its selector matches, its placeholders can be filled in, and the

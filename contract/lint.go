@@ -13,10 +13,10 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/prose"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/rpccode"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // lint reports what is well-formed but cannot be meant.

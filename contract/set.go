@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // builtinNames are the built-in contracts, the default first. A contract comes after the one it extends.

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A shape maps the members of a wire object to members of the record. It is used both for reading and for

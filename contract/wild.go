@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/rpccode"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Failures in no contract's form are read by package wild.

@@ -16,13 +16,13 @@ type layer struct {
 
 var layers = []layer{
 	{
-		packages: []string{"internal/nearest"},
+		packages: []string{"internal/yaml/nearest"},
 		up:       "it compares words",
 	},
 	{
 		packages: []string{
 			"internal/policy/breaker", "internal/policy/bulkhead", "internal/policy/glob", "internal/protocol/uri", "internal/protocol/http1", "internal/protocol/json", "internal/protocol/lexer", "internal/pause", "internal/promises",
-			"internal/recent", "internal/privacy/seal", "internal/privacy/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
+			"internal/recent", "internal/privacy/seal", "internal/privacy/secret", "internal/spool", "internal/yaml/strictyaml", "internal/testkit", "internal/protocol/tracecontext",
 			"internal/privacy/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",

@@ -21,7 +21,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/goccy/go-yaml",
-		importers:  []string{"internal/strictyaml"},
+		importers:  []string{"internal/yaml/strictyaml"},
 		why:        "every file of a user reports its mistakes in the same way",
 	},
 	{

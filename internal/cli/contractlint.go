@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // contractLint checks contract files, and their advice against a server.

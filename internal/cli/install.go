@@ -19,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config/hosts"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // installCommand puts the wrapper into hosts files.

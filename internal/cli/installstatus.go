@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config/hosts"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // status reports for each server whether it is wrapped, and whether it starts.

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/demo"
 	"github.com/recoursehq/recourse/internal/inject"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // The published schemas, which editors fetch, are those that the program prints.

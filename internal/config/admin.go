@@ -2,7 +2,7 @@ package config
 
 import (
 	"github.com/recoursehq/recourse/internal/call/door"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // admin checks the address of the listener for operations, which has no access control.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/glob"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Operation is a route: it says whether some operations of an OpenAPI description are tools.

@@ -22,8 +22,8 @@ package config
 import (
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Config is the gateway's configuration. It is not changed after loading and then safe

@@ -14,7 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 func options() config.Options {

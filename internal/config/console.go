@@ -1,6 +1,6 @@
 package config
 
-import "github.com/recoursehq/recourse/internal/strictyaml"
+import "github.com/recoursehq/recourse/internal/yaml/strictyaml"
 
 // console checks who could reach the pages, and whose keys open them and the journal's tools.
 func (v *validator) console(c *Config, root *strictyaml.Node) {

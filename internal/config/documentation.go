@@ -4,7 +4,7 @@ import (
 	"embed"
 	"reflect"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // documentation has the structs that a file is read into. The comments above their fields are its documentation.

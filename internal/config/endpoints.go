@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/protocol/uri"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Endpoints are the endpoints of a [Config] that offer several servers, in the order of the file.

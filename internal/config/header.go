@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // ownHeaders belong to the connection (RFC 9110, section 7.6.1) or to the protocol: the

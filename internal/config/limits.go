@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/glob"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Limits are those of a [Server], in the order of the file.

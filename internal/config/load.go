@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Options control how a configuration is read.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Of returns the configuration of servers that are in no file: each has a name and either a command or a URL;

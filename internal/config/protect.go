@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Breaker says when calls to a server that does not answer are held back.

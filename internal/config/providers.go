@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/privacy/seal"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Provider is where accounts are connected.

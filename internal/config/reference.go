@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Example is a short configuration that shows the most common keys. It needs the variable

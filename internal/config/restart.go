@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/privacy/seal"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // maxShutdownDelay limits how long a program that is being stopped continues.

@@ -3,7 +3,7 @@ package config
 import (
 	"reflect"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Schema returns the JSON Schema of configuration files.

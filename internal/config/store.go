@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Journal says what the store keeps of calls.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // TLS is what the gateway shows clients that reach it over https.

@@ -3,7 +3,7 @@ package config
 import (
 	"net/http"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Tracing is how calls become part of distributed traces.

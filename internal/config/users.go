@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/policy/auth"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Users says which users a caller may be, at a path that names the user. It has one of Claim, File and Check.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/nearest"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A validator reports what the types cannot express. Its messages leave the value to the excerpt, which masks

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // An enum is a text with few possible values.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 const languagePreface = `# Writing a contract

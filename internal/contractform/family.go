@@ -1,6 +1,6 @@
 package contractform
 
-import "github.com/recoursehq/recourse/internal/strictyaml"
+import "github.com/recoursehq/recourse/internal/yaml/strictyaml"
 
 // The form of a family file, version 1.
 

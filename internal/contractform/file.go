@@ -3,7 +3,7 @@ package contractform
 import (
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // The form of a contract file, version 1.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once

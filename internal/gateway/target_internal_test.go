@@ -9,8 +9,8 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A change of any key of an entry gives the server a new target, except for the keys that only concern its clients. A new

@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // maxPlan limits the size of a plan that is sent.

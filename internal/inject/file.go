@@ -14,8 +14,8 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/nearest"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Options control how a plan is read.

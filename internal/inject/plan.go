@@ -6,7 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A Plan says which calls fail, and how. It does not change once it is read.

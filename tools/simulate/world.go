@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 //go:embed worlds/*.yaml

@@ -12,9 +12,9 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A Compiler reads the parts of one file and collects the mistakes in it.

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A Family describes how the failures of one system look. It is safe for concurrent use.

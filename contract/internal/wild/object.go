@@ -9,7 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A pattern is a JSON value whose parts have meanings. Exactly one of its sources is set.

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 const (

@@ -2,7 +2,7 @@ package toolcall
 
 import (
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 // A List is what a server offers. It is immutable once it is used.

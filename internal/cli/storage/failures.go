@@ -18,11 +18,11 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 // FailuresCommand lists failed calls.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Usage makes err a mistake in the command line.

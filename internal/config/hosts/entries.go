@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A reader reads a file and collects its mistakes.

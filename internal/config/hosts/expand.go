@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // variable is a reference in the forms that hosts use: ${NAME} and ${NAME:-default}, and in VS Code

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // MaxSize is the size in bytes of the largest file that is read.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // The forms of YAML: lines, and mappings between braces.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 func TestOf(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // Consecutive anchors have no meaning, and cost the parser quadratic time.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // A syntax error shows nothing of its line: before the file is parsed, nobody knows which values are secret.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
 
 // A structType is what a struct's tags say.
