@@ -82,7 +82,7 @@ var layers = []layer{
 		up:       "it answers who calls from a request alone, so that any server can ask it",
 	},
 	{
-		packages: []string{"internal/contractdoc", "internal/contractgen", "internal/kinddoc"},
+		packages: []string{"internal/docs/contractdoc", "internal/docs/contractgen", "internal/docs/kinddoc"},
 		up:       "it prints a contract for whoever asks",
 		beside:   "each prints another thing",
 	},

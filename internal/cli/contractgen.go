@@ -5,7 +5,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/docs/contractgen"
 )
 
 // contractGen writes a contract as source code.

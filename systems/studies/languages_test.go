@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"

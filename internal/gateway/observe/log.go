@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/docs/kinddoc"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/docs/contractdoc"
 	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/store"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/docs/kinddoc"
 	"github.com/recoursehq/recourse/retry"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/docs/kinddoc"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/retry"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractgen"
 	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
@@ -89,6 +89,6 @@ func decisions(t *testing.T, c *contract.Contract) []string {
 	if _, builtin := contract.Builtin().Get(c.Name); !builtin {
 		return nil
 	}
-	kit := filepath.Join("..", "..", "contract", "testdata", "kit")
+	kit := filepath.Join("..", "..", "..", "contract", "testdata", "kit")
 	return []string{filepath.Join(kit, c.Name+".decisions.jsonl"), filepath.Join(kit, "recoveries.jsonl")}
 }

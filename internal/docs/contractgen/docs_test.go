@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/testkit/sdk"
 )
 
@@ -102,7 +102,7 @@ func call(ctx context.Context, mcpClient *mcp.Client, fieldmcp *contract.Contrac
 }
 `)
 	cmd := exec.CommandContext(t.Context(), "go", "vet", program)
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = filepath.Join("..", "..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -111,7 +111,7 @@ func call(ctx context.Context, mcpClient *mcp.Client, fieldmcp *contract.Contrac
 // block returns the indented block of a page that begins with a given line, without the indent.
 func block(t *testing.T, page, begins string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(page)))
 	if err != nil {
 		t.Fatal(err)
 	}

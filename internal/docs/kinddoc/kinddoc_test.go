@@ -8,12 +8,12 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/docs/kinddoc"
 )
 
 func TestPageIsFresh(t *testing.T) {
 	t.Parallel()
-	contracttest.Golden(t, filepath.Join("..", "..", "docs", "failures.md"), kinddoc.Page())
+	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "failures.md"), kinddoc.Page())
 }
 
 // Each kind has its three texts, and every text belongs to a kind.

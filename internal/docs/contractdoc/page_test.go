@@ -7,29 +7,29 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/docs/contractdoc"
 )
 
 // The reference pages in docs are up to date.
 func TestPagesAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
-		contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", c.Name+".md"), contractdoc.Page(c))
+		contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "contracts", c.Name+".md"), contractdoc.Page(c))
 	}
 }
 
 // The page about the contract language is up to date.
 func TestLanguagePageIsFresh(t *testing.T) {
 	t.Parallel()
-	contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
+	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
 }
 
 // The page about failures in the wild is up to date, and its example is a valid family.
 func TestWildPageIsFresh(t *testing.T) {
 	t.Parallel()
 	page := contractdoc.Wild()
-	contracttest.Golden(t, filepath.Join("..", "..", "docs", "wild.md"), page)
+	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "wild.md"), page)
 	_, after, _ := strings.Cut(page, "```yaml\n")
 	example, _, _ := strings.Cut(after, "```")
 	if _, err := contract.LoadFamily("example.yaml", []byte(example)); err != nil {
@@ -90,7 +90,7 @@ func TestPageWithoutATitle(t *testing.T) {
 
 // Every contract that can be loaded has a page and a schema.
 func FuzzPage(f *testing.F) {
-	for _, src := range contracttest.Sources(f, "../../contract/*.yaml", "../../contract/testdata/lint/*.yaml", "../contracttest/contracts/*.yaml") {
+	for _, src := range contracttest.Sources(f, "../../../contract/*.yaml", "../../../contract/testdata/lint/*.yaml", "../../contracttest/contracts/*.yaml") {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
