@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/lab/inject"
 )
 
 // An example is a code block of a page.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/lab/inject"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/lab/inject"
 )
 
 // program answers each request with its id, and counts the requests.

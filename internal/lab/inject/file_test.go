@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/lab/inject"
 )
 
 // All mistakes are reported together, each with its position and advice.
@@ -126,7 +126,7 @@ func TestMistakesWithoutFile(t *testing.T) {
 // The example on the page is valid.
 func TestDocumentedFile(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/inject.md")
+	page, err := os.ReadFile("../../../docs/inject.md")
 	if err != nil {
 		t.Fatal(err)
 	}
