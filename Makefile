@@ -143,7 +143,7 @@ bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 
 .PHONY: picture
 picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows
-	go test ./internal/demo -run '^TestPictureIsFresh$$' -update
+	go test ./internal/cli/demo -run '^TestPictureIsFresh$$' -update
 
 .PHONY: screenshots
 screenshots: ## Take the pictures in docs/console and docs/connections anew, in a real Chromium

@@ -161,7 +161,7 @@ var layers = []layer{
 		beside:   "one shows it to people, the other to agents",
 	},
 	{
-		packages: []string{"internal/demo"},
+		packages: []string{"internal/cli/demo"},
 		up:       "what is shown does not depend on how it is asked for",
 	},
 	{

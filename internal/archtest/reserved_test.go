@@ -32,7 +32,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/modelcontextprotocol/go-sdk",
-		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/ops/journaltools", "internal/testkit"},
+		importers:  []string{"mcptool", "systems", "internal/cli/demo", "internal/cli", "internal/ops/journaltools", "internal/testkit"},
 		tests:      true,
 		why:        "it decodes every message, and its allocations would be paid for each call",
 	},

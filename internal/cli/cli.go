@@ -25,11 +25,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/demo"
 	"github.com/recoursehq/recourse/internal/cli/serve"
 	"github.com/recoursehq/recourse/internal/cli/storage"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config/hosts"
-	"github.com/recoursehq/recourse/internal/demo"
 )
 
 // Environment is the input and output of a command.

@@ -7,10 +7,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/demo"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config/hosts"
-	"github.com/recoursehq/recourse/internal/demo"
 )
 
 // completionCommand prints a shell's completion script.

@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/cli/demo"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/demo"
 	"github.com/recoursehq/recourse/internal/lab/inject"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )

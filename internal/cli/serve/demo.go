@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/cli/demo"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/demo"
 )
 
 // DemoCommand shows what Recourse does.

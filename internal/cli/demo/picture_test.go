@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/cli/demo"
 	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/demo"
 )
 
 // The picture in the README is up to date with the demonstration.
@@ -15,5 +15,5 @@ func TestPictureIsFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contracttest.Golden(t, filepath.Join("..", "..", "docs", "demo.svg"), string(picture))
+	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "demo.svg"), string(picture))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/cli/demo"
 )
 
 // Each reference system shows its failures in the form of its contract.

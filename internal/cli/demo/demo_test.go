@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/cli/demo"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
