@@ -48,9 +48,9 @@ test test-one: export GOGC := 400
 
 # Packages that start no goroutines, nor do their tests: the race detector would find nothing there, and
 # take most of the time. The packages that use them from many goroutines are tested under it.
-PLAIN := ./contract ./internal/archtest ./internal/call/args ./internal/privacy/argument ./internal/config ./internal/ops/console/templates \
-	./internal/docs/contractdoc ./internal/docs/contractgen ./internal/config/hosts ./internal/protocol/json ./internal/docs/kinddoc ./internal/yaml/nearest ./internal/promises \
-	./internal/recent ./internal/privacy/redact ./internal/privacy/seal ./internal/yaml/strictyaml ./internal/protocol/tracecontext ./internal/wildtest
+PLAIN := ./contract ./internal/test/archtest ./internal/call/args ./internal/privacy/argument ./internal/config ./internal/ops/console/templates \
+	./internal/docs/contractdoc ./internal/docs/contractgen ./internal/config/hosts ./internal/protocol/json ./internal/docs/kinddoc ./internal/yaml/nearest ./internal/test/promises \
+	./internal/recent ./internal/privacy/redact ./internal/privacy/seal ./internal/yaml/strictyaml ./internal/protocol/tracecontext ./internal/test/wildtest
 
 # Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, and
 # properties of records. They run without the race detector, too.

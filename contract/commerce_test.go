@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The members of details, and the records that override retryable.

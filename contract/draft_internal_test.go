@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A draft is reused, and must contain nothing of the previous answer.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // Any result of a server can be read; what is then written instead is JSON on one line, and is read as the same failure
@@ -109,7 +109,7 @@ func FuzzHTTP(f *testing.F) {
 // A contract file is either refused, with the positions of its mistakes, or makes a contract that can read, write and
 // document.
 func FuzzLoad(f *testing.F) {
-	for _, src := range contracttest.Sources(f, "*.yaml", "testdata/lint/*.yaml", "../internal/contracttest/contracts/*.yaml") {
+	for _, src := range contracttest.Sources(f, "*.yaml", "testdata/lint/*.yaml", "../internal/test/contracttest/contracts/*.yaml") {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

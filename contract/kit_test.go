@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // Each built-in contract's golden kit is in testdata: what it writes and how that is read, byte for byte.

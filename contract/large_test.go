@@ -12,9 +12,9 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // The record in _meta is limited in size. The members that a contract defines are not, however often they are read and

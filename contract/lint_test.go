@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // All mistakes in a file are reported together: where, what, and what to do.

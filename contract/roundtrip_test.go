@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // each is the size of the sample for one form: one record in 13. Every kind, status, effect and origin still occurs,

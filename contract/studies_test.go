@@ -13,7 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // line returns the text of a tool result; the result's only other member is isError.

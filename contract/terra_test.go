@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The answers before a tool runs, byte for byte, and how they are read.

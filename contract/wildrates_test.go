@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/wildtest"
+	"github.com/recoursehq/recourse/internal/test/wildtest"
 )
 
 // The minimum percentage of each half of the corpus that must be read right, and the maximum percentage of the innocent

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/mcptool"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/retry"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // A circuitStep is a step in the kit's circuits: the wish to call a tool, or the end of an attempt.

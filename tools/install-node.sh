@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-from=internal/testkit/sdk/node
+from=internal/test/testkit/sdk/node
 into=.tools/node
 
 # name_tests prints the functions that ask for Node.

@@ -20,7 +20,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
 
-	"github.com/recoursehq/recourse/internal/testkit/openid"
+	"github.com/recoursehq/recourse/internal/test/testkit/openid"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // collected is everything sent to a collector of traces.

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 var update = flag.Bool("update", false, "rewrite the stories' expected output")

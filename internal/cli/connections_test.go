@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A call without an account fails with a link. The account is connected with that link; the commands list, reseal and

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 var asCurl = regexp.MustCompile(`(?s)<pre[^>]*>(curl .*?)</pre>`)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // journalAt returns an empty journal in a file, and its store's address.

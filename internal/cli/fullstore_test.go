@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A gateway with a full store answers calls as before. The log reports that and the lost entries; /readyz names the

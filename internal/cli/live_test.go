@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // For a server that cannot be used, the exit code says why, and the message says what to do.

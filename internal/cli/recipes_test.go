@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // recipes returns the paths of the configurations in the recipes.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // The gateway follows an HTTP API's description like the configuration: tools come and go with it, and an invalid

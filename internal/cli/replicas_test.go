@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A replica is one process of the gateway.

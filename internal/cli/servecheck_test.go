@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // serve --check reports why a store or Redis cannot be used.

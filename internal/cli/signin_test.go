@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/browser"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/browser"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // Callers with tokens connect an account in a real browser, at two gateways that share one PostgreSQL and answer in

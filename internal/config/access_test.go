@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // All mistakes in access control are found, each with its position. A plain key in the place of a hash is not shown.

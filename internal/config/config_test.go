@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 

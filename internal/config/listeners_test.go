@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 func TestTracing(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/connection"
-	chromium "github.com/recoursehq/recourse/internal/testkit/browser"
+	chromium "github.com/recoursehq/recourse/internal/test/testkit/browser"
 )
 
 var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/connections anew")

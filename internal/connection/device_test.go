@@ -15,7 +15,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
-	"github.com/recoursehq/recourse/internal/testkit/openid"
+	"github.com/recoursehq/recourse/internal/test/testkit/openid"
 )
 
 var tractor = &connection.Provider{

@@ -21,7 +21,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
-	"github.com/recoursehq/recourse/internal/testkit/openid"
+	"github.com/recoursehq/recourse/internal/test/testkit/openid"
 )
 
 // hosts are servers in memory by host, so that their time is virtual.

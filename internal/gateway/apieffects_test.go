@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // What is said of a write at an HTTP API, and on what that rests: that nothing was changed is known by the statuses that

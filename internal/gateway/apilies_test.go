@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // lies returns a handler that answers with these parts. headers are names and values.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // redirects are the statuses of redirects (RFC 9110, section 15.4).

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A secret that the entry adds to the query reaches only the provider, even if the provider repeats it in its answer.

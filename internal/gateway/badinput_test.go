@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // wantRefusal checks an HTTP error of the gateway: a JSON-RPC error with the request's id, if known, and the record and

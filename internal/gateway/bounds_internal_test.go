@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/call/args"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 func TestBoundsAreDocumented(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A reused call keeps nothing of the previous caller.

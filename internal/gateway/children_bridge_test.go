@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 // modernClient returns a client of the modern era with its own credentials.

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
-	"github.com/recoursehq/recourse/internal/testkit/protocol"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // Data about people and machines in a failure is masked wherever the server writes it, even if the arguments of the

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
-	"github.com/recoursehq/recourse/internal/testkit/protocol"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // shown returns an answer without the record in _meta, and with REQ for the request id.

@@ -23,8 +23,8 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // An accountFront is a gateway with a server that needs the caller's account at a provider.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // Callers with tokens of an issuer cannot identify themselves on a page, but can connect with a device code.

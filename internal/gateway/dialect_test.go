@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // A failure in a server's own variant of a contract is read correctly and written in the contract's own form.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // A failure in a tool result stays a tool result, whatever it says: hosts show results to their models, but raise JSON-RPC

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // serveOnce serves r with h. broken says whether the answer was broken off.

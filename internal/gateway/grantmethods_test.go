@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // What each method of the protocol needs, whether its server is alone or one of several: a caller with a grant for one

@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // While large requests hold all the memory for requests, small ones still pass. Another large one is refused without an effect, and

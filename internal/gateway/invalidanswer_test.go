@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // startWithoutVersion returns the URL of a server whose answers have a text of that size, but lack the jsonrpc member.

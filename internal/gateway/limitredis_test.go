@@ -10,9 +10,9 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // sharing starts a gateway that counts limits in Redis. patience is how long it waits for Redis.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // costlyTools returns tools whose patterns would take gigabytes if all were compiled.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A notification of the gateway on a client's stream does not split an event of the server that is still arriving.

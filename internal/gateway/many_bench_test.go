@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // BenchmarkMany compares a call of about 1 KB at a server's own endpoint with the same call at an endpoint with two servers.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // mostMemory is how much memory the whole program may use under attack.

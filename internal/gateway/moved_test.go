@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 // When a reload replaces a server by another URL or a program, its sessions continue at the new server, whatever the

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A caller with tokens gets a link only if a login is configured: then the page leads to the issuer of the tokens.

@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // What a server with the commerce contract says of people does not reach the client: by its form in any script, by the

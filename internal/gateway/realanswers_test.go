@@ -16,10 +16,10 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
-	"github.com/recoursehq/recourse/internal/testkit/protocol"
-	"github.com/recoursehq/recourse/internal/wildtest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
+	"github.com/recoursehq/recourse/internal/test/wildtest"
 )
 
 // What is asked of the gateway in front of servers that nobody here wrote, with nothing configured.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A failed call has one request id in the header, in the record and in the logs of all processes, whatever is behind the

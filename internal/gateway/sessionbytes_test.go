@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // Of the headers with which it was opened, a session keeps only those that are forwarded, and only if they are short.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // verifiedWays are ways of clients of the modern era through a gateway that verifies its callers and forwards nothing of

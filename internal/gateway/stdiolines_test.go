@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A large answer on several lines is written as one line.

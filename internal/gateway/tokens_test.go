@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // tokenDoor starts a gateway that accepts tokens of an issuer. more has keys of the access entry.

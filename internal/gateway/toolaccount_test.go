@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // If a tool's result says that the provider refuses the account, the gateway renews the credential, and repeats the call if that is

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // recordResult returns a tool error with a record of the server.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
 )
 

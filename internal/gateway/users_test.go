@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A userWay is a way from a client to a server whose path names the user.

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // eraPairs are all pairs of a client's and a server's era.

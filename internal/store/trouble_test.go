@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // lockFile locks an SQLite file until unlock is called.

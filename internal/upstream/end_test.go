@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 // A process that ignores the end of stdin is told to end, and then killed; its children end with it.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 // TestMain runs more tests at once than there are processors, since they mostly wait.

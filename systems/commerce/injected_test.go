@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/systems/commerce"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"

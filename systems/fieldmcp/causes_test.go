@@ -12,7 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/docs/contractdoc"
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )

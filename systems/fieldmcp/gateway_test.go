@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )

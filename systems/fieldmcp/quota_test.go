@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"

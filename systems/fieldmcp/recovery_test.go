@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/lab/inject"
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/systems/fieldmcp"

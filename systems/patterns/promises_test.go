@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/patterns"
 )

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/patterns"
 )

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/docs/contractgen"
-	"github.com/recoursehq/recourse/internal/testkit/sdk"
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/promises"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/systems/terra"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/cli/demo"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The picture in the README is up to date with the demonstration.

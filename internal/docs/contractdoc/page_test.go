@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/docs/contractdoc"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The reference pages in docs are up to date.
@@ -90,7 +90,7 @@ func TestPageWithoutATitle(t *testing.T) {
 
 // Every contract that can be loaded has a page and a schema.
 func FuzzPage(f *testing.F) {
-	for _, src := range contracttest.Sources(f, "../../../contract/*.yaml", "../../../contract/testdata/lint/*.yaml", "../../contracttest/contracts/*.yaml") {
+	for _, src := range contracttest.Sources(f, "../../../contract/*.yaml", "../../../contract/testdata/lint/*.yaml", "../../test/contracttest/contracts/*.yaml") {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

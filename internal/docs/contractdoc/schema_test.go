@@ -8,8 +8,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/docs/contractdoc"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // Everything that a contract writes matches its schema, wherever it is in the result.

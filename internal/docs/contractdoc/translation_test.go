@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/docs/contractdoc"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The translations between all contracts are golden files, so that a change of a contract shows what it loses.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/docs/contractgen"
-	"github.com/recoursehq/recourse/internal/testkit/sdk"
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // The failed call in the pages' programs, and the programs' output.

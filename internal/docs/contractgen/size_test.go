@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/docs/contractgen"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // A small contract becomes a small module.

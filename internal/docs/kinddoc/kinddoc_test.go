@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/docs/kinddoc"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 func TestPageIsFresh(t *testing.T) {

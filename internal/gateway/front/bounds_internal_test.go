@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/spool"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 func TestBoundsAreDocumented(t *testing.T) {

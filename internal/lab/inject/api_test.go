@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/lab/inject"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // Rules match calls of an HTTP API by method and path, behind a reverse and a forward proxy.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/lab/inject"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A test can change the faults and read the ledger while calls are made.

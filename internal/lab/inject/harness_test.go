@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/lab/inject"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }

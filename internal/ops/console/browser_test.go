@@ -14,7 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/ops/console"
-	"github.com/recoursehq/recourse/internal/testkit/browser"
+	"github.com/recoursehq/recourse/internal/test/testkit/browser"
 )
 
 // visited returns the URLs of all pages.

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/ops/console"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }

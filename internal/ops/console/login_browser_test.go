@@ -3,7 +3,7 @@ package console_test
 import (
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit/browser"
+	"github.com/recoursehq/recourse/internal/test/testkit/browser"
 )
 
 // An operator signs in and out on a phone. A page that everybody can use reports a wrong key.

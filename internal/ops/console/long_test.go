@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse/internal/ops/console"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // A page of a journal with 100,000 failures takes less than 100 ms, on SQLite and on PostgreSQL.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit/browser"
+	"github.com/recoursehq/recourse/internal/test/testkit/browser"
 )
 
 var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew") //nolint:gochecknoglobals // a test flag

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // fake are rows that fail on request.

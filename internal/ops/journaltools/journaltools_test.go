@@ -20,8 +20,8 @@ import (
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/ops/journaltools"
 	"github.com/recoursehq/recourse/internal/store"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }

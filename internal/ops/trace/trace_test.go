@@ -27,8 +27,8 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/trace"
 	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }

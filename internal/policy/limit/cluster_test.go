@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/limit"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // A cluster counts like a single Redis.

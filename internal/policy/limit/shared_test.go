@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/limit"
-	"github.com/recoursehq/recourse/internal/testkit/service"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // Keys that differ in any part are counted separately.

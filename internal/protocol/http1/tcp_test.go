@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/http1"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 var errEnough = errors.New("enough")

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A reused reader keeps nothing of the previous text. The seed of its set of names may stay: it tells nothing about the text.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 

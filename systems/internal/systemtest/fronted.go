@@ -3,7 +3,7 @@ package systemtest
 import (
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/systems"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 

@@ -1,0 +1,90 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/test/testkit"
+)
+
+// Additional tools and resources of a [GoModernServer].
+const (
+	Ask      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
+	Log      = "log"         // logs "logged" as a warning
+	Touch    = "touch"       // changes Resource
+	Resource = "demo://note" // can be subscribed to
+)
+
+// GoModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
+// era, and returns its endpoint's URL.
+func GoModernServer(tb testing.TB) string {
+	tb.Helper()
+	server := newGoServer(&mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		Logger:             slog.New(slog.DiscardHandler),
+	})
+	server.AddResource(&mcp.Resource{Name: "note", URI: Resource},
+		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "a note"}}}, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: Ask}, askTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Log}, logTool)
+	mcp.AddTool(server, &mcp.Tool{Name: Touch},
+		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: Resource})
+		})
+	handler, closeSessions := serveGo(server, true)
+	tb.Cleanup(closeSessions) // after the listener is closed
+	return testkit.Serve(tb, ModernOnly(handler)) + "/mcp"
+}
+
+func askTool(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	name, _ := req.Params.InputResponses["name"].(*mcp.ElicitResult)
+	if name != nil {
+		return &mcp.CallToolResult{
+			RequestState: fmt.Sprint(name.Content["name"]),
+			InputRequests: mcp.InputRequestMap{"sample": &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
+				MaxTokens: 5,
+				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}}, //nolint:staticcheck // deprecated, and in use
+			}},
+		}, nil, nil
+	}
+	if sample := req.Params.InputResponses["sample"]; sample != nil {
+		var text []string
+		switch s := sample.(type) {
+		case *mcp.CreateMessageResult: //nolint:staticcheck // deprecated, and in use
+			text = append(text, textOf(s.Content))
+		case *mcp.CreateMessageWithToolsResult: //nolint:staticcheck // deprecated, and in use
+			for _, content := range s.Content {
+				text = append(text, textOf(content))
+			}
+		}
+		return textContent(req.Params.RequestState + " " + strings.Join(text, " ")), nil, nil
+	}
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{
+		Message: "What is your name?",
+		RequestedSchema: map[string]any{
+			"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"},
+		},
+	}}}, nil, nil
+}
+
+func textOf(content mcp.Content) string {
+	text, _ := content.(*mcp.TextContent)
+	if text == nil {
+		return ""
+	}
+	return text.Text
+}
+
+func logTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	return textContent("done"), nil, req.Session.Log(ctx, &mcp.LoggingMessageParams{ //nolint:staticcheck // deprecated, and in use
+		Level: "warning", Data: "logged",
+	})
+}

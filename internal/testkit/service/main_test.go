@@ -1,9 +1,0 @@
-package service_test
-
-import (
-	"testing"
-
-	"github.com/recoursehq/recourse/internal/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
