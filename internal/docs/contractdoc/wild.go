@@ -1,8 +1,8 @@
 package contractdoc
 
 import (
+	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
@@ -12,8 +12,8 @@ import (
 const wildPreface = `# Failures in the wild
 
 If an answer is a failure, but not in the form of any contract, the gateway looks in it for what well-known systems write: their
-texts, JSON, XML and codes. Each system is described in one file, its family. All families below are built in, and need no
-configuration.
+texts, JSON, XML and codes. Each system is described in one file, its family, with examples and sources. All families below are built in, and
+need no configuration.
 
 A family never turns a success into a failure, unless the server's entry names it: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then,
 only forms that are marked as ` + "`weak`" + ` count, and only if they are the whole answer. If nothing is recognised, the server's
@@ -93,17 +93,12 @@ What the other forms add (a wait, a status, violations) is kept.`
 func Wild() string {
 	p := &page{}
 	p.linef("%s", wildPreface)
-	rows := [][]string{{"Family", "What", "Recognised as"}}
-	var files []*contractform.FamilyFile
+	rows := [][]string{{"Family", "What"}}
 	for _, f := range contract.Families() {
 		file := contractform.OfFamily(f)
-		files = append(files, file)
-		rows = append(rows, []string{"[" + code(file.Family) + "](#" + file.Family + ")", file.Title, codesText(exampleKinds(file))})
+		rows = append(rows, []string{fmt.Sprintf("[%s](../contract/internal/wild/families/%[1]s.yaml)", file.Family), file.Title})
 	}
 	p.table(rows...)
-	for _, file := range files {
-		p.family(file)
-	}
 	p.heading("Writing a family")
 	p.linef(writingFamilies, familyExample)
 	p.keys("The file", reflect.TypeFor[contractform.FamilyFile]())
@@ -115,44 +110,4 @@ func Wild() string {
 	p.heading("Templates and objects")
 	p.linef("%s", familyNotes)
 	return strings.TrimRight(p.b.String(), "\n") + "\n"
-}
-
-// exampleKinds returns the kinds of a family's examples, in their order.
-func exampleKinds(file *contractform.FamilyFile) []string {
-	var kinds []string
-	for _, example := range file.Examples {
-		if kind := example.Kind.Text(); !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
-// family documents one family.
-func (p *page) family(file *contractform.FamilyFile) {
-	p.heading(file.Family)
-	p.linef("%s. %s", strings.TrimSuffix(file.Title, "."), strings.TrimSpace(file.Doc))
-	rows := [][]string{{"Example", "Read as"}}
-	for _, example := range file.Examples {
-		read := code(example.Kind.Text())
-		if example.Wait != "" {
-			read += ", after " + example.Wait
-		}
-		if len(example.Violations) > 0 {
-			read += "; " + codesText(example.Violations)
-		}
-		rows = append(rows, []string{inCode(example.Text), read})
-	}
-	p.table(rows...)
-	p.linef("Sources:")
-	p.list(file.Sources...)
-}
-
-// inCode marks a text as code, on one line.
-func inCode(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if strings.Contains(text, "`") {
-		return "`` " + text + " ``"
-	}
-	return code(text)
 }
