@@ -65,7 +65,7 @@ test: ## Run the tests, under the race detector where anything runs at the same 
 .PHONY: test-race
 test-race:
 	@$(GO_TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -skip '$(ALONE)' \
-		$$(go list ./... | grep -v -x -F -e "$$(go list ./internal/bench $(PLAIN))")
+		$$(go list ./... | grep -v -x -F -e "$$(go list $(PLAIN))")
 
 .PHONY: test-plain
 test-plain:
@@ -74,7 +74,7 @@ test-plain:
 .PHONY: test-alone
 test-alone:
 	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli
-	@cd tools/simulate && go test -timeout $(TIMEOUT) ./...
+	@for module in tools/bench tools/simulate; do (cd $$module && go test -timeout $(TIMEOUT) ./...) || exit 1; done
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-one
@@ -89,20 +89,15 @@ test-long: ## Run the tests that take long, which test leaves out
 	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
 	@cd tools/simulate && RECOURSE_TEST_LONG=1 go test -timeout $(TIMEOUT) -run '^TestLong' ./...
 
-.PHONY: test-bench
-test-bench: ## Run the tests of the benchmarks, which start many processes
-	@$(INSTALL)
-	@$(GO_TEST) ./internal/bench
-
 .PHONY: test-dist
 test-dist: ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
 .PHONY: test-all
-test-all: test test-long test-bench test-dist ## Run all four
+test-all: test test-long test-dist ## Run all three
 
 # MODULES are the modules beside the program's own.
-MODULES := tools/dist tools/simulate
+MODULES := tools/bench tools/dist tools/simulate
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -137,12 +132,12 @@ fuzz: ## Run each fuzz target for FUZZTIME (20s)
 	done
 
 .PHONY: load
-load: ## Try what the gateway's memory does under hung calls, garbage and outages; on Linux
-	go run ./internal/bench -load
+load: ## Try what the gateway's memory does under hung calls, garbage and idle sessions; on Linux
+	@cd tools/bench && go run . -load
 
 .PHONY: bench
 bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
-	go run ./internal/bench -benchtime $(BENCHTIME)
+	@cd tools/bench && go run . -benchtime $(BENCHTIME)
 
 .PHONY: picture
 picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows

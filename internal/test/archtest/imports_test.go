@@ -185,7 +185,7 @@ var layers = []layer{
 		up:       "main starts the commands; they are tested without it",
 	},
 	{
-		packages: []string{"cmd", "internal/test/archtest", "internal/bench", "internal/test/e2e"},
+		packages: []string{"cmd", "internal/test/archtest", "internal/test/e2e"},
 		beside:   "programs and the tests of the tree have nothing to say to each other",
 	},
 }
