@@ -101,8 +101,8 @@ func TestReadMessages(t *testing.T) {
 		"it broke\nin two lines":                       "it broke\nin two lines",
 		"[unheard_of] it broke":                        "[unheard_of] it broke",
 		"[timeout] it took too long":                   "it took too long",
-		`{"message":"it broke","code":"E1"}`:           "it broke",
-		`{"error":{"message":"it broke","code":"E1"}}`: "it broke",
+		`{"message":"it broke","code":"E1"}`:           "it broke\n{\"code\":\"E1\"}",
+		`{"error":{"message":"it broke","code":"E1"}}`: "it broke\n{\"code\":\"E1\"}",
 		`{"error":"it broke"}`:                         "it broke",
 		// Any length, up to what the gateway reads.
 		strings.Repeat("x", 256<<10):                                      strings.Repeat("x", 256<<10),

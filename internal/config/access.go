@@ -126,7 +126,7 @@ func (c *Config) LockoutRule() Lockout {
 // Grant lets some callers do something.
 type Grant struct {
 	// The callers that the grant is for, as `ENTRY/NAME`: the entry of `access` that lets them in, and their
-	// name. The entry can be left out if only one is accepted, or only one has a key of that name. It holds
+	// name, no patterns. The entry can be left out if only one is accepted, or only one has a key of that name. It holds
 	// for callers who meet all of `callers`, `orgs`, `roles` and `scopes`.
 	Callers []string `yaml:"callers" default:"(any)"`
 	// Organisations that it is for.
@@ -383,7 +383,13 @@ func (v *validator) admission(c *Config, access []string, grants []Grant, mode M
 	for i := range grants {
 		v.grant(&grants[i], list.Item(i))
 		for j, name := range grants[i].Callers {
-			grants[i].Callers[j] = v.caller(c, accepted, name, list.Item(i).Get("callers").Item(j))
+			at := list.Item(i).Get("callers").Item(j)
+			if strings.Contains(name, "*") {
+				v.doc.Reportf(at.Pos(), "write each name, or leave out `callers` and use `orgs`, `roles` or `scopes`",
+					"no caller has this name: `callers` are names, not patterns")
+				continue
+			}
+			grants[i].Callers[j] = v.caller(c, accepted, name, at)
 		}
 	}
 }

@@ -50,6 +50,7 @@ servers:
     - {tools: ["*"], when: "let x = 1; x == 1"}
     - {tools: ["*"], when: "len(1..1000000000) > 1"}
     - {tools: ["*"], when: "len(repeat(\"a\", 1000000000)) > 1"}
+  f: {url: "http://h/mcp", access: [staff], grants: [{tools: ["*"], callers: ["staff/*", "a*", b]}]}
 endpoints:
   all: {servers: [b]}
   own: {servers: [b], access: [nobody]}

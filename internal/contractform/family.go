@@ -56,6 +56,8 @@ type FamilyText struct {
 	Set *strictyaml.Node `yaml:"set"`
 	// It says that something failed, but not why: any other text takes precedence.
 	Vague bool `yaml:"vague"`
+	// It says what failed, and behind the next colon of its sentence stands why: what is recognised there takes precedence.
+	Wrapper bool `yaml:"wrapper"`
 	// It also counts if it is the whole of an answer that says it succeeded, if the server's entry names the
 	// family.
 	Weak bool `yaml:"weak"`

@@ -120,7 +120,7 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
 		{name: "broken off", faults: []testkit.Fault{faults.Large(testkit.JSON, 1<<20, faults.Broken)}, failing: true, want: seen{End: observe.BrokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
 		{name: "client gone", faults: []testkit.Fault{faults.Hang()}, leaves: true, failing: true, want: seen{End: observe.Left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
-		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectNone, Attempts: []int{503}, Status: 503, Told: 1}},
+		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{faults.Status(503, faults.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
 	}
 	for _, tt := range tests {
 		path := tt.path

@@ -40,7 +40,41 @@ func TestRealAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, srv := realServer(t, failures)
-	var n struct{ worse, same, better, harmful, told, kinds, masked, alarms int }
+	n := compare(t, client, srv, failures)
+	alarms := 0
+	for _, text := range successes {
+		if !passesSuccess(t, client, srv, text) {
+			alarms++
+			t.Logf("false alarm: %.200q", text)
+		}
+	}
+	n.check(t, 0)
+	t.Logf("  false alarms %3d  of %d successes", alarms, len(successes))
+	if alarms > 0 {
+		t.Error("want 0 false alarms")
+	}
+}
+
+// The same of texts that were not recorded, but written down from memory. One is by chance in the form of a contract, with more
+// members than that has.
+func TestRecalledAnswers(t *testing.T) {
+	t.Parallel()
+	failures, err := wildtest.Recalled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, srv := realServer(t, failures)
+	n := compare(t, client, srv, failures)
+	n.check(t, 1)
+}
+
+// A comparison counts what an agent reads through the gateway that is worse, the same or better than the bare answer.
+type comparison struct{ all, worse, same, better, harmful, told, kinds, masked int }
+
+// compare has the server give each answer, and judges what an agent reads.
+func compare(t *testing.T, client *testkit.Client, srv *testkit.Server, failures []*wildtest.Answered) (n comparison) {
+	t.Helper()
+	n.all = len(failures)
 	for i, a := range failures {
 		read, e := reads(t, client, srv, a)
 		v := wildtest.Judge(a, read, e)
@@ -74,24 +108,23 @@ func TestRealAnswers(t *testing.T) {
 			t.Logf("%s\n%s\n-- %s\n", name, read, v.Worse)
 		}
 	}
-	for _, text := range successes {
-		if !passesSuccess(t, client, srv, text) {
-			n.alarms++
-			t.Logf("false alarm: %.200q", text)
-		}
-	}
+	return n
+}
+
+// check prints the table, and fails below what is asked; as many as worse may be worse.
+func (n comparison) check(t *testing.T, worse int) {
+	t.Helper()
 	share := func(part, of int) float64 { return 100 * float64(part) / float64(of) }
-	better, kinds := share(n.better, len(failures)), share(n.kinds, n.told)
-	t.Logf("%d real failures, nothing configured, tools that say nothing about themselves", len(failures))
+	better, kinds := share(n.better, n.all), share(n.kinds, n.told)
+	t.Logf("%d failures, nothing configured, tools that say nothing about themselves", n.all)
 	t.Logf("  worse        %3d", n.worse)
 	t.Logf("  same         %3d", n.same)
 	t.Logf("  better       %3d  %.1f %%", n.better, better)
 	t.Logf("  harmful      %3d", n.harmful)
 	t.Logf("  kinds right  %3d  %.1f %% of the %d that are told as failures", n.kinds, kinds, n.told)
 	t.Logf("  masked       %3d  a path or an address", n.masked)
-	t.Logf("  false alarms %3d  of %d successes", n.alarms, len(successes))
-	if n.worse+n.harmful+n.alarms > 0 || better < minBetter || kinds < minKinds {
-		t.Errorf("want 0 worse, 0 harmful, 0 false alarms, at least %.0f %% better and %.0f %% of the kinds right", minBetter, minKinds)
+	if n.worse > worse || n.harmful > 0 || better < minBetter || kinds < minKinds {
+		t.Errorf("want at most %d worse, 0 harmful, at least %.0f %% better and %.0f %% of the kinds right", worse, minBetter, minKinds)
 	}
 }
 

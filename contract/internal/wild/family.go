@@ -43,6 +43,7 @@ type familyForm struct {
 	set     []language.Constant
 	only    bool // it must be at the start of the text
 	vague   bool // any other text takes precedence
+	wrapper bool // what follows a colon takes precedence
 	weak    bool
 }
 
@@ -196,7 +197,7 @@ func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
 }
 
 func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
-	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, vague: file.Vague, weak: file.Weak}
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, vague: file.Vague, wrapper: file.Wrapper, weak: file.Weak}
 	form.set = k.Constants(file.Set, contractform.RecordType)
 	for _, n := range language.Items(file.Text) {
 		if text := folded(n.Text()); k.texts[text] {

@@ -53,6 +53,9 @@ func find(own []*Family, now time.Time, text string, objects []*json.Node) *find
 		e.Message = text
 	}
 	best.objections(objects)
+	if saysDone(e.Message) {
+		e.Effect = recourse.EffectUnknown
+	}
 	e.Message = clean.Message(e.Message)
 	return best
 }

@@ -57,6 +57,9 @@ func (f *finding) judge() {
 			e.Effect = status.Effect
 		}
 	}
+	if f.rank == 0 && family.File.Last && f.form.object == nil {
+		e.Upstream.Code = "" // the word of a sentence
+	}
 	f.weigh(listed)
 	if f.rank > 0 && !family.builtin {
 		f.rank += rankForeign

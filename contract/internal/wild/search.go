@@ -27,8 +27,9 @@ type finding struct {
 	form   *familyForm
 	now    time.Time
 	e      recourse.Error
-	fixed  int // how many bytes of the form's own words matched
-	at     int // where the match begins
+	fixed  int    // how many bytes of the form's own words matched
+	text   string // in which it was found; empty for an object
+	at     int    // where the match begins
 	rank   int
 	quoted bool             // the text only quotes it
 	item   int              // the index of the current violation
@@ -89,7 +90,7 @@ func (s *search) window(x *index, text string) {
 			return
 		}
 		finding := s.finding(f)
-		finding.fixed, finding.at, finding.quoted = p.fixed, start, isQuoted(text, start)
+		finding.text, finding.fixed, finding.at, finding.quoted = text, p.fixed, start, isQuoted(text, start)
 		for _, c := range found {
 			finding.capture(c, finding.record())
 		}
@@ -230,10 +231,12 @@ func (s *search) result() *finding {
 	if len(s.findings) == 0 || s.findings[0].rank == 0 {
 		return nil
 	}
-	best := s.findings[0]
+	best := s.cause(s.findings[0])
 	e := &best.e
-	for _, other := range s.findings[1:] {
-		best.add(other)
+	for _, other := range s.findings {
+		if other != best {
+			best.add(other)
+		}
 	}
 	family := best.form.family
 	if i := slices.IndexFunc(s.findings, (*finding).isJob); i >= 0 && e.Kind == recourse.KindInternal {
@@ -266,6 +269,26 @@ func (s *search) result() *finding {
 	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:
 	default:
 		e.RetryAfter = 0 // waiting would not help
+	}
+	return best
+}
+
+// reCause is what stands before the reason for a failure, in the sentence about it or in another one.
+var reCause = regexp.MustCompile(`^[^\n.;]*(?:\.\S[^\n.;]*)*?:\s|(?i)\b(?:error|reason|cause|details?|message):\s`)
+
+// cause returns the finding that says why, if the best one says what failed and the text goes on with the reason.
+func (s *search) cause(best *finding) *finding {
+	if !best.form.wrapper {
+		return best
+	}
+	colon := reCause.FindStringIndex(best.text[best.at:])
+	if colon == nil {
+		return best
+	}
+	for _, f := range s.findings {
+		if f.text == best.text && f.at >= best.at+colon[1] && f.rank > 0 && !f.quoted && !f.form.wrapper {
+			return f
+		}
 	}
 	return best
 }

@@ -171,7 +171,6 @@ func SentenceOf(body string) string {
 
 // toldMembers are the members of an error object that are told in other words, or tell a model nothing.
 var toldMembers = map[string]bool{
-	"code": true, "status": true, "statusCode": true, "httpStatus": true, "errorCode": true, "error_code": true, "type": true, "name": true,
 	"success": true, "ok": true, "isError": true, "failed": true,
 	"retryable": true, "retryAfter": true, "retryAfterMs": true, "retry_after": true,
 	"requestId": true, "request_id": true, "timestamp": true, "stack": true, "stackTrace": true, "trace": true, "traceback": true,
@@ -198,10 +197,10 @@ func rest(n *json.Node, said string, left *json.Members, depth int) {
 		kind := value.Raw.Kind()
 		text := spoken(value, depth)
 		switch {
-		case toldMembers[name], kind == 'n', text != "" && strings.Contains(said, text):
-		case kind == 't' && name == errorMember, kind == 'f' && (name == errorMember || name == "status"):
 		case kind == '{' && name == errorMember && depth > 0:
 			rest(value, said, left, depth-1)
+		case toldMembers[name], kind == 'n', text != "" && strings.Contains(said, text):
+		case kind == 't' && name == errorMember, kind == 'f' && (name == errorMember || name == "status"):
 		default:
 			if raw, ok := clean.Raw(value.Raw); ok {
 				left.Add(name, raw)

@@ -71,7 +71,7 @@ func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 		return recourse.EffectNone, recourse.BasisStated
 	case c.Trusted, e.Effect == recourse.EffectNone && e.EffectBasis != recourse.BasisStated:
 		return effect, cmp.Or(e.EffectBasis, basisOf(effect))
-	case c.Assumed && c.Tool != nil && c.Tool.ReadOnly: // by the tool's annotations
+	case c.saysReads() && (e.Effect == "" || e.Origin == recourse.OriginGateway) && !broken(e) && !c.Broke:
 		return recourse.EffectNone, recourse.BasisStated
 	case effect == recourse.EffectNone && c.Broke:
 		return recourse.EffectUnknown, ""
@@ -81,6 +81,13 @@ func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 		return effect, ""
 	}
 }
+
+// saysReads reports whether the tool's own annotations say that it only reads, and nobody here says anything.
+func (c *Call) saysReads() bool { return c.Assumed && c.Tool != nil && c.Tool.ReadOnly }
+
+// broken reports whether a call never got a proper answer. What a tool says about itself does not count then: it said how it
+// works, and it did not work.
+func broken(e *recourse.Error) bool { return e.Kind.Class() == recourse.ClassUpstream }
 
 // basisOf returns the basis of an effect that is believed.
 func basisOf(effect recourse.Effect) recourse.Basis {
@@ -98,6 +105,7 @@ func (c *Call) Settle(e *recourse.Error) *recourse.Error {
 	}
 	return settled.With(func(r *recourse.Error) {
 		r.Effect, r.EffectBasis = c.Effect(e)
+		c.ownFile(r, e.Resource)
 		c.identify(r)
 		r.RequestID = cmp.Or(r.RequestID, c.ID)
 		if r.Kind == recourse.KindUnknownSession && c.InSession {

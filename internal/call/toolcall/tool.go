@@ -71,6 +71,12 @@ func (t *Tool) Takes(parameter string) bool {
 	return json.Lookup(t.raw, json.Pointer("/properties").AppendToken(parameter)) != nil
 }
 
+// takesNothing reports whether the tool declares that it has no parameters.
+func (t *Tool) takesNothing() bool {
+	t.make()
+	return string(json.Compact(json.Lookup(t.raw, "/properties"))) == "{}"
+}
+
 // Refuse returns what is wrong with the arguments of a call, as far as that can be determined: every
 // violation at once, or nil.
 func (t *Tool) Refuse(ctx context.Context, arguments json.Value) *recourse.Error {

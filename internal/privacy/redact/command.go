@@ -157,6 +157,9 @@ func optionAt(s string, start int) (value span, ok bool) {
 		value.end = value.start + indexOr(s[value.start:], "\n"+s[next:next+1])
 	}
 	text := s[value.start:value.end]
+	if slices.Contains(optionNouns, strings.TrimRight(text, ".,;:)")) { // a sentence is about the option
+		return span{}, false
+	}
 	if text == "" || text[0] == '-' || isMark(text) || isPlaceholder(text) || at-start < 2 && !random(text) {
 		return span{}, false
 	}
@@ -164,6 +167,12 @@ func optionAt(s string, start int) (value span, ok bool) {
 		return span{}, false
 	}
 	return value, true
+}
+
+// optionNouns are what may follow an option's name in a sentence.
+var optionNouns = []string{
+	"flag", "flags", "option", "options", "argument", "arguments", "parameter", "parameters", "switch", "setting",
+	"or", "and", "is", "was", "must", "in", "when", "if", "requires", "cannot", "has", "environment", "variable",
 }
 
 // userOptions take a user and a password, as curl does.

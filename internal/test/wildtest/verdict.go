@@ -97,6 +97,7 @@ var instructions = []instruction{
 	{regexp.MustCompile(`(?i)do not repeat (the call|it)(\.|:| before you)`), []Next{Never}, []Next{Later}},
 	{regexp.MustCompile(`(?i)do not repeat the call as it is`), []Next{Never, AfterFix, Person}, []Next{Later}},
 	{regexp.MustCompile(`(?i)do not repeat the call( before somebody|: a person)`), []Next{Person, Never}, []Next{Later, AfterFix}},
+	{regexp.MustCompile(`(?i)do not repeat the call before the quota`), []Next{Person, Never}, []Next{AfterFix}},
 	{
 		regexp.MustCompile(`(?i)(^|\. )(add|correct|leave|change the arguments|look for|look at|search|ask for|remove)\b`),
 		[]Next{AfterFix},
@@ -154,7 +155,7 @@ var (
 	frames = regexp.MustCompile(`(?m)^\s*(at .*|Stack: .*|Traceback .*|File ".*)$|[\x{2500}-\x{257F}]+|\x1b\[[0-9;]*m`)
 	// sdk is what SDKs put before a sentence, and links to their manuals.
 	sdk = regexp.MustCompile(`(?i)MCP error -?\d+:|Input validation error:|Invalid arguments for tool [\w-]+:?|` +
-		`Error executing tool [\w-]+:|` +
+		`Error (?:executing|calling) tool '?[\w-]+'?:|` +
 		`^(Error: )+|\d+ validation errors? for \w+|For further information visit \S+|\[type=[^\]]*\]|"code"|"path"|"message"`)
 )
 

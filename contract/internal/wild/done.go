@@ -1,0 +1,77 @@
+package wild
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A text that tells what was done before something failed ("Created order 17, but the mail server refused the connection")
+// says that the call took effect in part, whatever the failure means elsewhere. That is a matter of grammar rather than of
+// any system's words, so it holds for all families: a clause says that something was done, and nothing in it denies that,
+// asks for it, or says that it was done before or by somebody else.
+
+const (
+	// work are participles of what only a call can have done, for the active and the passive.
+	work = `(?:created|saved|uploaded|inserted|written|wrote|posted|published|deployed|committed|added|imported|stored|` +
+		`scheduled|booked|paid|charged|refunded|transferred|submitted|applied|copied|persisted|queued|enqueued|sent|emailed|` +
+		`registered|completed|finished|succeeded|processed|provisioned|placed|pushed|generated|synced)`
+	// states also describe how something was found ("the message was deleted"): of them only the active counts, or a number.
+	states = `(?:deleted|removed|updated|moved|renamed|merged|changed|modified|closed|cancelled|canceled|archived|configured|` +
+		`installed|restarted|started|stopped|downloaded|patched|migrated|replaced|reset|disabled|enabled|dropped)`
+	either = `(?:` + work + `|` + states + `)`
+	noun   = `[\w/.@#"-]+`
+)
+
+var (
+	reQuotes = regexp.MustCompile("\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'(?:[^\\pL]|$)|`[^`\n]{0,200}`")
+	// reBreak is what stands between clauses.
+	reBreak = regexp.MustCompile(`\s*[.!?;:,)]+(?:\s+|$)|\s+[-–—]+\s+|\s*\n\s*|\s*\(|\s+(?:but|however|although|yet|whereas|and|then)\s+`)
+	// reBegun is how a clause begins that says what was done.
+	reBegun = regexp.MustCompile(`(?i)^(?:(?:I|we)(?:'ve| have)? |partially )?` + either + `(?:$| \S+)`)
+	reDone  = regexp.MustCompile(`(?i)` + strings.Join([]string{
+		`^successfully ` + either + `\b`,
+		`\b` + either + ` successfully$`,
+		`^` + noun + `(?: ` + noun + `){0,5} (?:(?:was|were|got|has been|have been) )?` + work + `(?: (?:in|to|as|with (?:id|number|key|name)) [\S ]+)?$`,
+		`^[\w.-]+/[\w./-]+ ` + either + `$`, // deployment.apps/web configured
+		`\b[1-9]\d*(?: ?(?:/|of|out of) ?\d+)?(?: \pL+){0,3} (?:(?:was|were|have been) )?` + either + `\b`,
+		`\bafter (?:creating|saving|uploading|inserting|writing|posting|publishing|deploying|committing|adding|importing|sending|` +
+			`charging|deleting|updating|moving|processing|completing) `,
+		`^partial(?:ly)? success`,
+	}, `|`))
+	// reDenied are the words with which a clause says that it was not done, has to be or may be, was before or by others, how
+	// often it is allowed, or that a program has come to its end.
+	reDenied = regexp.MustCompile(`(?i)\b(?:not|no|never|none|nothing|neither|without|cannot|can|could|must|should|shall|would|` +
+		`will|may|might|if|unless|before|until|when|while|once|because|unable|error|invalid|already|by|required|expected|needs?|` +
+		`only|zero|rolled back|reverted|fields?|dates?|at|is|are|too|than|or|which|that|who|limit|quota|per|most|today|ago|` +
+		`(?:task|job|process|command|script|build|requests?|query|program) (?:was |were )?(?:finished|completed|processed|sent)` +
+		`)\b|n't\b|\b0 (?:of|out of|/)|^0 `)
+)
+
+const (
+	// maxClauses limits how many clauses of a text are looked at, maxClause how long one is, in bytes.
+	maxClauses = 40
+	maxClause  = 160
+)
+
+// saysDone reports whether a text about a failure also says that something was done.
+func saysDone(text string) bool {
+	text = reQuotes.ReplaceAllString(text[:min(len(text), maxSearched)], "x ")
+	breaks := reBreak.FindAllStringIndex(text, maxClauses)
+	listed := false // whether the clause goes on with a list
+	for from := 0; len(breaks) > 0; breaks = breaks[1:] {
+		if isDone(text[from:breaks[0][0]], listed) {
+			return true
+		}
+		from, listed = breaks[0][1], text[breaks[0][0]] == ','
+		if len(breaks) == 1 && isDone(text[from:], listed) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDone reports whether a clause says that something was done.
+func isDone(clause string, listed bool) bool {
+	clause = strings.TrimSpace(clause)
+	return len(clause) <= maxClause && (!listed && reBegun.MatchString(clause) || reDone.MatchString(clause)) && !reDenied.MatchString(clause)
+}
