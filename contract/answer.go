@@ -12,6 +12,7 @@ import (
 type answer struct {
 	text    string       // of the first text block
 	whole   *json.Node   // the text as an object; nil if it does not look like one or was not parsed
+	failed  *json.Node   // the member error of the result
 	objects []*json.Node // every place that may hold an error object
 	sure    bool         // it is marked as a failure
 	blocks  int          // how many content blocks there are

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/contract/internal/wild"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // A failure that already has the contract's form is edited, not written anew: it stays as it is spelled, with every
@@ -48,6 +49,7 @@ func (e *edit) find(result *json.Node) bool {
 	blocks := blocksOf(result.RawMember("content"))
 	for i, block := range blocks {
 		text, ok := textBlock(block)
+		text = e.bare(text)
 		switch line, isLine := e.l.text.(textCodec); {
 		case !ok:
 		case isLine:
@@ -69,6 +71,31 @@ func (e *edit) find(result *json.Node) bool {
 		e.object = e.s.appendShape(nil)
 	}
 	return e.object != nil
+}
+
+// bare returns a text without the prefixes that runtimes put before it, if the contract's form is behind them.
+func (e *edit) bare(text string) string {
+	rest := text
+	for range wild.MaxWraps {
+		inner, _, ok := wild.Unwrap(nil, rest)
+		if !ok {
+			break
+		}
+		if rest = inner; e.isOwn(rest) {
+			return rest
+		}
+	}
+	return text
+}
+
+// isOwn reports whether a text is a line or an object of the contract's form.
+func (e *edit) isOwn(text string) bool {
+	if line, ok := e.l.text.(textCodec); ok {
+		_, ok = line.edit(e.s, text)
+		return ok
+	}
+	object := json.Value(strings.TrimSpace(text))
+	return e.is(object) || e.within(object) != nil
 }
 
 // blocksOf returns the blocks of a result's content that are read.
@@ -271,6 +298,7 @@ func mediaIn(has map[int]string) []string {
 
 // text returns a text of the content, edited, and its media type if it is one of the contract's own blocks.
 func (e *edit) text(i int, text string, isFirst bool) (edited, media string) {
+	text = e.bare(text)
 	object := json.Value(strings.TrimSpace(text))
 	switch {
 	case e.line != "":

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -140,7 +141,7 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	case b.shape:
 		return c.readObject(json.NodeOf(raw), d)
 	case b.text != nil:
-		if p := b.text.Only(); p != nil {
+		if p := b.path(); p != nil {
 			p.Set(d.base(), raw)
 			return true
 		}
@@ -158,10 +159,16 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 		}
 		return true
 	}
+	return b.readObject(c, raw, d)
+}
+
+// readObject reads an object that b may have written. What b has no place for is kept.
+func (b *body) readObject(c *Contract, raw json.Value, d *draft) bool {
 	var members map[string]json.Value
 	if raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
 		return false
 	}
+	others := maps.Clone(members)
 	for _, m := range b.object {
 		value, ok := members[m.name]
 		if !ok {
@@ -170,11 +177,26 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 			}
 			continue
 		}
+		if p := m.value.path(); p != nil && !p.Set(d.base(), value) {
+			continue // of another type
+		}
 		if !m.value.read(c, value, d) {
 			return false
 		}
+		delete(others, m.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		keepDetail(d.e, name, others[name])
 	}
 	return true
+}
+
+// path returns the path of a body that is one placeholder, or nil.
+func (b *body) path() *language.Path {
+	if b.text == nil {
+		return nil
+	}
+	return b.text.Only()
 }
 
 // edit returns a value that b may have written with what the caller has to do next, and the URL of the call, as s says

@@ -8,7 +8,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // Other members of a server's failure stay in the answer.
@@ -108,8 +109,7 @@ func TestResultMembers(t *testing.T) {
 	}
 }
 
-// What has another type than the contract's form says is no value of the record, and is kept among its details. The clients that
-// are generated from a contract do not read it.
+// What has another type than the contract's form says is no value of the record, and is kept among its details.
 func TestMembersOfOtherTypesAreKept(t *testing.T) {
 	t.Parallel()
 	reader := contract.Reader{Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
@@ -121,6 +121,42 @@ func TestMembersOfOtherTypesAreKept(t *testing.T) {
 	for name, want := range map[string]string{"message": "7", "retryable": `"no"`, "failed": "{}", "missingScopes": "[1]"} {
 		if got := string(reading.Error().Details[name]); got != want {
 			t.Errorf("details.%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A failure in the contract's form behind the prefix of a runtime is that failure, with all its members.
+func TestFormBehindAPrefix(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"Error executing tool get_field: ", "Error calling tool 'get_field': ", "MCP error -32603: Error executing tool f: "} {
+		for name, tt := range map[string]struct{ text, want string }{
+			"fieldmcp": {
+				`{"error":true,"code":"FIELD_NOT_FOUND","message":"No.","retryable":false,"suggestedAction":"Look.","own":{"a":1}}`,
+				`{"error":true,"code":"FIELD_NOT_FOUND","message":"No.","retryable":false,"suggestedAction":"Look.","own":{"a":1}}`,
+			},
+			"studies": {
+				`[not_found] No. Suggestions: Look [envelope] {"error_kind":"not_found","own":[1]}`,
+				`[not_found] No. Suggestions: Look [envelope] {"error_kind":"not_found","own":[1]}`,
+			},
+			"commerce": {
+				`{"code":4002,"message":"Down.","retryable":true,"own":1,"details":{"reason":"unavailable","suggestion":"Wait."}}`,
+				`{"code":4002,"message":"Down.","retryable":true,"own":1,"details":{"reason":"unavailable","suggestion":"Wait."}}`,
+			},
+		} {
+			c := contract.Builtin().MustGet(name)
+			r := contract.Reader{Contracts: []*contract.Contract{c}, Own: c, Trusted: true}
+			original := []byte(`{"content":[{"type":"text","text":` + string(json.AppendQuote(nil, prefix+tt.text)) + `}],"isError":true}`)
+			reading, ok := r.Result(original)
+			if !ok || reading.Contract != c {
+				t.Fatalf("%s%s: read as %+v", prefix, tt.text, reading)
+			}
+			call := contracttest.ToolCall()
+			call.Original, call.OriginalContract = original, reading.Contract
+			result := c.Write(reading.Error(), &call).Result
+			got, _ := json.TextOf(json.Lookup(json.Value(result), "/content/0/text"))
+			if got != tt.want {
+				t.Errorf("%s%s: got\n%s\nwant\n%s", prefix, tt.text, got, tt.want)
+			}
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
 	failed := json.NodeOf(head.Error)
-	a := answer{sure: head.IsError || isErrorObject(failed)}
+	a := answer{failed: failed, sure: head.IsError || isErrorObject(failed)}
 	if recorded && r.Cut != "" { // every SDK writes isError last
 		a.sure = true
 	}
@@ -181,10 +181,25 @@ func (r *Reader) failed(a answer) Reading {
 			e.Message += "\n" + rest // the server put it there for the model
 		}
 	}
+	keepOthers(e, a.failed)
 	if e.Kind == recourse.KindUnknown && e.Retry == "" {
 		e.Retry = recourse.RetryReRead // the call might succeed next time: the sentence has to be read
 	}
 	return r.plain(e, sign)
+}
+
+// keepOthers keeps what the member error of a result has besides its code and its sentence: another one may be written in
+// its place.
+func keepOthers(e *recourse.Error, failed *json.Node) {
+	if !isErrorObject(failed) {
+		return
+	}
+	names, values := failed.Parts()
+	for i, name := range names {
+		if name != "code" && name != "message" && name != "retryable" {
+			keepDetail(e, name, values[i].Raw)
+		}
+	}
 }
 
 func last[T any](list []T) T { return list[len(list)-1] }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"fmt"
 	"reflect"
@@ -211,9 +212,7 @@ func (sh *shape) read(object *json.Node, base reflect.Value, d *draft) (others [
 		return others
 	}
 	if !d.drops {
-		for _, name := range others {
-			keepDetail(e, name, object.RawMember(name))
-		}
+		keepDetails(e, object, others)
 	}
 	return nil
 }
@@ -258,7 +257,7 @@ func (m *shapeMember) read(value *json.Node, base reflect.Value, d *draft) (whol
 		}
 		m.nested.keepRest(m.name, value.Raw, base) // not the type that we write: kept as it is
 	case m.choices != nil:
-		readChoice(value.Raw, m.choices, base, d)
+		return readChoice(value.Raw, m.choices, base, d)
 	case m.path == nil: // a constant
 	case m.path.IsRetryable():
 		var retryable bool
@@ -299,28 +298,60 @@ func (m *shapeMember) readItem(item *json.Node, base reflect.Value, d *draft) (w
 		others = m.nested.read(item, base, d)
 		whole = len(others) == 0
 	} else if i := slices.IndexFunc(m.nested.members, func(m shapeMember) bool { return m.path != nil }); i >= 0 {
-		m.nested.members[i].path.Set(base, item.Raw)
+		whole = m.nested.members[i].path.Set(base, item.Raw)
 	}
-	nameItem(item, base)
+	if name := nameItem(item, base); name != "" {
+		others = slices.DeleteFunc(others, func(other string) bool { return other == name })
+		whole = len(others) == 0
+	}
 	switch record := base.Addr().Interface().(type) {
 	case *recourse.Succeeded:
-		if value, ok := clean.Raw(item.Raw); ok && !whole && record.Value == nil {
+		if value, ok := clean.Raw(item.Raw); ok && (!whole || !item.IsObject()) && record.Value == nil {
 			record.Value, whole = stdjson.RawMessage(value), true
 		}
 	case *recourse.Failed:
-		for _, name := range others {
-			if record.Error == nil {
-				record.Error = new(recourse.Error)
-			}
-			keepDetail(record.Error, name, item.RawMember(name))
+		if record.Error == nil {
+			record.Error = new(recourse.Error) // whatever it is, it has failed
 		}
 		whole = whole || len(others) > 0
+		if i := slices.Index(others, errorMember); i >= 0 && m.readInner(item.Member(errorMember), record, d) {
+			others = slices.Delete(others, i, i+1)
+		}
+		keepDetails(record.Error, item, others)
 	}
 	return whole
 }
 
-// nameItem gives an item without an id the one that it has under another name, such as fieldId, if that is the only one.
-func nameItem(item *json.Node, base reflect.Value) {
+// errorMember is the member of an item that some servers give its failure.
+const errorMember = "error"
+
+// readInner reads what an item says of its failure in an object of its own, in place of beside its id. It reports whether
+// that is what the object is.
+func (m *shapeMember) readInner(object *json.Node, record *recourse.Failed, d *draft) bool {
+	if !object.IsObject() || record.Error.Code != "" || m.nested.has(errorMember) {
+		return false
+	}
+	id := record.ID
+	others := m.nested.read(object, reflect.ValueOf(record).Elem(), d)
+	if record.Error.Code == "" {
+		record.ID = id
+		return false
+	}
+	record.ID = cmp.Or(id, record.ID)
+	keepDetails(record.Error, object, others)
+	return true
+}
+
+// keepDetails stores members of an object among the details of e.
+func keepDetails(e *recourse.Error, object *json.Node, names []string) {
+	for _, name := range names {
+		keepDetail(e, name, object.RawMember(name))
+	}
+}
+
+// nameItem gives an item without an id the one that it has under another name, such as fieldId, if that is the only one. It
+// returns that name, or "".
+func nameItem(item *json.Node, base reflect.Value) (name string) {
 	var id *string
 	switch record := base.Addr().Interface().(type) {
 	case *recourse.Succeeded:
@@ -329,18 +360,20 @@ func nameItem(item *json.Node, base reflect.Value) {
 		id = &record.ID
 	}
 	if id == nil || *id != "" || !item.IsObject() {
-		return
+		return ""
 	}
-	var named []string
 	names, values := item.Parts()
+	var ids []int
 	for i, name := range names {
 		if text, ok := json.TextOf(values[i].Raw); ok && strings.HasSuffix(name, "Id") && clean.IsPlain(text) {
-			named = append(named, text)
+			ids = append(ids, i)
 		}
 	}
-	if len(named) == 1 {
-		*id = named[0]
+	if len(ids) != 1 {
+		return ""
 	}
+	*id, _ = json.TextOf(values[ids[0]].Raw)
+	return names[ids[0]]
 }
 
 // maxItems limits the lists that are read. A record whose list was cut says so.
@@ -372,26 +405,25 @@ func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []b
 }
 
 // readChoice stores a value that appendChoice may have written: a word from a closed set goes into the member
-// for it, any other value into the first path that can hold it. A constant stores what its selector implies.
-func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
+// for it, any other value into the first path that can hold it. A constant stores what its selector implies. It reports
+// whether there is a place for the value.
+func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) (stored bool) {
 	for i := range list {
 		if c := &list[i]; c.constant == nil && c.path.Words() != nil && c.takes(raw, d) {
-			c.path.Set(base, raw)
-			return
+			return c.path.Set(base, raw)
 		}
 	}
-	stored := false
 	for i := range list {
 		c := &list[i]
 		switch {
 		case c.constant != nil && bytes.Equal(json.Compact(raw), c.constant):
 			c.when.store(d.e)
-			return
+			return true
 		case c.constant == nil && !stored && c.takes(raw, d):
-			c.path.Set(base, raw)
-			stored = true
+			stored = c.path.Set(base, raw)
 		}
 	}
+	return stored
 }
 
 // takes reports whether c could have written raw, as far as the record shows so far.

@@ -139,7 +139,7 @@ func (p *Path) Set(base reflect.Value, raw json.Value) bool {
 		return p.Computed.set(new(recourse.Error), p.Computed.Arg, raw) && p.Computed.set(p.Record(base), p.Computed.Arg, raw)
 	}
 	value := reflect.New(p.Leaf).Elem()
-	if !setJSON(value, raw) {
+	if !p.setJSON(value, raw) {
 		return false
 	}
 	if !value.IsZero() || p.zero {
@@ -215,8 +215,8 @@ func (p *Path) Record(base reflect.Value) *recourse.Error {
 	return e
 }
 
-// setJSON stores raw in v; it reports false if the type is wrong.
-func setJSON(v reflect.Value, raw json.Value) bool {
+// setJSON stores raw in v, which has the type of p's leaf; it reports false if the type is wrong.
+func (p *Path) setJSON(v reflect.Value, raw json.Value) bool {
 	switch {
 	case v.Type() == contractform.RawType:
 		value, ok := clean.Raw(raw)
@@ -236,12 +236,24 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 		text, ok := json.TextOf(raw)
 		v.SetString(text)
 		return ok
-	case v.Type() == stringsType && raw.Kind() == '"': // a list written as one text, as OAuth writes scopes
+	case v.Type() == stringsType && raw.Kind() == '"': // a list of one, or several written as one text
 		text, ok := json.TextOf(raw)
-		v.Set(reflect.ValueOf(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })))
+		v.Set(reflect.ValueOf(p.texts(text)))
 		return ok
 	}
 	return json.UnmarshalLenient(raw, v.Addr().Interface()) == nil
+}
+
+// texts returns the items of a list that is written as one text: OAuth writes scopes so.
+func (p *Path) texts(text string) []string {
+	switch {
+	case p.own() == "missingScopes":
+		return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	case strings.TrimSpace(text) == "":
+		return nil
+	default:
+		return []string{text}
+	}
 }
 
 // IsSentence reports whether p is the record's sentence.
@@ -290,7 +302,7 @@ func (p *Path) Takes(raw json.Value) bool {
 	if p.Computed != nil {
 		return true
 	}
-	if scratch := reflect.New(p.Leaf).Elem(); !setJSON(scratch, raw) {
+	if scratch := reflect.New(p.Leaf).Elem(); !p.setJSON(scratch, raw) {
 		return false
 	}
 	words := p.Words()

@@ -163,6 +163,13 @@ var kitReadingsOf = map[string][]kitReading{
 			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":3,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785542400000}}`},
 		{"impossible resets", kitHTTP, "429\nContent-Type: application/json\nRetry-After: -5\n\n" +
 			`{"error":"Rate limit exceeded.","errorCode":429,"rateLimits":{"minuteRemaining":-1,"minuteResetAt":9007199254740991,"monthlyResetAt":-1}}`},
+		{"members of other types", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`},
+		{"unknown members at every level", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PARTIAL_SUCCESS\",\"message\":\"m\",\"retryable\":false,\"own\":{\"a\":[1,null]},\"succeeded\":[{\"id\":\"a\",\"data\":1},{\"id\":\"b\",\"own\":2},{\"other\":3},{\"fieldId\":\"f\",\"data\":{\"x\":1}},\"e\",4],\"failed\":[{\"id\":\"c\",\"code\":\"PROVIDER_TIMEOUT\",\"message\":\"Late.\",\"retryable\":true,\"own\":5},{\"id\":\"d\",\"error\":{\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":6},\"own\":7},{\"error\":{\"code\":\"RATE_LIMIT_PROVIDER\",\"id\":\"g\",\"retryAfter\":3}},{\"id\":\"h\",\"error\":\"gone\"},{\"id\":\"i\",\"error\":{\"reason\":\"none\"}},{\"id\":\"j\",\"code\":\"PROVIDER_TIMEOUT\",\"error\":{\"code\":\"FIELD_NOT_FOUND\"}},{\"id\":8,\"message\":[\"m\"]}],\"missingData\":[{\"what\":\"soil\",\"impact\":\"required\"},{\"what\":[\"w\"],\"own\":9}]}"}],"isError":true}`},
+		{"items that are no objects", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PARTIAL_SUCCESS\",\"message\":\"m\",\"retryable\":false,\"succeeded\":[null,true],\"failed\":[\"c\",[1]],\"missingData\":[\"soil\"]}"}],"isError":true}`},
+		{"scopes in one text, a wait in a text", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"MISSING_SCOPE\",\"message\":\"m\",\"retryable\":false,\"missingScopes\":\"ag1 ag2, org1\",\"retryAfter\":\"12\",\"suggestedAction\":5}"}],"isError":true}`},
+		{"rate limit with unknown members", kitHTTP, "429\nContent-Type: application/json\nRetry-After: 12\n\n" +
+			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"own":[1],"rateLimits":{"minuteRemaining":0,"minuteResetAt":"soon","own":{"a":2}}}`},
+		{"prefix", kitResult, `{"content":[{"type":"text","text":"Error executing tool get_field: {\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":1}"}],"isError":true}`},
 	},
 	"commerce": {
 		{"error alone", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":true,"details":{"reason":"timeout"}}}`},
@@ -174,6 +181,9 @@ var kitReadingsOf = map[string][]kitReading{
 		{"error in the contract's range", kitError, `{"code":2001,"message":"Validation failed for field a: b","data":{"retryable":false,"field":"a","reason":"b"}}`},
 		{"failure in a success", kitResult, `{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"message\":\"No.\",\"details\":{\"orderId\":\"o\"}}}"}]}`},
 		{"bare text", kitResult, `{"content":[{"type":"text","text":"Order not found: o-1"}],"isError":true}`},
+		{"unknown members at every level", kitResult, `{"content":[],"error":{"code":3500,"message":"m","retryable":false,"own":1,"details":{"reason":"r","own":2,"originalError":{"a":3},"context":{"own":4,"retryAfter":"soon","requestId":[5],"violations":[{"field":"f","own":6},7]}}}}`},
+		{"members of other types", kitResult, `{"content":[],"error":{"code":3002,"message":["m"],"retryable":"yes","details":[1]}}`},
+		{"arguments with unknown members", kitError, `{"code":-32602,"message":"Invalid params: a is required","data":{"field":["a"],"own":{"x":1},"error":{"code":2002,"message":"a is required","retryable":false,"own":2,"details":{"field":"a","own":3}}}}`},
 	},
 	"studies": {
 		{"suggestions", kitResult, `{"content":[{"type":"text","text":"[not_found] No study s-1. Suggestions: List them; Try again"}],"isError":true}`},
@@ -182,6 +192,8 @@ var kitReadingsOf = map[string][]kitReading{
 		{"brackets without a code", kitResult, `{"content":[{"type":"text","text":"[not a code] It broke."}],"isError":true}`},
 		{"returned", kitResult, `{"content":[{"type":"text","text":"{\"ok\":false,\"error_kind\":\"port_conflict\",\"message\":\"A tunnel is up.\",\"suggestions\":[\"Stop it\"]}"}]}`},
 		{"signing key", kitResult, `{"content":[{"type":"text","text":"[signing_key_mismatch] Another environment."}],"isError":true}`},
+		{"unknown members in an envelope", kitResult, `{"content":[{"type":"text","text":"[not_found] No. [envelope] {\"error_kind\":\"not_found\",\"suggestions\":\"Use another link.\",\"own\":{\"a\":[1]}}"}],"isError":true}`},
+		{"returned with other types", kitResult, `{"content":[{"type":"text","text":"{\"ok\":false,\"error_kind\":\"port_conflict\",\"message\":{\"m\":1},\"suggestions\":{\"s\":2},\"own\":3}"}],"isError":true}`},
 	},
 	"patterns": {
 		{"markdown", kitResult, `{"content":[{"type":"text","text":"Invalid request: Too many. Try again in 12 s.","mimeType":"text/markdown"}],"isError":true}`},
@@ -190,6 +202,8 @@ var kitReadingsOf = map[string][]kitReading{
 		{"HTML of the public server", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"No JSON.","retryable":true,"details":{"errorName":"SyntaxError","errorType":"network"}},"isError":true}`},
 		{"unlisted code", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"TEAPOT","message":"I am one.","retryable":false}}`},
 		{"question in a text", kitResult, `{"content":[{"type":"text","text":"{\"kind\":\"needsInput:v1\",\"type\":\"elicitation\",\"message\":\"Which?\",\"needsInput\":{\"fields\":[\"id\"],\"reason\":\"empty\",\"suggestions\":{\"id\":[\"a\"]}},\"options\":[{\"label\":\"A\",\"value\":\"a\"}]}"}]}`},
+		{"members of other types", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"No.","retryable":"no","own":1,"details":{"statusCode":"many","own":2}},"isError":true}`},
+		{"details of another type", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"MINE","message":"No.","retryable":false,"details":[1]},"isError":true}`},
 	},
 	"terra": {
 		{"behind other words", kitResult, `{"content":[{"type":"text","text":"The call failed: fields and select cannot both be set."}],"isError":true}`},

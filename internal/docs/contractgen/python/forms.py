@@ -48,7 +48,7 @@ def _own_line(layout, text, is_sure):
     """Reads a line with its hints and its envelope."""
     envelope, hints, e, enveloped = layout.get("envelope"), layout.get("hints", {}), {}, None
     at = text.rfind(envelope["mark"]) if envelope else -1
-    if at >= 0 and _read_shape(envelope["shape"], _parsed(text[at + len(envelope["mark"]):]), e, e):
+    if at >= 0 and _read_shape(envelope["shape"], _parsed(text[at + len(envelope["mark"]):]), e, e) is not None:
         text, enveloped = text[:at], e.get("code")
     if hints:  # on lines of their own they are told from the sentence, which goes on with two spaces
         is_line = hints["before"] == "\n"

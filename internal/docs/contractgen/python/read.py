@@ -67,7 +67,7 @@ def parse_error(error: Any) -> Failure:
         if str(rpc["code"]) != code or ("shape" in form and not form["shape"].keys() & _fields(data).keys()):
             continue
         found = next((f for f in (_match(t, message) for t in rpc["messages"]) if f is not None), None)
-        if found is not None and ("data" not in rpc or _read(form, data, e, e)):
+        if found is not None and ("data" not in rpc or _read(form, data, e, e) is not None):
             inner = _BY_CODE.get(e.get("code"))
             e["code"] = entry["code"]
             _store(e, found)
@@ -98,7 +98,7 @@ def parse_http(status: int, headers: Mapping[str, str], body: str) -> Failure | 
         http, e = entry.get("http"), dict[str, Any]()
         if not http or http["status"] != status or ("body" in http) != bool(body):
             continue
-        if "body" in http and not _read(http["body"], _parsed(body), e, e):
+        if "body" in http and _read(http["body"], _parsed(body), e, e) is None:
             continue
         for name, template in http.get("headers", {}).items():
             _store(e, _match(template, headers.get(name.lower(), "").strip()))

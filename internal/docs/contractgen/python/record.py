@@ -122,13 +122,29 @@ def _instant(text):
 
 def _converted(path, raw):
     """Converts a value of the wire for the record; None if it is empty, or of another type."""
+    type, value = path.partition(":")[2], _typed(path, raw)
+    keeps_empty = path == "message" or type in ("any", "count", "flag", "given")
+    return value if keeps_empty or not _is_empty(value) else None
+
+
+def _is_of(path, raw):
+    """Says whether a value has the type that a path has on the wire; what only a writer knows is not read."""
+    return path.partition(":")[2] not in ("", *_TYPES) or _typed(path, raw) is not None
+
+
+_TYPES = "any flag number count whole ms seconds instant texts objects object given".split()
+
+
+def _typed(path, raw):
+    """Converts a value of the wire for the record; None if it is of another type."""
     name, _, type = path.partition(":")
     whole = int(raw) if _is_number(raw) and abs(raw) < 2**53 and raw == int(raw) else None
     match type:
         case "":
             if isinstance(raw, str):
-                return raw if raw or name == "message" else None
-            is_id = _is_number(raw) and name != "message"  # an identifier that is written as a number
+                return raw
+            # An identifier may be written as a number.
+            is_id = _is_number(raw) and name != "message" and not name.startswith("details.")
             return _json(raw if whole is None else whole) if is_id else None
 #{{if has ":any"}}
         case "any":
@@ -144,10 +160,12 @@ def _converted(path, raw):
 #{{end}}
 #{{if has ":count" ":whole"}}
         case "count" | "whole":
-            return whole if whole or type == "count" else None
+            return whole
 #{{end}}
         case "ms" | "seconds":
-            return math.floor(min(max(_number(raw) * (1 if type == "ms" else 1000), 0), MAX_WAIT_MS) + 0.5) or None
+            n = _parsed(raw) if type == "seconds" and isinstance(raw, str) else raw
+            n = n if isinstance(n, (int, float)) and not isinstance(n, bool) and n == n else None
+            return None if n is None else math.floor(min(max(n * (1 if type == "ms" else 1000), 0), MAX_WAIT_MS) + 0.5)
 #{{if has ":instant"}}
         case "instant" if whole is not None and 0 <= whole <= 253_402_300_799_999:  # the end of the year 9999
             text = datetime.fromtimestamp(whole // 1000, timezone.utc).replace(microsecond=whole % 1000 * 1000)
@@ -155,8 +173,10 @@ def _converted(path, raw):
             return text.rstrip("0").rstrip(".") + "Z"
 #{{end}}
 #{{if has ":texts" ":objects" ":object"}}
+        case "texts" if isinstance(raw, str):  # a list that is written as one text: OAuth writes scopes so
+            return [one for one in (re.split("[ ,]+", raw) if name == "missingScopes" else [raw]) if one.strip()]
         case "texts" | "objects" | "object":
-            return raw if raw and _is_like({"texts": [""], "objects": [{}], "object": {}}[type], raw) else None
+            return raw if _is_like({"texts": [""], "objects": [{}], "object": {}}[type], raw) else None
 #{{end}}
     return raw if type == "given" and isinstance(raw, str) else None
 

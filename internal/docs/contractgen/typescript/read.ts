@@ -81,7 +81,7 @@ function readError(error: unknown): Fields {
     if (String(entry.rpc?.code) !== code || isOther) continue;
     const e: Fields = {};
     const found = entry.rpc?.messages.map((template) => match(template, message)).find((one) => one);
-    if (!found || (form !== undefined && !read(form, data, e, e))) continue;
+    if (!found || (form !== undefined && read(form, data, e, e) === undefined)) continue;
     const inner = byCode.get(textOr(e["code"])); // the object inside says more than the JSON-RPC error
     e["code"] = entry.code;
     store(e, found);
@@ -115,7 +115,7 @@ function readHTTP(status: number, headers: HeadersLike, body: string): Fields {
     const http = entry.http;
     if (http?.status !== status || (http.body === undefined) !== (body === "")) continue;
     const e: Fields = {};
-    if (http.body !== undefined && !read(http.body, raw, e, e)) continue;
+    if (http.body !== undefined && read(http.body, raw, e, e) === undefined) continue;
     for (const [name, template] of Object.entries(http.headers ?? {})) {
       store(e, match(template, headers.get(name)?.trim() ?? ""));
     }

@@ -66,7 +66,10 @@ const convert = (path: string, raw: Value): Value => filled(path, conversions[ty
 
 /** Converters of values of the wire, by the type at the end of a path; undefined: the value has another type. */
 const conversions: { readonly [type: string]: (raw: Value, path: string) => Value } = {
-  "": (raw, path) => (typeof raw === "number" && path !== "message" ? String(raw) : isText(raw) ? raw : undefined),
+  "": (raw, path) => {
+    const isName = typeof raw === "number" && !/^(message$|details\.)/.test(path);
+    return isName ? String(raw) : isText(raw) ? raw : undefined;
+  },
 //{{if has ":given"}}
   given: (raw) => (isText(raw) ? raw : undefined),
 //{{end}}
@@ -84,9 +87,9 @@ const conversions: { readonly [type: string]: (raw: Value, path: string) => Valu
   whole: (raw) => wholeOr(raw),
 //{{end}}
 //{{if has ":ms"}}
-  ms: (raw) => bounded(numberOr(raw)),
+  ms: (raw) => bounded(raw),
 //{{end}}
-  seconds: (raw) => bounded(numberOr(raw) * 1000),
+  seconds: (raw) => bounded(isText(raw) && raw.trim() ? Number(raw) : raw, 1000),
 //{{if has ":instant"}}
   instant: (raw) => { // up to the end of the year 9999, the last that RFC 3339 can write
     const ms = wholeOr(raw) ?? -1;
@@ -94,7 +97,7 @@ const conversions: { readonly [type: string]: (raw: Value, path: string) => Valu
   },
 //{{end}}
 //{{if has ":texts" "layouts.line"}}
-  texts: (raw) => (isLike([""], raw) ? raw : undefined),
+  texts: (raw, path) => (isText(raw) ? textsIn(path, raw) : isLike([""], raw) ? raw : undefined),
 //{{end}}
 //{{if has ":objects" "code.http"}}
   objects: (raw) => (isLike([{}], raw) ? raw : undefined),
@@ -104,7 +107,16 @@ const conversions: { readonly [type: string]: (raw: Value, path: string) => Valu
 //{{end}}
 };
 const wholeOr = (v: Value): number | undefined => (Number.isSafeInteger(v) ? (v as number) : undefined);
-const bounded = (ms: number): number => Math.round(Math.min(Math.max(ms, 0), maxWaitMs));
+const bounded = (wait: Value, per = 1): number | undefined =>
+  typeof wait !== "number" || Number.isNaN(wait) ? undefined : Math.round(Math.min(Math.max(wait * per, 0), maxWaitMs));
+/** Returns the items of a list that is written as one text: OAuth writes scopes so. */
+const textsIn = (path: string, text: string): string[] =>
+  (path.startsWith("missingScopes") ? text.split(/[ ,]+/) : [text]).filter((one) => one.trim());
+/** Says whether a value has the type that a path has on the wire; what only a writer knows is not read. */
+const isOf = (path: string, raw: Value): boolean => {
+  const converter = conversions[typeOf(path)];
+  return converter === undefined || converter(raw, path) !== undefined;
+};
 /** Stores a value of the wire at a path, unless it is empty or of another type. */
 function set(base: Fields, path: string, raw: Value): void {
   const value = convert(path, raw);

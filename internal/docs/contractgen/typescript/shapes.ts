@@ -5,7 +5,7 @@ const closedSets: { readonly [path: string]: readonly string[] } = {
   effect: ["none", "applied", "unknown"], effectBasis: ["known", "stated"],
   origin: ["caller", "gateway", "server", "provider"],
 };
-const maxItems = 1000; // of a list
+const maxItems = 10_000; // of a list; one that is longer stays whole among the details
 /** Of failures; after the first, those of tools that return theirs. */
 const layouts: readonly Fields[] = contract.layouts;
 //{{if has "is"}}
@@ -62,35 +62,52 @@ function fitsWhole(shape: Fields, raw: Value): boolean {
 }
 
 //{{end}}
-/** Stores the value of a source in base, a part of e. Says whether the source can have written this value. */
-function read(source: Value, raw: Value, e: Fields, base: Fields): boolean {
-  if (isText(source)) set(base, source, raw);
+/** Stores the value of a source in base, a part of e. Says whether that has a place for all of it; undefined: the
+ * source cannot have written this value. */
+function read(source: Value, raw: Value, e: Fields, base: Fields): boolean | undefined {
+  if (isText(source)) {
+    set(base, source, raw);
+    return isOf(source, raw);
+  }
 //{{if has "own"}}
   const { shape, own: isOwn } = fieldsOr(source);
 //{{else}}
   const { shape } = fieldsOr(source);
 //{{end}}
 //{{if has "is"}}
-  if (isConstant(source)) return isSame(raw, source["is"]);
+  if (isConstant(source)) return isSame(raw, source["is"]) || undefined;
 //{{end}}
-  if (isObject(shape)) return readShape(shape, raw, e, base);
+  if (isObject(shape)) {
+    const others = readShape(shape, raw, e, base);
+    return others && others.length === 0;
+  }
 //{{if has "own"}}
-  if (isOwn) return layouts.some((layout) => readOwn(layout, raw, e));
+  if (isOwn) return layouts.some((layout) => readOwn(layout, raw, e)) || undefined;
 //{{end}}
-//{{if has "oneOf" "each" "text" "list"}}
-  const { oneOf, each, item, text, list } = fieldsOr(source);
-  if (oneOf) readChoice(listOr(oneOf).map(fieldsOr), raw, e, base);
-  if (isText(each)) readItems(each, fieldsOr(item), raw, e, base);
-  if (isText(text)) return isText(raw) && store(base, match(text, raw));
+//{{if has "oneOf"}}
+  const { oneOf } = fieldsOr(source);
+  if (oneOf) return readChoice(listOr(oneOf).map(fieldsOr), raw, e, base);
+//{{end}}
+//{{if has "each"}}
+  const { each, item } = fieldsOr(source);
+  if (isText(each)) return readItems(each, fieldsOr(item), raw, e, base);
+//{{end}}
+//{{if has "text" "list"}}
+  const { text, list } = fieldsOr(source);
+  if (isText(text)) return (isText(raw) && store(base, match(text, raw))) || undefined;
   if (!Array.isArray(list)) return true;
-  return Array.isArray(raw) && list.every((one, i) => !(i in raw) || read(one, raw[i], e, base));
+  const items = Array.isArray(raw) && raw.length <= list.length ? raw : undefined;
+  return items?.every((one, i) => read(list[i], one, e, base) !== undefined) || undefined;
 //{{else}}
   return true;
 //{{end}}
 }
 
-function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): boolean {
-  if (!isObject(raw)) return false;
+/** Reads an object. Returns the names of the members that base has no place for; a record keeps them in its details.
+ * undefined: it does not have this shape. */
+function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): string[] | undefined {
+  if (!isObject(raw)) return undefined;
+  const others: string[] = [];
   let fit = true;
 //{{if has "oneOf"}}
   // Other members show which of several sources has written a member: they are read first.
@@ -103,62 +120,102 @@ function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): boolean 
     const value = own(raw, name);
 //{{if has "is"}}
     if (value === undefined || value === null) fit &&= !isConstant(source);
-    else if (name !== "..." && !read(source, value, e, base)) {
+    if (value === undefined || value === null || name === "...") continue;
 //{{else}}
-    if (value !== undefined && value !== null && name !== "..." && !read(source, value, e, base)) {
+    if (value === undefined || value === null || name === "...") continue;
 //{{end}}
-      fit = false;
-//{{if has "..."}}
-      keep(base, own(own(source, "shape"), "..."), name, value); // of another type
-//{{end}}
-    }
+    const isWhole = read(source, value, e, base);
+    fit &&= isWhole !== undefined;
+    const rest = own(own(source, "shape"), "...");
+    if (!isWhole && isText(rest) && !isObject(value)) put(memberOf(base, rest), name, value);
+    else if (!isWhole) others.push(name);
   }
-//{{if has "..."}}
+  const { "...": rest } = shape;
   for (const [name, value] of Object.entries(raw)) {
-    if (!Object.hasOwn(shape, name)) keep(base, shape["..."], name, value);
+    if (Object.hasOwn(shape, name)) continue;
+    if (isText(rest)) put(memberOf(base, rest), name, value);
+    else others.push(name);
   }
-//{{end}}
-  return fit;
+  if (base === e) keepDetails(e, raw, others);
+  return !fit ? undefined : base === e ? [] : others;
 }
 
-/** Keeps a member that a shape does not have in the object for such members. */
-function keep(base: Fields, rest: Value, name: string, value: Value): void {
-  if (isText(rest)) put(memberOf(base, rest), name, value);
+/** Stores members of an object among the details of e: under other names, where these have something else. */
+function keepDetails(e: Fields, object: Fields, names: readonly string[]): void {
+  for (const name of names) {
+    const value = own(object, name);
+    const details = fieldsOr(own(e, "details"));
+    const isTaken = (free: string): boolean => Object.hasOwn(details, free) && !isSame(own(details, free), value);
+    let free = name;
+    for (let n = 2; isTaken(free); n++) free = `${name}_${n}`;
+    if (value !== null) put(memberOf(e, "details"), free, value);
+  }
 }
 
-function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fields): void {
+//{{if has "each"}}
+function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fields): boolean {
+  if (!Array.isArray(raw)) return false;
   const items = listOr(own(base, list));
   put(base, list, items);
-  for (const [i, item] of listOr(raw).slice(0, maxItems).entries()) {
+  let isWhole = raw.length <= maxItems;
+  for (const [i, item] of raw.slice(0, maxItems).entries()) {
     const into = fieldsOr(items[i]);
     items[i] = into;
-    readItem(list, shape, item, e, into);
+    isWhole = readItem(list, shape, item, e, into) && isWhole;
   }
+  return isWhole;
 }
 
-/** Reads an item: a text is its own name. What was done and has more than the item has places for is its own value. */
-function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fields): void {
-  if (isObject(item)) readShape(shape, item, e, into);
-  else readShape({ name: Object.values(shape)[0] ?? null }, { name: item }, e, into);
-  const members = isObject(item) ? Object.entries(item) : [];
-  const named = members.filter(([name, value]) => name.endsWith("Id") && isText(value));
-  if ("id" in shape && named.length === 1 && !into["id"]) into["id"] = named[0]?.[1] ?? "";
-  const whole = isObject(item) && members.every(([name]) => name in shape);
-  if (list === "succeeded" && !whole) into["value"] ??= item;
+/** Reads an item: a text is its own name. Says whether it has a place for all of it: what was done is its own value
+ * then, and what is said about a failed item is a detail of that. */
+function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fields): boolean {
+  const members = fieldsOr(item);
+  const first = Object.values(shape).find(isText);
+  let others = readShape(shape, item, e, into) ?? [];
+  let isWhole = isObject(item) || item === null || first === undefined || read(first, item, e, into) === true;
+  const ids = Object.entries(members).filter(([name, value]) => name.endsWith("Id") && isText(value));
+  if ("id" in shape && ids.length === 1 && !into["id"]) {
+    into["id"] = members[ids[0]?.[0] ?? ""];
+    others = others.filter((name) => name !== ids[0]?.[0]);
+  }
+  if (list === "failed") {
+    const error = memberOf(into, "error");
+    const isTold = others.includes("error") && !("error" in shape) && readInner(shape, members["error"], e, into);
+    keepDetails(error, members, isTold ? others.filter((name) => name !== "error") : others);
+    return isWhole;
+  }
+  isWhole &&= others.length === 0;
+  if (list !== "succeeded" || (isWhole && isObject(item)) || into["value"] !== undefined) return isWhole;
+  into["value"] = item;
+  return true;
 }
 
+/** Reads what a failed item says of its failure in an object of its own. Says whether it is that. */
+function readInner(shape: Fields, object: Value, e: Fields, into: Fields): boolean {
+  const error = memberOf(into, "error");
+  if (!isObject(object) || error["code"]) return false;
+  const { id } = into;
+  const others = readShape(shape, object, e, into) ?? [];
+  if (id || !error["code"]) put(into, "id", id ?? "");
+  if (!error["code"]) return false;
+  keepDetails(error, object, others);
+  return true;
+}
+
+//{{end}}
 /** Returns the object at a member of base, and creates it if it is missing. */
 const memberOf = (base: Fields, name: string): Fields =>
   fieldsOr(own(put(base, name, fieldsOr(own(base, name))), name));
 
+//{{if has "oneOf"}}
 /**
  * Stores a value that one of several sources may have written: a word of a closed set where it belongs, any other in
- * the first suitable path; and the properties in the conditions of a constant.
+ * the first suitable path; and the properties in the conditions of a constant. Says whether there is a place for it.
  */
-function readChoice(choices: readonly Fields[], raw: Value, e: Fields, base: Fields): void {
+function readChoice(choices: readonly Fields[], raw: Value, e: Fields, base: Fields): boolean {
   const takes = ({ path, for: selector }: Fields): boolean => {
     if (!isText(path) || closedSets[path]?.includes(textOr(raw)) === false) return false;
-    return convert(path, raw) !== undefined && selects(selector as Selector | undefined, subjectOf(e));
+    return isOf(path, raw) && selects(selector as Selector | undefined, subjectOf(e));
   };
   const at = choices.findIndex((choice) => !choice["path"] && isSame(raw, choice["is"]));
   const word = choices.find((choice) => closedSets[textOr(choice["path"])] && takes(choice));
@@ -168,4 +225,6 @@ function readChoice(choices: readonly Fields[], raw: Value, e: Fields, base: Fie
     if (!/^(kind|resource|upstream_code|effect|retry)$/.test(condition) || listOr(values).length > 1) continue;
     set(e, places[condition] ?? condition, child(values, "0"));
   }
+  return taker !== undefined || at >= 0;
 }
+//{{end}}
