@@ -407,34 +407,6 @@ func (r *Reader) record(e *recourse.Error) Reading {
 	return reading
 }
 
-// recordIn reads the record's own JSON form.
-func recordIn(n *json.Node) (*recourse.Error, bool) {
-	if !bytes.HasPrefix(n.Raw, []byte(`{"v":`)) && (n.Member("v") == nil || n.Member("kind") == nil) {
-		return nil, false
-	}
-	return readRecord(n.Raw)
-}
-
-// readRecord reads the record's own JSON form.
-func readRecord(raw json.Value) (*recourse.Error, bool) {
-	if !isRecord(raw) {
-		return nil, false
-	}
-	e := new(recourse.Error)
-	return e, e.UnmarshalJSON(raw) == nil
-}
-
-func isRecord(raw json.Value) bool {
-	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // in the form that we write
-		return true
-	}
-	var head struct {
-		V    int    `json:"v"`
-		Kind string `json:"kind"`
-	}
-	return len(raw) > 0 && json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != ""
-}
-
 // plain uses a record that was made from an answer in no contract's form. It changes e.
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 	if e.Origin == "" || e.Origin == recourse.OriginProvider {

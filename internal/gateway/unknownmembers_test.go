@@ -2,157 +2,167 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"log/slog"
-	"slices"
+	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/faults"
-	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/child"
+	"github.com/recoursehq/recourse/internal/testkit/faults"
 )
 
-// unknowns draws failures in a contract's form, with members that it does not know at every level. Each of these has a
-// value of its own, marks.
-func unknowns(name string) *rapid.Generator[failureWithMarks] {
-	return rapid.Custom(func(t *rapid.T) failureWithMarks {
-		f := failureWithMarks{}
-		mark := func() string {
-			f.marks = append(f.marks, fmt.Sprintf("mark-%d", len(f.marks)))
-			value := f.marks[len(f.marks)-1]
-			form := rapid.SampledFrom([]string{`%q`, `{"x":[1e+25,%q]}`, `[ %q ]`, `{"a":{"b":%q}}`}).Draw(t, "value")
-			return fmt.Sprintf(form, value)
+// A passage sends a failure from a server to a client, and returns what the client gets.
+type passage func(t *rapid.T, f contracttest.Marked) string
+
+// passages are the ways through a gateway; each opens one for a server's entry.
+var passages = map[string]func(t *testing.T, entry ...string) passage{
+	"HTTP":                           overHTTP(testkit.Legacy, testkit.Legacy),
+	"HTTP, modern":                   overHTTP(testkit.Modern, testkit.Modern),
+	"bridge to a modern server":      overHTTP(testkit.Legacy, testkit.Modern),
+	"bridge to a legacy server":      overHTTP(testkit.Modern, testkit.Legacy),
+	"program":                        toProgram(testkit.Legacy, testkit.Legacy),
+	"program, modern":                toProgram(testkit.Modern, testkit.Modern),
+	"bridge to a program":            toProgram(testkit.Modern, testkit.Legacy),
+	"host over stdio":                fromHost,
+	"one of several servers":         toOneOfMany(testkit.Legacy, testkit.Legacy),
+	"one of several servers, modern": toOneOfMany(testkit.Modern, testkit.Modern),
+	"one of several, over a bridge":  toOneOfMany(testkit.Legacy, testkit.Modern),
+}
+
+const fieldArguments = `{"field_id":"f-1"}`
+
+// faultOf returns the fault with which a server sends f.
+func faultOf(f contracttest.Marked) testkit.Fault {
+	switch {
+	case f.Body != "":
+		return faults.StatusWith("", f.Status, f.Media, f.Body)
+	case f.Error != "":
+		return faults.Reply("", `"error":`+f.Error)
+	default:
+		return faults.Result("", f.Result)
+	}
+}
+
+// called calls a tool, and returns the whole answer.
+func called(t *rapid.T, c *testkit.Client, tool string) string {
+	a, err := c.Call(context.Background(), tool, fieldArguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(a.Body)
+}
+
+func overHTTP(client, server testkit.Era) func(*testing.T, ...string) passage {
+	return func(t *testing.T, entry ...string) passage {
+		t.Helper()
+		connect := func() (*testkit.Server, *testkit.Client) {
+			srv := testkit.NewServer(t, testkit.WithEra(server))
+			c := testkit.NewClient(t, start(t, srv.URL(), append(entry, "path: '/farm/mcp/{user_id}'")...).url+"/u-1", client)
+			c.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra asks for them
+			initialize(t, c)
+			return srv, c
 		}
-		own := func() string { // members that nobody knows
-			var b strings.Builder
-			for i := range rapid.IntRange(0, 2).Draw(t, "members") {
-				fmt.Fprintf(&b, `,"own%d": %s`, i, mark())
+		srv, c := connect()
+		return func(t *rapid.T, f contracttest.Marked) string {
+			if f.Status == http.StatusTooManyRequests {
+				srv, c = connect() // calls to the other one are held back from then on
 			}
-			return b.String()
+			srv.Next(testkit.GetField, faultOf(f))
+			return called(t, c, testkit.GetField)
 		}
-		item := func(id string) string {
-			switch rapid.IntRange(0, 2).Draw(t, "item") {
-			case 0:
-				return `{"` + id + `":"1"` + own() + `}`
-			case 1:
-				return `{"other":` + mark() + own() + `}`
-			default:
-				return mark()
+	}
+}
+
+func toProgram(client, server testkit.Era) func(*testing.T, ...string) passage {
+	return func(t *testing.T, entry ...string) passage {
+		t.Helper()
+		program := child.NewProgram(t)
+		c := start(t, "", append(entry, childCommand(t, program, server)...)...).client(t, client)
+		return func(t *rapid.T, f contracttest.Marked) string {
+			member := `"result":` + f.Result
+			switch {
+			case f.Body != "":
+				return f.Body // a program has no HTTP answers
+			case f.Error != "":
+				member = `"error":` + f.Error
+			}
+			program.Next(testkit.GetField, child.Answering(member, true))
+			return called(t, c, testkit.GetField)
+		}
+	}
+}
+
+func fromHost(t *testing.T, entry ...string) passage {
+	t.Helper()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, fmt.Sprintf("servers:\n  farm:\n    url: %s\n    %s\n", srv.URL(), strings.Join(entry, "\n    ")))
+	h := startHost(t, g)
+	h.initialize()
+	return func(t *rapid.T, f contracttest.Marked) string {
+		if f.Status == http.StatusTooManyRequests {
+			return f.Body // calls are held back from then on
+		}
+		srv.Next(testkit.GetField, faultOf(f))
+		h.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_field","arguments":` + fieldArguments + `}}`)
+		for line := range h.lines {
+			var m said
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.Method == "" {
+				return line
 			}
 		}
-		switch name {
-		case "fieldmcp":
-			f.result = twoPlaces(`{"error":true,"code":"PARTIAL_SUCCESS","message":"m","retryable":false` + own() +
-				`,"succeeded":[` + item("id") + `,` + item("id") + `],"failed":[` + item("id") + `],"missingData":[` + item("what") + `]}`)
-		case "commerce":
-			object := `{"code":3500,"message":"m","retryable":false` + own() + `,"details":{"reason":"r"` + own() + `,"context":{"n":1` + own() + `}}}`
-			f.result = `{"content":[{"type":"text","text":` + inJSON(object) + `}],"error":` + object + `,"isError":true` + own() + `}`
-		case "patterns":
-			f.result = `{"content":[{"type":"text","text":"No."}],"structuredContent":{"kind":"toolError:v1","code":"MINE","message":"No.","retryable":false` +
-				own() + `,"details":{"n":1` + own() + `}},"isError":true` + own() + `}`
-		case "studies":
-			f.result = `{"content":[{"type":"text","text":` + inJSON(`[my_code] No. [envelope] {"error_kind":"my_code"`+own()+`}`) + own() + `}],"isError":true` + own() + `}`
-		default:
-			f.result = `{"content":[{"type":"text","text":"[timeout] No."}],"structuredContent":{"v":1,"kind":"timeout","code":"timeout","contract":"recourse","message":"No."` +
-				own() + `,"details":{"n":1` + own() + `}},"isError":true` + own() + `}`
+		t.Fatal("the output has ended")
+		return ""
+	}
+}
+
+func toOneOfMany(client, server testkit.Era) func(*testing.T, ...string) passage {
+	return func(t *testing.T, entry ...string) passage {
+		t.Helper()
+		f := startMany(t, bothPrefixed+", "+entry[0], strings.Join(entry[1:], ", "), testkit.WithEra(server))
+		c := f.client(t, client)
+		return func(t *rapid.T, failure contracttest.Marked) string {
+			if failure.Status == http.StatusTooManyRequests {
+				return failure.Body
+			}
+			f.shop.Next(testkit.GetField, faultOf(failure))
+			return called(t, c, "shop_"+testkit.GetField)
 		}
-		return f
-	})
+	}
 }
 
-type failureWithMarks struct {
-	result string
-	marks  []string
-}
-
-func inJSON(text string) string { return string(json.AppendQuote(nil, text)) }
-
-func twoPlaces(object string) string {
-	return `{"content":[{"type":"text","text":` + inJSON(object) + `}],"structuredContent":` + object + `,"isError":true}`
-}
-
-// Members that a contract does not know survive on every way, in the contract itself and in every other one.
+// Members that a contract does not know survive on every way, in the contract itself and in the default one.
 func TestUnknownMembersSurvive(t *testing.T) {
 	t.Parallel()
-	for _, from := range []string{"fieldmcp", "commerce", "patterns", "studies", "recourse"} {
-		for _, to := range []string{from, "recourse"} {
-			for _, era := range eras {
-				for _, serverEra := range eras {
-					t.Run(fmt.Sprintf("%s in %s/%s to %s", from, to, era, serverEra), func(t *testing.T) {
-						t.Parallel()
-						srv := testkit.NewServer(t, testkit.WithEra(serverEra))
-						entry := []string{"contract: " + to}
-						if to != from {
-							entry = append(entry, "reads: "+from)
+	for way, open := range passages {
+		for _, from := range []string{"fieldmcp", "commerce", "patterns", "studies", "terra", "recourse"} {
+			for _, to := range []string{from, "recourse"} {
+				if to == "terra" && !strings.HasPrefix(way, "HTTP") {
+					continue // it asks for more than these clients send
+				}
+				t.Run(fmt.Sprintf("%s/%s to %s", way, from, to), func(t *testing.T) {
+					t.Parallel()
+					entry := []string{"contract: " + to, "tools: {get_field: {read_only: false}}"} // so that none is repeated
+					if to != from {
+						entry = append(entry, "reads: "+from)
+					}
+					pass := open(t, entry...)
+					rapid.Check(t, func(t *rapid.T) {
+						f := contracttest.MarkedFailures(from).Draw(t, "failure")
+						got := pass(t, f)
+						if missing := contracttest.Missing(append(f.Marks, f.Beside...), got); len(missing) > 0 {
+							t.Errorf("%q are lost:\n%+v\n%s", missing, f, got)
 						}
-						client := start(t, srv.URL(), entry...).client(t, era)
-						rapid.Check(t, func(t *rapid.T) {
-							f := unknowns(from).Draw(t, "failure")
-							srv.Next(testkit.GetField, faults.Result("", f.result))
-							a, err := client.Call(context.Background(), testkit.GetField, `{"field_id":"f-1"}`)
-							if err != nil || a.Message == nil {
-								t.Fatalf("got %+v, %v", a, err)
-							}
-							has(t, f, string(a.Message.Result))
-						})
 					})
-				}
+				})
 			}
-		}
-	}
-}
-
-// The same holds for what an author's tool returns.
-func TestUnknownMembersSurviveInAuthorsServer(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"fieldmcp", "patterns", "studies", "recourse"} { // the Go SDK has no member error in results
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var sent mcp.CallToolResult
-			server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-			server.AddTool(&mcp.Tool{Name: "fail", InputSchema: json.Value(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &sent, nil
-			})
-			mcptool.Use(server, contract.Builtin().MustGet(name), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
-			here, there := mcp.NewInMemoryTransports()
-			if _, err := server.Connect(t.Context(), there, nil); err != nil {
-				t.Fatal(err)
-			}
-			session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer session.Close()
-			rapid.Check(t, func(t *rapid.T) {
-				f := unknowns(name).Draw(t, "failure")
-				sent = mcp.CallToolResult{}
-				if err := sent.UnmarshalJSON([]byte(f.result)); err != nil {
-					t.Fatal(err)
-				}
-				passed, _ := json.Marshal(&sent) // what the SDK has a place for
-				f.marks = slices.DeleteFunc(f.marks, func(mark string) bool { return !strings.Contains(string(passed), mark) })
-				got, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "fail"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				raw, _ := json.Marshal(got)
-				has(t, f, string(raw))
-			})
-		})
-	}
-}
-
-// has looks for the marks in a result, or for one that says that members of a record are left out.
-func has(t *rapid.T, f failureWithMarks, result string) {
-	for _, mark := range f.marks {
-		if !strings.Contains(result, `"omitted":`) && !strings.Contains(result, mark+`"`) && !strings.Contains(result, mark+`\"`) {
-			t.Errorf("%s is lost\n%s\n%s", mark, f.result, result)
 		}
 	}
 }
