@@ -104,15 +104,15 @@ func (m *merged) complete(asked []string) {
 	}
 }
 
-// add records items that have succeeded, and returns the new ones.
+// add records items that have succeeded, and returns the new ones: those that an earlier answer does not have.
 func (m *merged) add(items []recourse.Succeeded) []recourse.Succeeded {
-	known := len(m.Succeeded)
+	earlier := m.Succeeded
 	for _, item := range items {
-		if !slices.ContainsFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == item.ID }) {
+		if !slices.ContainsFunc(earlier, func(s recourse.Succeeded) bool { return s.ID == item.ID }) {
 			m.Succeeded = append(m.Succeeded, item)
 		}
 	}
-	return m.Succeeded[known:]
+	return m.Succeeded[len(earlier):]
 }
 
 // without returns the items that have not succeeded.

@@ -31,6 +31,11 @@ func Missing(marks []string, text string) []string {
 	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool { return strings.Contains(text, mark) })
 }
 
+// Found returns the marks that a text contains.
+func Found(marks []string, text string) []string {
+	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool { return !strings.Contains(text, mark) })
+}
+
 // MarkedFailures draws failures in the form of the built-in contract of that name.
 func MarkedFailures(name string) *rapid.Generator[Marked] {
 	return rapid.Custom(func(t *rapid.T) Marked {
