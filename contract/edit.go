@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/wild"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A failure that already has the contract's form is edited, not written anew: it stays as it is spelled, with every

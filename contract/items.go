@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // The items of a list, and what the record has no place for.

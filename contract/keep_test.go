@@ -8,8 +8,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // Other members of a server's failure stay in the answer.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // recordIn reads the record's own JSON form.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 	"github.com/recoursehq/recourse/mcptool"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/recovery"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/internal/testkit/child"
-	"github.com/recoursehq/recourse/internal/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/child"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // A passage sends a failure from a server to a client, and returns what the client gets.

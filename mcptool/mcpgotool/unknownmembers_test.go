@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/mcptool/mcpgotool"
 )
 

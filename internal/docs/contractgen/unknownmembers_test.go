@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractgen"
-	"github.com/recoursehq/recourse/internal/contracttest"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/testkit/sdk"
+	"github.com/recoursehq/recourse/internal/docs/contractgen"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // What a contract does not know of a failure is in what the generated clients read, and in what they raise.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // A Marked is a failure in a contract's form, as a server sends it, that has members which the contract does not know, or
