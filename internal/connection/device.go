@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -190,9 +191,7 @@ func (m *Manager) claimDevice(ctx context.Context, at key) (end func(), err erro
 		case !errors.Is(err, store.ErrConflict):
 			return nil, m.storeFailed(ctx, err)
 		}
-		select {
-		case <-time.After(leasePoll):
-		case <-ctx.Done():
+		if !pause.For(ctx, leasePoll) {
 			return nil, m.storeFailed(ctx, ctx.Err())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -114,12 +115,10 @@ func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, versio
 		case c == nil, c.State != Connected, c.Version != version:
 			return nil
 		case c.Lease != "" && time.Now().Before(c.LeaseEnds):
-			select {
-			case <-time.After(leasePoll):
-				continue
-			case <-ctx.Done():
+			if !pause.For(ctx, leasePoll) {
 				return m.storeFailed(ctx, ctx.Err())
 			}
+			continue
 		case c.Lease != "":
 			return m.reconnect(ctx, c, Lost)
 		}
@@ -230,14 +229,9 @@ func (m *Manager) swap(ctx context.Context, c *store.Connection) error {
 func (*Manager) insist(ctx context.Context, put func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := put(ctx)
-		if err == nil || errors.Is(err, store.ErrConflict) {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if err == nil || errors.Is(err, store.ErrConflict) || !pause.For(ctx, wait) {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -50,9 +51,7 @@ func (m *Manager) hold(c *store.Connection, old, fresh Token, why error) {
 	m.work.Go(func() {
 		for m.holds(at) {
 			most, last := storeTimeout, false
-			select {
-			case <-time.After(unsavedPause):
-			case <-m.life.Done():
+			if !pause.For(m.life, unsavedPause) {
 				most, last = unsavedLast, true
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), most)

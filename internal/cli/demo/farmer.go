@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/systems"
@@ -85,9 +86,7 @@ func (s *Show) farmer(ctx context.Context) error {
 			s.showTold(r, now)
 			last = now
 		}
-		select {
-		case <-time.After(callEvery):
-		case <-ctx.Done():
+		if !pause.For(ctx, callEvery) {
 			return nil
 		}
 	}

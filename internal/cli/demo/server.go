@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/pause"
 )
 
 // farm is an MCP server for fields and orders, made with the official Go SDK. The arguments decide what goes wrong: see
@@ -148,10 +150,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 			f.mu.Lock()
 			f.orders[orderSilent]++
 			f.mu.Unlock()
-			select {
-			case <-r.Context().Done():
-			case <-time.After(time.Minute):
-			}
+			pause.For(r.Context(), time.Minute)
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -120,16 +121,7 @@ func (w *writer) write(entries []*store.Entry) {
 }
 
 // wait reports false if the journal is closed meanwhile: there is no time for another attempt.
-func (w *writer) wait(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-w.closing:
-		return false
-	}
-}
+func (w *writer) wait(d time.Duration) bool { return !pause.Until(w.closing, d) }
 
 // tell informs the operator of problems now and then. Without an error it only reports losses.
 func (w *writer) tell(err error) {
