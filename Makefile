@@ -5,6 +5,7 @@ SHELL := /bin/sh
 
 FUZZTIME ?= 20s
 BENCHTIME ?= 400ms
+ROUNDS ?= 5
 TIMEOUT ?= 10m
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 GOLANGCI_LINT := .tools/bin/golangci-lint
@@ -136,8 +137,8 @@ load: ## Try what the gateway's memory does under hung calls, garbage and idle s
 	@cd tools/bench && go run . -load
 
 .PHONY: bench
-bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
-	@cd tools/bench && go run . -benchtime $(BENCHTIME)
+bench: ## Measure the gateway against its budgets, in ROUNDS (5) of BENCHTIME (400ms)
+	@cd tools/bench && go run . -benchtime $(BENCHTIME) -rounds $(ROUNDS)
 
 .PHONY: picture
 picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows
