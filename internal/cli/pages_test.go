@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,22 +171,14 @@ type portMap struct {
 func freePorts(t *testing.T, page string) portMap {
 	t.Helper()
 	var there, back []string
-	var listeners []net.Listener
 	seen := map[string]bool{}
 	for _, found := range regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(page, -1) {
 		if seen[found] {
 			continue
 		}
 		seen[found] = true
-		ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, ln) // kept open, so that no port is found twice
-		there, back = append(there, found, ln.Addr().String()), append(back, ln.Addr().String(), found)
-	}
-	for _, ln := range listeners {
-		_ = ln.Close()
+		address := freeAddress(t)
+		there, back = append(there, found, address), append(back, address, found)
 	}
 	return portMap{strings.NewReplacer(there...), strings.NewReplacer(back...)}
 }

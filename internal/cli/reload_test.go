@@ -191,17 +191,14 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see ab
 
 // setFreeAddress sets $ADDR to the address of a free port, and $PORT to the port.
 func setFreeAddress(env *testscript.Env) error {
-	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	address, err := testkit.FreeAddress()
 	if err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		return err
-	}
-	env.Setenv("ADDR", ln.Addr().String())
+	_, port, err := net.SplitHostPort(address)
+	env.Setenv("ADDR", address)
 	env.Setenv("PORT", port)
-	return ln.Close()
+	return err
 }
 
 // answers waits until a PUT, which the gateway answers itself, gets an HTTP status:
