@@ -47,36 +47,24 @@ export GORACE := atexit_sleep_ms=0 clear_shadow_mmap_threshold=10000000
 # Collecting garbage is expensive under the race detector, and there is enough memory to do so less often.
 test test-one: export GOGC := 400
 
-# Packages that start no goroutines, nor do their tests: the race detector would find nothing there, and
-# take most of the time. The packages that use them from many goroutines are tested under it.
-PLAIN := ./contract ./internal/test/archtest ./internal/call/args ./internal/privacy/argument ./internal/config ./internal/ops/console/templates \
-	./internal/docs/contractdoc ./internal/docs/contractgen ./internal/config/hosts ./internal/protocol/json ./internal/docs/kinddoc ./internal/yaml/nearest ./internal/test/promises \
-	./internal/recent ./internal/privacy/redact ./internal/privacy/seal ./internal/yaml/strictyaml ./internal/protocol/tracecontext ./internal/test/wildtest
-
-# Long tests of other packages that use one goroutine only: the stories and the commands in the docs, which start processes, and
-# properties of records. They run without the race detector, too.
-ALONE := ^(TestScripts|TestExamplesOfCommands|TestEveryRecordFits|TestCopiesAreIndependent)$$
+# The rooms in which goroutines meet. The race detector would find nothing in the others, and take most of the time.
+RACED := ./internal/gateway/... ./internal/upstream/... ./internal/policy/... ./internal/connection/... ./internal/store/... \
+	./internal/ops/... ./internal/lab/... ./internal/call/door ./internal/protocol/http1 ./mcptool/... ./recovery/... ./systems/...
 
 .PHONY: test
-test: ## Run the tests, under the race detector where anything runs at the same time
+test: ## Run the tests, under the race detector where goroutines meet
 	@$(INSTALL)
-	@$(MAKE) --no-print-directory -j3 test-race test-plain test-alone
+	@$(MAKE) --no-print-directory -j2 test-race test-plain
+	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
-# One package more than there are processors: many tests wait for other processes.
 .PHONY: test-race
 test-race:
-	@$(GO_TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -skip '$(ALONE)' \
-		$$(go list ./... | grep -v -x -F -e "$$(go list $(PLAIN))")
+	@$(GO_TEST) $(RACED)
 
 .PHONY: test-plain
 test-plain:
-	@go test -timeout $(TIMEOUT) $(PLAIN)
-
-.PHONY: test-alone
-test-alone:
-	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli
+	@go test -timeout $(TIMEOUT) $$(go list ./... | grep -v -x -F -e "$$(go list $(RACED))")
 	@for module in tools/bench tools/simulate; do (cd $$module && go test -timeout $(TIMEOUT) ./...) || exit 1; done
-	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-one
 test-one: ## Run the tests of PKG, such as ./internal/gateway, or those of them that RUN matches
