@@ -232,7 +232,10 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		"file:///public/./secret/a": false, "file:///public/%2e/secret/a": false, "file:///public%2f..%2f..%2fetc": false,
 		"file:///%25252525252e%2e/public/a": false, "file:///public//../etc/passwd": false, "file:///public/..;/etc/passwd": false,
 		"file:///public/%5c..%5cetc": false, "file:///public/b//../a": true, "file:///public//secret/a": false,
-		"file:///public//a": true,
+		"file:///public//a": true, "file:///public/%C3%A9": true, "file:///public/ a": true,
+		"file:///public/%c0%ae%c0%ae/etc": false, "file:///public/a%c0%afb": false, "file:///public/a%00": false,
+		"file:///public/a%2500.txt": false, "file:///public/ ../etc": false, "file:///public/..%20/etc": false,
+		"file:///public/x/%20..;a/secret/b": false, "file:///public/a%0d%0ab": false,
 	} {
 		for method, params := range map[string]string{
 			"resources/read":      fmt.Sprintf(`{"uri":%q}`, uri),

@@ -4,6 +4,8 @@ package uri
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // MaxDecoded is how often a text may be decoded by all who do so on its way.
@@ -39,7 +41,7 @@ func digit(c byte) int {
 
 // Spellings returns a URI as it is after it was decoded 0, 1 and more times, each without dot segments and with its
 // scheme in small letters; if it has any, without empty segments as well, which to a file system are none. It returns nil for
-// one that can be decoded more than [MaxDecoded] times. The name of a tool or prompt, which is not a URI, has one spelling.
+// one that can be decoded more than [MaxDecoded] times, or that is no plain text in one of its spellings: see [IsText]. The name of a tool or prompt, which is not a URI, has one spelling.
 func Spellings(text string) []string {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok {
@@ -47,6 +49,9 @@ func Spellings(text string) []string {
 	}
 	var all []string
 	for range MaxDecoded {
+		if !IsText(rest) {
+			return nil
+		}
 		all = append(all, strings.ToLower(scheme)+":"+withoutDots(rest))
 		if plain := withoutDots(withoutEmpty(rest)); plain != withoutDots(rest) && hasDots(rest) {
 			all = append(all, strings.ToLower(scheme)+":"+plain)
@@ -58,6 +63,12 @@ func Spellings(text string) []string {
 		rest = decoded
 	}
 	return nil
+}
+
+// IsText reports whether a text is valid UTF-8 without control characters. Some servers take an overlong encoding for the
+// character that it stands for, or end a path at a zero.
+func IsText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // withoutDots removes dot segments (RFC 3986, section 5.2.4). A text without any stays as it is.
@@ -113,8 +124,8 @@ func isDot(segment string) bool {
 	return name == "." || name == ".."
 }
 
-// withoutParameters cuts off what some servers take for parameters of a segment.
+// withoutParameters cuts off what some servers take for parameters of a segment, and the blanks around it that some ignore.
 func withoutParameters(segment string) string {
 	name, _, _ := strings.Cut(segment, ";")
-	return name
+	return strings.Trim(name, " ")
 }

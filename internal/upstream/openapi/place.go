@@ -3,8 +3,6 @@ package openapi
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -44,7 +42,7 @@ func segmentsOf(path string) []string {
 
 // isPlain reports whether a path has no dot segment, no empty one and no control character.
 func isPlain(path string, segments []string) bool {
-	if !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+	if !uri.IsText(path) {
 		return false
 	}
 	return path == "/" || !slices.ContainsFunc(segments, func(segment string) bool {
