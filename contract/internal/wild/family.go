@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -383,10 +384,13 @@ func (k *compiler) familyExamples(f *Family) {
 }
 
 // meaning returns what a code means, and whether it is listed without a *; nil if the family does not list
-// it. Among those with a *, the longest wins.
+// it. Among those with a *, the longest wins; an HTTP status is not the beginning of another system's code.
 func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 	if c, listed := f.byCode[code]; listed {
 		return c, true
+	}
+	if status, err := strconv.Atoi(code); err == nil && isFailure(status) {
+		return nil, false
 	}
 	length := -1
 	for _, like := range f.codesLike {
