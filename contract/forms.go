@@ -168,6 +168,7 @@ func (b *body) readObject(c *Contract, raw json.Value, d *draft) bool {
 	if raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
 		return false
 	}
+	stranger, known := false, false
 	others := maps.Clone(members)
 	for _, m := range b.object {
 		value, ok := members[m.name]
@@ -180,15 +181,20 @@ func (b *body) readObject(c *Contract, raw json.Value, d *draft) bool {
 		if p := m.value.path(); p != nil && !p.Set(d.base(), value) {
 			continue // of another type
 		}
-		if !m.value.read(c, value, d) {
+		switch {
+		case m.value.read(c, value, d):
+			known = true
+			delete(others, m.name)
+		case m.value.shape: // something else of that name
+			stranger = true
+		default:
 			return false
 		}
-		delete(others, m.name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		keepDetail(d.e, name, others[name])
 	}
-	return true
+	return known || !stranger
 }
 
 // path returns the path of a body that is one placeholder, or nil.
@@ -205,7 +211,7 @@ func (b *body) edit(raw json.Value, s *subject) json.Value {
 	switch {
 	case b.shape:
 		inner := s.inResult()
-		if shape := inner.layout().shape; shape != nil {
+		if shape := inner.layout().shape; shape != nil && shape.fits(json.NodeOf(raw)) {
 			return shape.edit(raw, inner, inner.base())
 		}
 	case b.text != nil:

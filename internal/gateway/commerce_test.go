@@ -170,7 +170,7 @@ func TestCommerce(t *testing.T) {
 		{
 			name: "arguments that do not fit", tool: testkit.OrderCreate, kind: recourse.KindMissingParam,
 			arguments: `{"amount":-1,"items":[{"sku":"pat@example.com"}],"reference":"A-17"}`,
-			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required","data":{"field":"items.0.quantity","error":` +
+			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required; amount must be greater than 0","data":{"field":"items.0.quantity","error":` +
 				`{"code":2002,"message":"items.0.quantity is required; amount must be greater than 0.","retryable":false,"details":{"field":"items.0.quantity","reason":"required",` +
 				`"suggestion":"Provide items.0.quantity.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","requestId":"REQ","violations":[` +
 				`{"field":"items.0.quantity","reason":"required","expected":"an integer","message":"items.0.quantity is required"},` +

@@ -286,10 +286,23 @@ func PlaceFirst(e *recourse.Error) {
 		e.Violations = append(found, e.Violations[min(1, len(e.Violations)):]...)
 		return
 	}
+	if first.Param == "" {
+		return
+	}
 	if len(where) > 0 && strings.Contains(first.Param, "/") {
 		first = at(first, where...)
-		e.Violations = append([]recourse.Violation{first}, e.Violations[1:]...)
 	}
+	if first.Rule == "" {
+		first.Rule = ruleOf(cmp.Or(first.Message, e.Message))
+	}
+	e.Violations = append([]recourse.Violation{first}, e.Violations[1:]...)
+}
+
+// ruleOf returns the rule that a sentence about an argument names, or "".
+func ruleOf(sentence string) string {
+	v := recourse.Violation{Message: sentence}
+	builtinFamily("problem").rule(&v)
+	return v.Rule
 }
 
 // Unfold handles a failure whose sentence is zod's list of issues in JSON: it returns the failure with the
