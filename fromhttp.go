@@ -27,8 +27,8 @@ const (
 // WWW-Authenticate. The wait comes from Retry-After or, for a rate limit, from
 // RateLimit-Reset and X-RateLimit-Reset; a 403 with nothing remaining is a rate
 // limit. Up to 64 KiB of the body are read, only for its error code (a string member
-// "error", "code", "error_code" or "errorCode", or "code" inside "error"); its text
-// goes to the private cause. The caller must close the body.
+// "error", "code", "error_code" or "errorCode", or "code" inside "error") and the
+// scopes that a 403 names; its text goes to the private cause. The caller must close the body.
 func FromHTTP(provider string, resp *http.Response) *Error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -49,9 +49,7 @@ func FromHTTP(provider string, resp *http.Response) *Error {
 	} else if e.Kind == KindRateLimited {
 		e.RetryAfter, _ = resetAfter(resp.Header, time.Now())
 	}
-	if e.Kind == KindMissingScope {
-		e.MissingScopes = challengeScopes(resp.Header)
-	}
+	e.addScopes(provider, resp, body)
 	said := fmt.Sprintf("HTTP %d", resp.StatusCode)
 	if after := resp.Header.Get("Retry-After"); after != "" { // which may have been too absurd to be believed
 		said += fmt.Sprintf(", Retry-After %q", excerpt([]byte(after)))
@@ -170,7 +168,7 @@ func errorCode(header http.Header, body []byte) string {
 	if code := challengeParam(header, "error"); code != "" {
 		return code
 	}
-	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
+	if !isJSON(header) {
 		return ""
 	}
 	var members map[string]json.RawMessage
@@ -188,6 +186,11 @@ func errorCode(header http.Header, body []byte) string {
 		}
 	}
 	return ""
+}
+
+func isJSON(header http.Header) bool {
+	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	return strings.HasSuffix(media, "json")
 }
 
 // challengeParam returns a parameter of the WWW-Authenticate challenges.
@@ -229,6 +232,59 @@ func indexFold(s, needle string) int {
 
 func challengeScopes(header http.Header) []string {
 	return strings.Fields(challengeParam(header, "scope"))
+}
+
+// addScopes names the scopes that a 403 says are missing: in its challenge, or else in
+// its body. A body that names them says what is missing even without a code.
+func (e *Error) addScopes(provider string, resp *http.Response, body []byte) {
+	if resp.StatusCode != http.StatusForbidden || e.Kind != KindMissingScope && e.Kind != KindPermissionDenied {
+		return
+	}
+	if e.Kind == KindMissingScope {
+		e.MissingScopes = challengeScopes(resp.Header)
+	}
+	if len(e.MissingScopes) > 0 || !isJSON(resp.Header) {
+		return
+	}
+	names := []string{"missing_scopes", "missingScopes", "required_scopes", "requiredScopes", "missing_scope", "required_scope"}
+	if e.Kind == KindMissingScope {
+		names = append(names, "scope", "scopes")
+	}
+	if e.MissingScopes = bodyScopes(body, names, 1); len(e.MissingScopes) > 0 && e.Kind == KindPermissionDenied {
+		missing := statusKind(provider, resp.StatusCode, "insufficient_scope")
+		e.Kind, e.Message = missing.Kind, missing.Message
+	}
+}
+
+// bodyScopes returns the scopes under the first of names that an object has: a list, or
+// a text with blanks or commas between them; else those in its error or details.
+func bodyScopes(body []byte, names []string, depth int) []string {
+	const most = 32
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return nil
+	}
+	for _, name := range names {
+		var list []string
+		var text string
+		if json.Unmarshal(members[name], &text) == nil {
+			list = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+		} else if json.Unmarshal(members[name], &list) != nil {
+			continue
+		}
+		if len(list) > 0 && len(list) <= most {
+			return list
+		}
+	}
+	for _, name := range []string{"error", "detail", "details", "data"} {
+		if depth == 0 {
+			break
+		}
+		if list := bodyScopes(members[name], names, depth-1); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
 }
 
 func excerpt(body []byte) string {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strconv"
 	"time"
 
@@ -81,6 +82,12 @@ func (c *Contract) ShowsArguments() bool { return c.showsValues }
 // FormatArgument returns the name of the argument that selects the form of a failure's text (markdown, json
 // or both) in tools that have it; "" if there is none.
 func (c *Contract) FormatArgument() string { return c.layout.format.argument }
+
+// FormatTools returns the tools that have this argument whatever their inputSchema says.
+func (c *Contract) FormatTools() []string { return slices.Clone(c.layout.format.tools) }
+
+// Formats are the values of the argument of [Contract.FormatArgument].
+func Formats() []string { return []string{formatMarkdown, formatJSON, formatBoth} }
 
 // RetryRule says how clients repeat calls under a contract: at most Retries times after the first call. The
 // first wait is Start, or the wait that the failure states. Each later wait is Factor times as long. From

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -62,6 +64,16 @@ func (d *draft) say(e *recourse.Error, retryable bool) {
 	d.said[e] = retryable
 }
 
+// keepBeside keeps what an object has besides the member of that name, in which the failure stands. It returns true.
+func (d *draft) keepBeside(object *json.Node, name string) bool {
+	for _, m := range json.MembersOf(object.Raw) {
+		if m.Name != name {
+			keepDetail(d.e, m.Name, m.Value)
+		}
+	}
+	return true
+}
+
 func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
 
 // complete adds to a record that was read in the form of c what its code implies. Without a code, a record is
@@ -99,8 +111,8 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if named {
 		others = append(others, said)
 	}
-	if isFailure(e.Upstream.Status) {
-		others = append(others, kindOfStatus(e.Upstream.Status))
+	if status := e.Upstream.Status; isFailure(status) && status != http.StatusUnauthorized { // which says less than any code
+		others = append(others, kindOfStatus(status))
 	}
 	if en != nil {
 		c.refine(e, en, others, func(s *subject) bool {
@@ -165,6 +177,22 @@ func (c *Contract) specify(e *recourse.Error) {
 	if en := c.choose(&subject{c: c, e: &anew, call: &Call{}}); en.kind.Class() == recourse.ClassInput && en.open == nil {
 		e.Code = en.code
 	}
+}
+
+// byRule returns the entry for the rule that the first violation breaks, as far as the sentence tells it; nil: it does not. en is
+// the entry of e.
+func (c *Contract) byRule(e *recourse.Error, en *entry) *entry {
+	of := *e
+	of.Kind = en.kind
+	if wild.PlaceFirst(&of); len(of.Violations) == 0 || of.Violations[0].Rule == "" {
+		return nil
+	}
+	c.specify(&of)
+	e.Violations = of.Violations
+	if c.byCode[of.Code] == en {
+		return nil
+	}
+	return c.byCode[of.Code]
 }
 
 // nameResource gives a record without a sentence one that says what was not found, if the record names it.

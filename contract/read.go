@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,8 @@ type Reader struct {
 	// Cut is the size, such as 4MiB, at which the input was cut off and completed to valid JSON; the failure
 	// then says so. Empty means that it is complete.
 	Cut string
+
+	status int // of the HTTP answer in which the failure stands, unless that says another one
 }
 
 // Reading is a failure that was read. If there was none, it is the zero value.
@@ -55,6 +58,11 @@ type Reading struct {
 	Contract *Contract
 	// Sign tells a person by which sign it was recognised.
 	Sign string
+	// Original and OriginalAt are for [Call]: what the body of an HTTP answer says in the form of Contract, or nil.
+	Original   stdjson.RawMessage
+	OriginalAt Surface
+
+	foreign bool // it has a form that Contract only reads
 }
 
 // Error returns the record, or nil for a question.
@@ -248,7 +256,7 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 			return reading, true
 		}
 		if inner := c.layout.within(object); inner != nil {
-			if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(inner, d) }); ok {
+			if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(inner, d) && d.keepBeside(object, c.layout.result) }); ok {
 				return reading, true
 			}
 		}
@@ -269,6 +277,7 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
 	d, _ := drafts.Get().(*draft)
 	d.open, d.known, d.cut = open, c == r.Weak, r.Cut != ""
+	d.e.Upstream.Status = r.status
 	if !read(d) {
 		d.drop()
 		return Reading{}, false
@@ -292,7 +301,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	if d.e.Code != "" {
 		sign += ", code " + clean.Cut(d.e.Code, clean.MaxCode)
 	}
-	return Reading{Failure: d.e, Contract: c, Sign: sign}, true
+	return Reading{Failure: d.e, Contract: c, Sign: sign, foreign: d.foreign}, true
 }
 
 // RPC reads the member "error" of a JSON-RPC response in an answer with HTTP status 200.
@@ -381,9 +390,19 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 				d.as = inner // more specific than the JSON-RPC error around it
 			}
 			d.e.Code = en.code
-			return slices.ContainsFunc(en.rpc.messages, func(t *language.Template) bool {
+			fits := slices.ContainsFunc(en.rpc.messages, func(t *language.Template) bool {
 				return t.Match(message, func(p *language.Path, text string) { p.SetText(d.base(), text) })
 			})
+			if !fits && (en.rpc.data == nil || !r.expects(c)) {
+				return false
+			}
+			if !fits && d.e.Message == "" { // the data tell the form: the sentence is the server's own
+				d.e.Message = clean.Message(message)
+			}
+			if d.as == nil {
+				d.as = c.byRule(d.e, en)
+			}
+			return true
 		})
 		if ok {
 			return reading, true

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"cmp"
+	stdjson "encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -27,22 +28,17 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 }
 
 func (r *Reader) http(status int, header http.Header, body []byte) Reading {
-	if e := r.Upstream.upstreamError(r.Provider, status, header, body); e != nil {
-		return Reading{Failure: e, Contract: r.Upstream, Sign: "HTTP answer in the form that " + r.Upstream.Name + " describes"}
-	}
-	for _, c := range r.Contracts {
-		if reading, ok := r.httpForm(c, status, header, body); ok {
-			return reading
-		}
-	}
 	sign := "HTTP status " + strconv.Itoa(status)
-	if object := json.NodeOf(body); object.IsObject() && object.Member("jsonrpc") == nil {
-		body = r.spelled(object, longWait).Raw
-	}
 	response := http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
 	said := recourse.FromHTTP(r.Provider, &response)
 	if said == nil {
 		return r.plain(recourse.BadResponse(r.Provider), sign)
+	}
+	if reading, ok := r.inContract(said, header, body); ok {
+		return reading
+	}
+	if object := json.NodeOf(body); object.IsObject() && object.Member("jsonrpc") == nil {
+		body = r.spelled(object, longWait).Raw
 	}
 	if e, sign, ok := wild.DetectHTTP(status, body); ok {
 		return r.plain(withHTTP(e, said), sign)
@@ -65,10 +61,28 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	return r.plain(said, sign)
 }
 
+// inContract reads an HTTP answer in the form of a contract; said is what any answer with its status and header says.
+func (r *Reader) inContract(said *recourse.Error, header http.Header, body []byte) (Reading, bool) {
+	status := said.Upstream.Status
+	if reading, ok := r.inBodyForm(said, header, body); ok {
+		return reading, true
+	}
+	if e := r.Upstream.upstreamError(r.Provider, status, header, body); e != nil {
+		return Reading{Failure: e, Contract: r.Upstream, Sign: "HTTP answer in the form that " + r.Upstream.Name + " describes"}, true
+	}
+	for _, c := range r.Contracts {
+		if reading, ok := r.httpForm(c, status, header, body); ok {
+			return reading, true
+		}
+	}
+	return r.inSentence(said, body)
+}
+
 func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
 	for _, en := range c.codes {
-		// An answer without a body does not show its contract: the expected one is assumed.
-		if en.http == nil || en.http.body == nil && c != r.Contracts[0] {
+		// An answer without a body does not show its contract: the expected one is assumed, unless it is that of a service
+		// behind the server.
+		if en.http == nil || en.http.body == nil && (c != r.Contracts[0] || r.Upstream != nil) {
 			continue
 		}
 		reading, ok := r.draft(c, "HTTP answer", true, func(d *draft) bool {
@@ -79,6 +93,7 @@ func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []by
 			return true
 		})
 		if ok {
+			reading.Original, reading.OriginalAt = body, SurfaceHTTP
 			return reading, true
 		}
 	}
@@ -110,6 +125,9 @@ func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) 
 		reading.Sign = sign + ", " + reading.Sign
 	}
 	reading.Failure = withHTTP(e, said)
+	if reading.Contract != nil {
+		reading.Original, reading.OriginalAt = stdjson.RawMessage(inner), SurfaceRPC
+	}
 	return reading
 }
 
@@ -168,33 +186,42 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	e := recourse.FromHTTP(provider, &again)
 	if object := json.NodeOf(body); object.IsObject() {
-		c.readUpstream(e, object)
+		c.readUpstream(e, object, true)
 	}
 	return e
 }
 
-// upstreamError reads the HTTP answer of a service whose errors have the form in c's `upstream`; nil if it does not.
+// upstreamError reads the HTTP answer of a service whose errors have the form in c's `upstream`; nil if it does not. Members
+// that the form does not know are kept in the details.
 func (c *Contract) upstreamError(provider string, status int, header http.Header, body []byte) *recourse.Error {
 	if c == nil || c.upstream == nil {
 		return nil
 	}
 	object := json.NodeOf(body)
-	if !object.IsObject() || !slices.ContainsFunc(c.upstream.members, func(m shapeMember) bool {
-		return (m.path == nil || m.path.Src != "message") && m.is(object.RawMember(m.name)) // anybody has a message
-	}) {
-		return nil
+	for _, name := range append([]string{""}, wrappers...) {
+		inner := object
+		if name != "" {
+			inner = json.NodeOf(withOthers(json.MembersOf(object.RawMember(name)), object, name))
+		}
+		if inner.IsObject() && slices.ContainsFunc(c.upstream.members, func(m shapeMember) bool {
+			return (m.path == nil || m.path.Src != "message") && m.is(inner.RawMember(m.name)) // anybody has a message
+		}) {
+			e := recourse.FromHTTP(provider, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(inner.Raw))})
+			c.readUpstream(e, inner, false)
+			return e
+		}
 	}
-	return c.FromHTTP(provider, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))})
+	return nil
 }
 
-// readUpstream adds the body's facts to e, which was made from the status.
-func (c *Contract) readUpstream(e *recourse.Error, object *json.Node) {
+// readUpstream adds the body's facts to e, which was made from the status; drops says that those without a place are not kept.
+func (c *Contract) readUpstream(e *recourse.Error, object *json.Node, drops bool) {
 	said := *e
 	if c.upstream.places("upstream.code") { // then it is stored nowhere else
 		e.Upstream.Code = ""
 	}
 	d := newDraft()
-	d.e, d.drops = e, true
+	d.e, d.drops = e, drops
 	c.upstream.read(object, d.base(), d)
 	e.Message = clean.Message(e.Message)
 	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // both are minimums

@@ -148,7 +148,23 @@ func TestReadHTTPMessages(t *testing.T) {
 	}
 }
 
-// The scopes of a challenge are named, whatever else the body says.
+// A body that repeats the status as its code says nothing else: no family takes that for the beginning of a code of its own.
+func TestStatusAsCode(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 401, 403, 404, 409, 422, 429, 500, 501, 503, 504, 530, 540, 555} {
+		body := fmt.Appendf(nil, `{"code":%d,"message":"It did not work."}`, status)
+		want := recourse.FromStatus("", status).Kind
+		if got := reader().HTTP(status, http.Header{"Content-Type": {"application/json"}}, body).Error(); got.Kind != want {
+			t.Errorf("HTTP %d: got %s, want %s", status, got.Kind, want)
+		}
+		result := fmt.Appendf(nil, `{"content":[{"type":"text","text":%q}],"isError":true}`, body)
+		if reading, _ := reader().Result(result); reading.Error().Kind != want {
+			t.Errorf("%s: got %s by %s, want %s", body, reading.Error().Kind, reading.Sign, want)
+		}
+	}
+}
+
+// The scopes of a challenge are named, whatever else the body says; without one, those in the body are.
 func TestScopesOfAChallenge(t *testing.T) {
 	t.Parallel()
 	header := http.Header{
@@ -156,6 +172,19 @@ func TestScopesOfAChallenge(t *testing.T) {
 		"Www-Authenticate": {`Bearer realm="x", error="insufficient_scope", scope="ag2 work:write"`},
 	}
 	reader := contract.Reader{Provider: "O", Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	for body, want := range map[string][]string{
+		`{"error":"insufficient_scope","error_description":"No.","scope":"ag3 work:read"}`: {"ag3", "work:read"},
+		`{"error":{"code":"insufficient_scope","message":"No.","scopes":["ag3"]}}`:         {"ag3"},
+		`{"message":"No.","required_scopes":["ag3","eq2"]}`:                                {"ag3", "eq2"},
+		`{"message":"No.","details":{"missingScopes":"ag3,eq2"}}`:                          {"ag3", "eq2"},
+		`{"message":"No.","scope":"farm"}`:                                                 nil,
+		`{"error":"insufficient_scope","scopes":{"a":1}}`:                                  nil,
+	} {
+		e := reader.HTTP(http.StatusForbidden, http.Header{"Content-Type": {"application/json"}}, []byte(body)).Error()
+		if diff := cmp.Diff(want, e.MissingScopes); diff != "" || want != nil && e.Kind != recourse.KindMissingScope {
+			t.Errorf("%s: kind %s, scopes (-want +got):\n%s", body, e.Kind, diff)
+		}
+	}
 	for _, body := range []string{"", `{"error":"insufficient_scope"}`, `{"message":"missing scope"}`} {
 		reading := reader.HTTP(http.StatusForbidden, header, []byte(body))
 		e := reading.Error()

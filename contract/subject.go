@@ -266,6 +266,8 @@ func (s *subject) retryable() bool {
 		return e.Retry == recourse.RetrySameCall
 	case mode == byRecord, mode == byStatus && e.Upstream.Status == 0:
 		return same
+	case mode == byStatus && e.Retry != "" && !same: // who knows more than the status
+		return false
 	case s.call.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
 		return same
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -156,13 +157,14 @@ func newTarget(on *endpoint, set *contract.Set) (*target, error) {
 // way.
 func (to *target) connect(on, old *endpoint) error {
 	userHeader := on.userHeader()
-	if old != nil && old.SameReach(to.Server) && old.userHeader() == userHeader {
+	sameFormat := old != nil && (to.API == nil || old.contract.Same(on.contract))
+	if sameFormat && old.SameReach(to.Server) && old.userHeader() == userHeader {
 		to.Backend, to.guard = old.target.Backend, newGuard(to.Server, old.target)
 		to.up = to.Bridged
 		return nil
 	}
 	var err error
-	if to.Backend, err = on.g.backends.Connect(to.Server, on.forward, userHeader); err != nil {
+	if to.Backend, err = on.g.backends.Connect(to.Server, on.forward, userHeader, formatOf(on.contract)); err != nil {
 		return err
 	}
 	if old != nil && slices.Equal(to.Forward, old.Forward) {
@@ -173,6 +175,11 @@ func (to *target) connect(on, old *endpoint) error {
 	}
 	to.up, to.guard = to.Bridged, newGuard(to.Server, nil)
 	return nil
+}
+
+// formatOf returns the argument by which the calls of some tools select the form of their failures.
+func formatOf(c *contract.Contract) api.Format {
+	return api.Format{Argument: c.FormatArgument(), Tools: c.FormatTools(), Values: contract.Formats()}
 }
 
 // broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.

@@ -124,10 +124,15 @@ func (c *call) refusal() error {
 	if reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text) {
 		return c.in.rpcFailure(resp.StatusCode, text, e)
 	}
-	if reading.Contract == c.on.contract && c.in.cut == "" {
-		c.out.last.told = original{raw: masking.Body(c.masker(), text), at: contract.SurfaceHTTP, from: reading.Contract}
-	}
+	c.tells(reading, c.in.cut)
 	return e
+}
+
+// tells keeps what the body of an HTTP answer says in the form of a contract, unless it is cut.
+func (c *call) tells(reading contract.Reading, cut string) {
+	if reading.Original != nil && cut == "" {
+		c.out.last.told = original{raw: masking.Body(c.masker(), reading.Original), at: reading.OriginalAt, from: reading.Contract}
+	}
 }
 
 // passesAuth reports whether a refusal is between the client and the server: the client's own credentials
@@ -192,9 +197,8 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 	if c.out.last.refused = refused; refused {
 		return e.WithEffect(recourse.EffectNone)
 	}
-	if refusal.Status == http.StatusUnauthorized && !c.to.reader.PassesCredentials && !c.on.forwards("Authorization") {
-		return c.to.reader.OwnCredentials(refusal)
-	}
-	c.out.last.answered = refusal.Status != http.StatusUnauthorized
-	return c.to.reader.Provider(refusal, e)
+	reading := c.to.reader.Provider(refusal, e, !c.to.reader.PassesCredentials && !c.on.forwards("Authorization"))
+	c.tells(reading, refusal.Cut)
+	c.out.last.answered = refusal.Status != http.StatusUnauthorized || reading.Contract != nil
+	return reading.Error()
 }

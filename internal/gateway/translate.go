@@ -57,6 +57,9 @@ type original struct {
 // isResult reports whether it was a tool's result.
 func (o *original) isResult() bool { return o.raw != nil && o.at == contract.SurfaceResult }
 
+// tells reports whether it is what e was read from.
+func (o *original) tells(e *recourse.Error) bool { return o.from != nil && e.Contract == o.from.Name }
+
 func (f *failure) Error() string { return f.e.Error() }
 
 func (f *failure) Unwrap() error { return f.e }
@@ -136,7 +139,7 @@ func (c *call) writeFailure(f *failure) {
 	from := f.original
 	switch {
 	case from.raw != nil:
-	case c.out.last.told.from == c.on.contract && e.Contract == c.on.contract.Name:
+	case c.out.last.told.tells(e) && (c.out.last.told.from == c.on.contract || c.out.last.told.isResult()):
 		from = c.out.last.told
 	case failures.Quotes(e):
 		from.from = c.on.contract

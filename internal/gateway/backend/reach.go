@@ -23,7 +23,7 @@ type Reach struct {
 
 // Connect returns the backend for an entry's server, held once. forward names the client's headers that the
 // server is sent, userHeader another one that says whose request it is; see [upstream.UserRule].
-func (s *Set) Connect(entry *config.Server, forward []string, userHeader string) (*Backend, error) {
+func (s *Set) Connect(entry *config.Server, forward []string, userHeader string, format api.Format) (*Backend, error) {
 	forward = slices.Clip(forward)
 	if entry.AccountHeader != "" {
 		forward = append(forward, entry.AccountHeader)
@@ -32,7 +32,7 @@ func (s *Set) Connect(entry *config.Server, forward []string, userHeader string)
 	if userHeader != "" && len(entry.Command) == 0 {
 		forward = append(forward, http.CanonicalHeaderKey(userHeader))
 	}
-	direct, err := s.reach.connect(entry, forward, user)
+	direct, err := s.reach.connect(entry, forward, user, format)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,14 @@ func (s *Set) Connect(entry *config.Server, forward []string, userHeader string)
 	return s.New(entry.Name, bridge.New(direct, options), direct), nil
 }
 
-func (r *Reach) connect(entry *config.Server, forward []string, user upstream.UserRule) (upstream.Connection, error) {
+func (r *Reach) connect(
+	entry *config.Server, forward []string, user upstream.UserRule, format api.Format,
+) (upstream.Connection, error) {
 	switch {
 	case entry.API != nil:
 		return api.New(api.Options{
-			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query, Forward: forward, User: user, Dial: r.Dial,
+			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query, Forward: forward, User: user, Format: format,
+			Dial: r.Dial,
 		})
 	case entry.URL != "":
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, user, r.Dial)

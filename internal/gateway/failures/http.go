@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -60,42 +61,69 @@ func (r *Reader) Forwarded(status int, header http.Header, body []byte) *recours
 	return recourse.FromStatus(r.entry.Title, status).WithOrigin(recourse.OriginServer)
 }
 
-// OwnCredentials reads the refusal of an HTTP API's provider to accept the gateway's own credentials. What the provider
-// says about it may tell the operator what to change.
-func (r *Reader) OwnCredentials(refusal *api.RefusedError) *recourse.Error {
-	e := r.misconfigured(refusal.Status, refusal.Body).WithProvider(r.entry.Title)
-	if said := r.provider().HTTP(refusal.Status, refusal.Header, refusal.Body); said.Contract != nil && said.Error() != nil {
-		e = e.With(func(record *recourse.Error) { record.Upstream.Code = said.Error().Upstream.Code })
-	}
-	return e
-}
-
 // provider returns a reader for the answers of an HTTP API.
 func (r *Reader) provider() *contract.Reader {
 	reader := r.narrow()
-	reader.Upstream = cmp.Or(r.Weak, r.own)
+	reader.Upstream, reader.Own = cmp.Or(r.Weak, r.own), r.own
+	if !slices.Contains(reader.Contracts, r.own) {
+		reader.Contracts = append(reader.Contracts, r.own)
+	}
 	return reader
 }
 
 // Provider reads the answer of an HTTP API's provider, which e only names, with everything that is known about
-// its errors.
-func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error) *recourse.Error {
-	reading := r.provider().HTTP(refusal.Status, refusal.Header, refusal.Body)
+// its errors. own says that a 401 is about the gateway's own credentials.
+func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error, own bool) contract.Reading {
+	reader := r.provider()
+	reader.Cut = refusal.Cut
+	reading := reader.HTTP(refusal.Status, refusal.Header, refusal.Body)
 	read := reading.Error()
+	if own && refusal.Status == http.StatusUnauthorized && (read == nil || reading.Contract == nil || aboutCredentials(read.Kind)) {
+		return contract.Reading{Failure: r.ownCredentials(refusal, reading)}
+	}
 	if read == nil { // a question that nobody here can answer
-		return e
+		return contract.Reading{Failure: e}
 	}
 	var cause error = refusal
 	if reading.Contract != nil && reading.Contract == r.own {
 		cause = spokenError{refusal}
 	}
-	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(r.entry.Title).With(func(record *recourse.Error) {
+	if reading.Original == nil {
+		read = withViolations(read)
+	}
+	reading.Failure = read.WithOrigin(recourse.OriginProvider).WithProvider(cmp.Or(providerIn(&reading), r.entry.Title)).With(func(record *recourse.Error) {
 		record.Upstream.Status = refusal.Status
 		record.Upstream.RequestID = cmp.Or(record.Upstream.RequestID, e.Upstream.RequestID)
 		if record.Effect == "" && !Broke(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {
 			record.Effect, record.EffectBasis = recourse.EffectNone, recourse.BasisStated
 		}
 	}).CausedBy(cause)
+	return reading
+}
+
+// providerIn returns the provider that an answer in a contract's own form names: a service may speak of another one.
+func providerIn(reading *contract.Reading) string {
+	if reading.Original == nil {
+		return ""
+	}
+	return reading.Error().Provider
+}
+
+// aboutCredentials reports whether a kind is about the credentials of a request, not about an account elsewhere.
+func aboutCredentials(kind recourse.Kind) bool {
+	return kind == recourse.KindUnauthenticated || kind == recourse.KindPermissionDenied
+}
+
+// ownCredentials returns the failure for the refusal of the gateway's own credentials by an HTTP API's provider. What the
+// provider says about it in the contract's form may tell the operator what to change.
+func (r *Reader) ownCredentials(refusal *api.RefusedError, said contract.Reading) *recourse.Error {
+	e := r.misconfigured(refusal.Status, refusal.Body).WithProvider(r.entry.Title)
+	if said.Contract != nil && said.Error() != nil {
+		e = e.With(func(record *recourse.Error) {
+			record.Upstream.Code, record.Details = said.Error().Upstream.Code, said.Error().Details
+		})
+	}
+	return e
 }
 
 // A spokenError is the answer of an HTTP API's provider in the form that the endpoint's own contract describes.

@@ -23,7 +23,7 @@ const (
 	// MaxAnswer limits an answer, in bytes: it is read completely before it becomes a result.
 	MaxAnswer = 4 << 20
 	// maxRefusal limits how much is read of an answer with a status of 400 or more.
-	maxRefusal = 64 << 10
+	maxRefusal = 1 << 20
 )
 
 // A RefusedError is an answer with a status of 400 or more: the cause of the corresponding Error.
@@ -31,6 +31,7 @@ type RefusedError struct {
 	Status int
 	Header http.Header
 	Body   []byte // as much of it as was read
+	Cut    string // the size at which it was cut off and completed, such as 1MiB; empty: it is whole
 }
 
 // Error says so.
@@ -41,7 +42,7 @@ func (r *RefusedError) Error() string {
 
 func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status still counts
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // if reading fails, the status still counts
 		return nil, c.refused(resp, body)
 	}
 	if resp.StatusCode == http.StatusPartialContent && resp.Request.Header.Get("Range") == "" {
@@ -92,7 +93,14 @@ func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
 	if e.Upstream.RequestID == "" {
 		e.Upstream.RequestID = requestID(resp.Header)
 	}
-	return e.CausedBy(&RefusedError{Status: resp.StatusCode, Header: resp.Header, Body: body})
+	refusal := &RefusedError{Status: resp.StatusCode, Header: resp.Header, Body: body}
+	if len(body) > maxRefusal {
+		refusal.Cut, refusal.Body = "1MiB", body[:maxRefusal]
+		if whole := json.Complete(refusal.Body); whole != nil {
+			refusal.Body = whole
+		}
+	}
+	return e.CausedBy(refusal)
 }
 
 // empty says what an answer without a body means.

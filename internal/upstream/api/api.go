@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,16 @@ type Options struct {
 	Query   map[string]string // sent with each request; may be secret
 	Forward []string          // canonical names of forwarded headers
 	User    upstream.UserRule // what it is told of a request's user
+	Format  Format            // of the failures
 	Dial    upstream.Dial     // nil: the operating system's
+}
+
+// A Format is an argument of some tools that selects the form of their failures, which the gateway writes: the provider does
+// not get it, unless it has a parameter of that name.
+type Format struct {
+	Argument string
+	Tools    []string
+	Values   []string
 }
 
 // A Connection presents an API as a server. It is safe for concurrent use.
@@ -47,12 +57,36 @@ func New(o Options) (*Connection, error) {
 	}
 	c := &Connection{
 		Options: o, tools: make(map[string]*openapi.Tool, len(o.API.Tools)),
-		pages: pages(o.API.Tools), hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
+		hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
 	}
-	for _, t := range o.API.Tools {
-		c.tools[t.Name] = t
+	tools := slices.Clone(o.API.Tools)
+	for i, t := range tools {
+		if slices.Contains(o.Format.Tools, t.Name) {
+			tools[i] = o.Format.of(t)
+		}
+		c.tools[t.Name] = tools[i]
 	}
+	c.pages = pages(tools)
 	return c, nil
+}
+
+// of returns a tool with the argument, unless it has one of that name.
+func (f *Format) of(t *openapi.Tool) *openapi.Tool {
+	if json.Lookup(t.InputSchema, json.Pointer("/properties").AppendToken(f.Argument)) != nil {
+		return t
+	}
+	var schema json.Members
+	schema.Text("type", "string")
+	schema.Texts("enum", f.Values)
+	schema.Text("description", "The form in which a failure is told.")
+	with := *t
+	with.InputSchema = json.Edit(t.InputSchema, func(name string, value json.Value) json.Value {
+		if name != "properties" {
+			return value
+		}
+		return json.Edit(value, func(_ string, value json.Value) json.Value { return value }, json.Members{{Name: f.Argument, Value: schema.AppendTo(nil)}})
+	}, nil)
+	return &with
 }
 
 // Name returns the provider's display name.
