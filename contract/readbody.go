@@ -172,16 +172,26 @@ func resultOf(text string) json.Value {
 	return append(json.AppendQuote([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)
 }
 
-// mayBe reports whether an object without the contract's marks is plainly its: it has a code that the contract lists, and
-// a sentence.
+// mayBe reports whether an object without the contract's marks is plainly its: it has a sentence, and a code that the contract
+// lists, or the boolean that says whether to repeat the call.
 func (c *Contract) mayBe(object *json.Node) bool {
-	if c.layout.shape.fits(object) {
+	sh := c.layout.shape
+	if sh.fits(object) {
 		return true
 	}
-	_, listed := c.byCode[c.layout.shape.codeIn(object)]
-	return listed && slices.ContainsFunc(c.layout.shape.members, func(m shapeMember) bool {
-		return m.path != nil && m.path.IsSentence() && object.RawMember(m.name).Kind() == '"'
-	})
+	code := sh.codeIn(object)
+	_, told := c.byCode[code]
+	sentence := false
+	for i := range sh.members {
+		switch m, kind := &sh.members[i], object.RawMember(sh.members[i].name).Kind(); {
+		case m.path == nil:
+		case m.path.IsSentence():
+			sentence = sentence || kind == '"'
+		case m.path.IsRetryable():
+			told = told || kind == 't' || kind == 'f'
+		}
+	}
+	return code != "" && sentence && told
 }
 
 // marking returns the members of an object of sh with the marks that it lacks: an HTTP status says the same. nil: it cannot
