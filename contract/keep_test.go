@@ -160,3 +160,23 @@ func TestFormBehindAPrefix(t *testing.T) {
 		}
 	}
 }
+
+// An object with every member of the contract's form is a failure in that form, whatever its code.
+func TestCodeOutsideAllRanges(t *testing.T) {
+	t.Parallel()
+	const object = `{"code":7000,"message":"m","retryable":false,"own":1,"details":{"reason":"r","suggestion":"Look here.","context":{"a":1}}}`
+	const original = `{"content":[{"type":"text","text":"m"}],"error":` + object + `,"isError":true}`
+	c := contract.Builtin().MustGet("commerce")
+	r := contract.Reader{Contracts: []*contract.Contract{c}, Own: c}
+	reading, ok := r.Result([]byte(original))
+	if !ok || reading.Contract != c || reading.Error().Code != "7000" {
+		t.Fatalf("read as %+v", reading)
+	}
+	call := contracttest.ToolCall()
+	call.Original, call.OriginalContract = []byte(original), reading.Contract
+	result := json.Value(c.Write(reading.Error(), &call).Result)
+	if got := json.Lookup(result, "/error"); !strings.Contains(string(got), `"code":7000`) || !strings.Contains(string(got), `"own":1`) ||
+		!strings.Contains(string(got), `"context":{"a":1}`) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -212,7 +212,7 @@ func (l *layout) readObject(c *Contract, object *json.Node, d *draft) bool {
 	l.shape.read(object, d.base(), d)
 	d.object = true
 	_, listed := c.byCode[d.e.Code]
-	return listed || l.shape.marked() || d.open && (d.known || c.mayPass(d.e.Code))
+	return listed || l.shape.marked() || d.open && (d.known || c.mayPass(d.e.Code) || l.shape.isWhole(object))
 }
 
 // mayPass reports whether a code that c does not list is one that it may have.

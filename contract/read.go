@@ -204,7 +204,9 @@ func keepOthers(e *recourse.Error, failed *json.Node) {
 	}
 	names, values := failed.Parts()
 	for i, name := range names {
-		if name != "code" && name != "message" && name != "retryable" {
+		switch name {
+		case "code", string(language.Message), string(language.Retryable): // told
+		default:
 			keepDetail(e, name, values[i].Raw)
 		}
 	}
@@ -222,9 +224,11 @@ func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) 
 
 // inForm reads an answer as a record, or one of its layers in the form of a known contract.
 func (r *Reader) inForm(layers []answer) (Reading, bool) {
-	for _, object := range layers[0].objects {
-		if e, ok := recordIn(object); ok {
-			return r.record(e), true
+	for i := range layers {
+		for _, object := range layers[i].objects {
+			if e, ok := recordIn(object); ok {
+				return r.record(e), true
+			}
 		}
 	}
 	for i := range layers {

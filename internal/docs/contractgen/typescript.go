@@ -28,11 +28,21 @@ var typescriptCore = core{
 	exports:   func(line string) bool { return strings.HasPrefix(line, "export ") },
 }
 
-// typescriptOrder are the parts of a module for each audience, in their order.
-var typescriptOrder = map[Audience][]string{
-	ForClients: {"types", "record", "calls", "shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "batch", "answers"},
-	ForServers: {"types", "record", "calls", "write"},
-	ForBoth:    {"types", "record", "calls", "shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "batch", "answers", "write"},
+// typescriptReader are the parts of a module for clients, in their order, besides those that all modules have.
+var typescriptReader = []string{
+	"shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "batch", "answers",
+}
+
+// typescriptOrder returns the parts of a module for an audience, in their order.
+func typescriptOrder(audience Audience) []string {
+	order := []string{"types", "record", "calls"}
+	if audience != ForServers {
+		order = append(order, typescriptReader...)
+	}
+	if audience != ForClients {
+		order = append(order, "write")
+	}
+	return order
 }
 
 // TypeScript returns a module in TypeScript. For clients it reads the contract's failures, and does what package
@@ -44,7 +54,7 @@ func TypeScript(of *contract.Contract, audience Audience) []byte {
 	var b strings.Builder
 	c.typescriptTypes(&b, audience)
 	c.typescriptTables(&b, tables, audience)
-	b.WriteString(typescriptCore.text(typescriptOrder[audience], sectionsOf(audience, tables)))
+	b.WriteString(typescriptCore.text(typescriptOrder(audience), sectionsOf(audience, tables)))
 	return []byte(c.typescriptHeadOf(audience) + typescriptCore.used(b.String()))
 }
 

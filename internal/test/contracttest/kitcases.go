@@ -151,6 +151,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"[timeout] John Deere did not answer.\nWait.\nThen call again."}],"isError":true}`},
 		{"lines alone", kitResult, `{"content":[{"type":"text","text":"[internal] No match for:\n  \n    a := 1\n  Safe to repeat: make the same call again.\nLook here.\n\nAnd there."}],"isError":true}`},
 		{"unlisted code", kitResult, `{"content":[{"type":"text","text":"[too_blue] It is too blue."}],"isError":true}`},
+		{"record behind a prefix", kitResult, `{"content":[{"type":"text","text":"Error executing tool t: {\"v\":1,\"kind\":\"timeout\",\"message\":\"Late.\",\"own\":1}"}],"isError":true}`},
 	},
 	"fieldmcp": {
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No such field.\",\"retryable\":false,\"resourceId\":\"xyz\"}"}],"isError":true}`},
@@ -184,6 +185,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"unknown members at every level", kitResult, `{"content":[],"error":{"code":3500,"message":"m","retryable":false,"own":1,"details":{"reason":"r","own":2,"originalError":{"a":3},"context":{"own":4,"retryAfter":"soon","requestId":[5],"violations":[{"field":"f","own":6},7]}}}}`},
 		{"members of other types", kitResult, `{"content":[],"error":{"code":3002,"message":["m"],"retryable":"yes","details":[1]}}`},
 		{"arguments with unknown members", kitError, `{"code":-32602,"message":"Invalid params: a is required","data":{"field":["a"],"own":{"x":1},"error":{"code":2002,"message":"a is required","retryable":false,"own":2,"details":{"field":"a","own":3}}}}`},
+		{"code outside all ranges", kitResult, `{"content":[],"error":{"code":7000,"message":"m","retryable":true,"own":1,"details":{"reason":"r","suggestion":"Look here.","context":{"a":1}}}}`},
 	},
 	"studies": {
 		{"suggestions", kitResult, `{"content":[{"type":"text","text":"[not_found] No study s-1. Suggestions: List them; Try again"}],"isError":true}`},

@@ -27,12 +27,10 @@ def parse_result(result: Any) -> Failure | Question | None:
 def _read_failed(text, objects):
     """Reads an answer that is certainly a failure."""
     plain = {"kind": "unknown", "message": _cut(text), "retry": "re_read", "origin": "server"}
-    records = (record for record in map(_read_record, objects) if record is not None)
-    if record := next(records, None):
-        return record
     for _ in range(5):
         wrapper = _WRAPPERS.match(text)
-        e = _read_forms(text, objects, True)
+        records = (record for record in map(_read_record, objects) if record is not None)
+        e = next(records, None) or _read_forms(text, objects, True)
         if e is not None or not wrapper:
             return plain if e is None else e
         text = text[wrapper.end():]

@@ -42,7 +42,7 @@ function readFailed(text: string, objects: readonly Value[]): Fields {
   let rest = text;
   for (let wraps = 0; !e && wraps < 4 && wrapper.test(rest); wraps++) {
     rest = rest.replace(wrapper, "");
-    e = readForms(rest, [parsed(rest)], true);
+    e = readRecord(parsed(rest)) ?? readForms(rest, [parsed(rest)], true);
   }
   return e ?? { kind: "unknown", message: cut(text), retry: "re_read", origin: "server" };
 }
