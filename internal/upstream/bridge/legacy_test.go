@@ -174,7 +174,42 @@ func TestQuestionOnTheStream(t *testing.T) {
 	})
 }
 
-// So does a large one that says only at its end what it is.
+// A list beside the call, which a client or the gateway fetches when the server says that it has changed, leaves no question
+// open: a list has no place for one.
+func TestQuestionBesideAList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newLegacyEra(t, nil)
+		o.call = func(c *serverCall) {
+			if c.m.Method == "tools/list" {
+				time.Sleep(time.Minute)
+				c.answer(`{"tools":[]}`)
+				return
+			}
+			answer := c.ask("elicitation/create", o.broadcast)
+			c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
+		}
+		b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
+		state := held(t, b, "t") // opens the stream
+		if _, err := resume(t, b, "t", state); err != nil {
+			t.Fatal(err)
+		}
+		var list sync.WaitGroup
+		list.Go(func() {
+			header, body := modernRequest("tools/list", "", "", "")
+			if _, _, err := send(t, b, header, body); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if answer, err := resume(t, b, "t", held(t, b, "t")); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
+			t.Errorf("got %+v, %v", answer, err)
+		}
+		list.Wait()
+	})
+}
+
+// A large question on the stream, which says only at its end what it is, belongs to the only call as well.
 func TestLargeQuestionOnTheStream(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 300<<10)

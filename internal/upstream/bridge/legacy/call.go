@@ -167,7 +167,7 @@ func (c *call) hear(part *wire.Part) {
 	}
 	about := c
 	if c.s.srv.p.Program {
-		about = c.s.onlyCall()
+		about = c.s.askable()
 	}
 	if q := c.s.asked(c.at, about, part); q != nil {
 		about.tell(said{question: q})

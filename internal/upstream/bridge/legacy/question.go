@@ -71,13 +71,33 @@ func (q *question) ask(id wire.ID, state string) []byte {
 // onlyCall returns the only call of the session, or nil. It also returns nil if callers may be anybody: the
 // server may mean somebody else's call, which has just ended.
 func (s *session) onlyCall() *call {
+	return s.only(func(*call) bool { return true })
+}
+
+// askable returns the call that a question is about which does not say so: the only one whose result has a place for
+// questions. Lists are fetched beside it, by clients and by the gateway itself, whenever a server says that they have changed.
+func (s *session) askable() *call {
+	if c := s.only(func(c *call) bool { return wire.Named(c.method) }); c != nil {
+		return c
+	}
+	return s.onlyCall()
+}
+
+// only returns the only call of the session that counts, or nil.
+func (s *session) only(counts func(*call) bool) (found *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.calls) != 1 || s.key.of.IsAnonymous() {
+	if s.key.of.IsAnonymous() {
 		return nil
 	}
 	for _, c := range s.calls {
-		return c
+		switch {
+		case !counts(c):
+		case found != nil:
+			return nil
+		default:
+			found = c
+		}
 	}
-	return nil
+	return found
 }

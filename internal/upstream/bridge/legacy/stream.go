@@ -136,7 +136,7 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 // hear handles a message on the session's stream.
 func (s *session) hear(at *opened, part *wire.Part) {
 	if part.Kind == wire.Request {
-		c := s.onlyCall()
+		c := s.askable()
 		if q := s.asked(at, c, part); q != nil {
 			s.srv.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
