@@ -131,7 +131,7 @@ func (g *Gateway) Drain() { g.drain() }
 func (g *Gateway) Close() {
 	g.end()
 	g.issuers.Close()
-	g.checks.Wait()
+	g.checks.Close()
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()

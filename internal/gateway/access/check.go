@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 const (
@@ -23,36 +23,19 @@ const (
 // Checks asks over HTTP which users callers may be. Create it with [NewChecks].
 type Checks struct {
 	http  *http.Client
-	life  context.Context //nolint:containedctx // for checks, which may serve more calls than the one that asked first
+	work  *work.Group // checks, which may serve more calls than the one that asked first
 	slots chan struct{}
-
-	mu   sync.Mutex // so that none starts once they are waited for
-	work sync.WaitGroup
 }
 
 // NewChecks returns the checks that are made through transport while life lasts.
 func NewChecks(life context.Context, transport http.RoundTripper) *Checks {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Checks{http: &http.Client{Transport: transport, CheckRedirect: stay}, life: life, slots: make(chan struct{}, maxChecks)}
+	asker := &http.Client{Transport: transport, CheckRedirect: stay}
+	return &Checks{http: asker, work: work.Within(life), slots: make(chan struct{}, maxChecks)}
 }
 
-// start runs a check, and reports false if none is made any more.
-func (c *Checks) start(check func(ctx context.Context)) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() != nil {
-		return false
-	}
-	c.work.Go(func() { check(c.life) })
-	return true
-}
-
-// Wait waits for the checks under way, once their life has ended.
-func (c *Checks) Wait() {
-	c.mu.Lock()
-	c.mu.Unlock() //nolint:staticcheck,gocritic // whoever starts one from here on sees that life has ended
-	c.work.Wait()
-}
+// Close ends the checks under way, and waits for them.
+func (c *Checks) Close() { c.work.End() }
 
 // ask asks whether a caller may be a user. Only an answer that says so means yes or no.
 func (c *Checks) ask(ctx context.Context, rule *config.Users, who *authn.Identity, user string) (may bool, err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 const (
@@ -32,9 +33,7 @@ const (
 // [NewIssuers], and stop them with Close.
 type Issuers struct {
 	http *http.Client
-	life context.Context //nolint:containedctx // for fetches, which belong to no call
-	end  context.CancelFunc
-	work sync.WaitGroup
+	work *work.Group // fetches, which belong to no call
 
 	mu   sync.Mutex
 	sets map[[2]string]*KeySet
@@ -42,9 +41,10 @@ type Issuers struct {
 
 // NewIssuers returns issuers that are reached through transport.
 func NewIssuers(transport http.RoundTripper) *Issuers {
-	s := &Issuers{http: &http.Client{Transport: transport, CheckRedirect: sameSecurity}, sets: map[[2]string]*KeySet{}}
-	s.life, s.end = context.WithCancel(context.Background())
-	return s
+	return &Issuers{
+		http: &http.Client{Transport: transport, CheckRedirect: sameSecurity}, sets: map[[2]string]*KeySet{},
+		work: work.New(),
+	}
 }
 
 // sameSecurity follows a few redirects, but none to where keys could be changed on the way.
@@ -58,10 +58,7 @@ func sameSecurity(r *http.Request, via []*http.Request) error {
 
 // Close aborts the fetches in progress and waits for them.
 func (s *Issuers) Close() {
-	s.mu.Lock()
-	s.end() // none starts afterwards
-	s.mu.Unlock()
-	s.work.Wait()
+	s.work.End()
 	s.http.CloseIdleConnections()
 }
 
@@ -180,19 +177,17 @@ func (s *KeySet) fetch() {
 	if s.fetching != nil {
 		return
 	}
-	s.issuers.mu.Lock()
-	defer s.issuers.mu.Unlock()
-	s.asked = time.Now()
-	if s.failed = s.issuers.life.Err(); s.failed != nil {
-		return
+	s.asked, s.failed = time.Now(), nil
+	if s.issuers.work.Go(s.renew) {
+		s.fetching = make(chan struct{})
+	} else {
+		s.failed = s.issuers.work.Life().Err()
 	}
-	s.fetching = make(chan struct{})
-	s.issuers.work.Go(s.renew)
 }
 
 // renew fetches the keys for everyone who waits for them.
-func (s *KeySet) renew() {
-	ctx, cancel := context.WithTimeout(s.issuers.life, fetchTimeout)
+func (s *KeySet) renew(life context.Context) {
+	ctx, cancel := context.WithTimeout(life, fetchTimeout)
 	defer cancel()
 	keys, err := s.load(ctx)
 	s.mu.Lock()

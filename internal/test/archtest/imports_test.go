@@ -24,7 +24,7 @@ var layers = []layer{
 			"internal/pause", "internal/policy/breaker", "internal/policy/bulkhead", "internal/policy/glob", "internal/privacy/seal",
 			"internal/privacy/secret", "internal/privacy/visible", "internal/protocol/http1", "internal/protocol/json",
 			"internal/protocol/lexer", "internal/protocol/tracecontext", "internal/protocol/uri", "internal/recent", "internal/spool",
-			"internal/test/promises", "internal/test/testkit", "internal/yaml/strictyaml",
+			"internal/test/promises", "internal/test/testkit", "internal/work", "internal/yaml/strictyaml",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside: "one is not read, nor tested, by way of another",

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 // Names maps a server's own names to the names that clients see.
@@ -58,13 +59,10 @@ type Options struct {
 type Conn struct {
 	kept *kept
 
-	life context.Context //nolint:containedctx // of the work in the background, not of a request
-	end  context.CancelFunc
+	work *work.Group
 
-	mu     sync.Mutex
-	closed bool
-	work   sync.WaitGroup
-	noted  map[string]bool // the last note about each server
+	mu    sync.Mutex
+	noted map[string]bool // the last note about each server
 
 	options   atomic.Pointer[Options]
 	listeners listeners
@@ -75,8 +73,7 @@ var _ upstream.Connection = (*Conn)(nil)
 // New returns the connection to several servers. Their lists are kept in a file; "" keeps them in
 // memory only. Problems with the file are reported through note.
 func New(file string, options *Options, note func(text string)) *Conn {
-	c := &Conn{kept: newKept(file, note)}
-	c.life, c.end = context.WithCancel(context.Background())
+	c := &Conn{kept: newKept(file, note), work: work.New()}
 	c.options.Store(options)
 	return c
 }
@@ -97,23 +94,8 @@ func (c *Conn) Era() wire.Era { return wire.Modern }
 
 // Close ends the work in the background, and waits for it. The connections to the servers stay open.
 func (c *Conn) Close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.end()
-	c.work.Wait()
+	c.work.End()
 	c.kept.close()
-}
-
-// background runs f as work that Close waits for. It reports false if the connection is closed.
-func (c *Conn) background(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.work.Go(f)
-	return true
 }
 
 // Do implements [upstream.Connection] for messages of the modern era.

@@ -39,7 +39,7 @@ func (l *listener) feed() {
 		}
 		ctx, end := context.WithCancel(l.ctx)
 		f := &feed{l: l, s: s}
-		if l.c.background(func() { f.run(ctx) }) {
+		if l.c.work.Go(func(context.Context) { f.run(ctx) }) {
 			l.feeds[s] = end
 			l.waiting++
 		} else {

@@ -78,8 +78,8 @@ func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Server, k *kind)
 	}
 	f := &flight{done: make(chan struct{})}
 	values, asker := context.WithoutCancel(ctx), &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}
-	begun := c.background(func() {
-		ctx, cancel := context.WithTimeout(upstream.Lasting(c.life, values), c.options.Load().Time)
+	begun := c.work.Go(func(life context.Context) {
+		ctx, cancel := context.WithTimeout(upstream.Lasting(life, values), c.options.Load().Time)
 		defer cancel()
 		f.list, f.fail = c.collect(ctx, asker, s, k)
 		c.land(at, slot, f, k)

@@ -118,9 +118,9 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response,
 		return nil, refused(recourse.KindLimitReached).WithMessage("Too many subscriptions are open at %s.", c.Name())
 	}
 	l.ctx, l.end = context.WithCancel(ctx)
-	stop := context.AfterFunc(c.life, l.end) //nolint:contextcheck // the stream ends with the endpoint, too
-	l.feed()                                 //nolint:contextcheck // what it begins lasts as long as the stream
-	if !c.background(l.begin) {
+	stop := context.AfterFunc(c.work.Life(), l.end) //nolint:contextcheck // the stream ends with the endpoint, too
+	l.feed()                                        //nolint:contextcheck // what it begins lasts as long as the stream
+	if !c.work.Go(func(context.Context) { l.begin() }) {
 		l.end()
 	}
 	return wire.RespondEvents(l.box.Events(l.ctx, func() { //nolint:contextcheck // as above

@@ -64,7 +64,7 @@ func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	peer.WithoutEra(c.header)
 	at.name(c.header)
 	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: legacyMeta(m.Meta, c.id)})
-	c.ctx, c.cancel = context.WithCancelCause(s.srv.p.Life)
+	c.ctx, c.cancel = context.WithCancelCause(s.srv.p.Life())
 	s.srv.stay(s)
 	s.mu.Lock()
 	s.calls[string(c.id)] = c

@@ -208,13 +208,13 @@ func (srv *Server) Close() {
 	for _, c := range held {
 		ends.Go(func() {
 			if c.end(errClosed) {
-				c.cancelAtServer(srv.p.Life)
+				c.cancelAtServer(srv.p.Life())
 			}
 		})
 	}
 	ends.Wait()
 	for _, s := range sessions {
-		ends.Go(func() { s.end(srv.p.Life) })
+		ends.Go(func() { s.end(srv.p.Life()) })
 	}
 	ends.Wait()
 }

@@ -51,7 +51,7 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 			st.cancel()
 		}
 		st = &stream{at: at, tried: make(chan struct{})}
-		st.ctx, st.cancel = context.WithCancel(s.srv.p.Life)
+		st.ctx, st.cancel = context.WithCancel(s.srv.p.Life())
 		s.heard = st
 		s.srv.p.Background(func(context.Context) { s.keepHearing(st) })
 	}

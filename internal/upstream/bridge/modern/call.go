@@ -67,7 +67,7 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
-	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life, ctx))
+	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life(), ctx))
 	if !s.enter(c) {
 		c.end(context.Canceled)
 		return wire.RespondLost(), nil

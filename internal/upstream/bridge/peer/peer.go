@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 // Options describe the server to a bridge.
@@ -39,10 +40,8 @@ type Peer struct {
 	Options
 
 	Eras Eras
-	Life context.Context //nolint:containedctx // the life of the background work, not of a call
 
-	end    context.CancelFunc
-	work   sync.WaitGroup
+	work   *work.Group
 	lastID atomic.Int64
 
 	mu          sync.Mutex
@@ -51,31 +50,20 @@ type Peer struct {
 
 // New returns the server that a connection leads to.
 func New(next upstream.Connection, options Options) *Peer {
-	p := &Peer{Connection: next, Options: options}
-	p.Life, p.end = context.WithCancel(context.Background())
-	return p
+	return &Peer{Connection: next, Options: options, work: work.New()}
 }
 
 // End ends the background work, and then the transport.
 func (p *Peer) End() {
-	p.mu.Lock()
-	p.end()
-	p.mu.Unlock()
-	p.work.Wait()
+	p.work.End()
 	p.Close()
 }
 
 // Background runs f as work that End waits for, with a context that End ends.
-func (p *Peer) Background(f func(ctx context.Context)) {
-	run := func() { f(p.Life) }
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.Life.Err() != nil {
-		go run()
-		return
-	}
-	p.work.Go(run)
-}
+func (p *Peer) Background(f func(ctx context.Context)) { p.work.Anyway(f) }
+
+// Life returns the context of the background work, which is not that of a call.
+func (p *Peer) Life() context.Context { return p.work.Life() }
 
 // Patience returns how long the server may take to answer; a program may have to be started first.
 func (p *Peer) Patience(usual time.Duration) time.Duration {
