@@ -155,18 +155,23 @@ paths:
       responses: {"200": {description: fine}}
     post: {operationId: analyze_code, requestBody: {content: {application/json: {schema: {type: object, properties: {code: {type: string}}}}}}, responses: {"200": {description: fine}}}
 `
-	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/missing") {
+			writeJSON(w, 400, `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: it","retryable":false}`)
+			return
+		}
 		writeJSON(w, 418, `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: a teapot","retryable":false,"own":1}`)
 	})
 	c := startAPI(t, p, description, "contract: patterns").client(t, testkit.Modern)
 	for call, want := range map[[2]string]string{
-		{"get_pattern", `{"id":"a"}`}:                     "Invalid request: a teapot",
-		{"get_pattern", `{"id":"b","format":"markdown"}`}: "Invalid request: a teapot",
-		{"get_pattern", `{"id":"c","format":"json"}`}:     "toolError:v1",
-		{"get_pattern", `{"id":"d","format":"both"}`}:     "Invalid request: a teapot + toolError:v1",
-		{"get_pattern", `{"id":"e","format":"xml"}`}:      "format must be one of",
-		{"search_patterns", `{"q":"a","format":"json"}`}:  "toolError:v1",
-		{"analyze_code", `{"code":"x","format":"json"}`}:  "format is not a known parameter",
+		{"get_pattern", `{"id":"a"}`}:                       "Invalid request: a teapot",
+		{"get_pattern", `{"id":"b","format":"markdown"}`}:   "Invalid request: a teapot",
+		{"get_pattern", `{"id":"c","format":"json"}`}:       "toolError:v1",
+		{"get_pattern", `{"id":"d","format":"both"}`}:       "Invalid request: a teapot + toolError:v1",
+		{"get_pattern", `{"id":"e","format":"xml"}`}:        "format must be one of",
+		{"get_pattern", `{"id":"missing","format":"json"}`}: `"kind": "needsInput:v1"`, // never NOT_FOUND, whatever the status
+		{"search_patterns", `{"q":"a","format":"json"}`}:    "toolError:v1",
+		{"analyze_code", `{"code":"x","format":"json"}`}:    "format is not a known parameter",
 	} {
 		result, _ := callAPI(t, c, call[0], call[1])
 		var texts []string
@@ -183,7 +188,7 @@ paths:
 	}
 	sent := p.requests()
 	slices.Sort(sent)
-	want := []string{"GET /v1/patterns/a", "GET /v1/patterns/b", "GET /v1/patterns/c", "GET /v1/patterns/d", "GET /v1/patterns?q=a&format=json"}
+	want := []string{"GET /v1/patterns/a", "GET /v1/patterns/b", "GET /v1/patterns/c", "GET /v1/patterns/d", "GET /v1/patterns/missing", "GET /v1/patterns?q=a&format=json"}
 	if !slices.Equal(sent, want) {
 		t.Errorf("the provider got %q, want %q", sent, want)
 	}
