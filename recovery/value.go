@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"encoding/json"
-	"strings"
 
 	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -14,15 +13,12 @@ func lookup(raw json.RawMessage, pointer string) json.RawMessage {
 
 // member returns a member of an object, or nil.
 func member(raw json.RawMessage, name string) json.RawMessage {
-	return lookup(raw, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	return lookup(raw, string(internaljson.Pointer("").AppendToken(name)))
 }
 
 // textOf returns the text of a JSON string, or "".
 func textOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
+	text, _ := internaljson.TextOf(internaljson.Value(raw))
 	return text
 }
 
