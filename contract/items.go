@@ -17,10 +17,10 @@ import (
 // The items of a list, and what the record has no place for.
 
 func (m *shapeMember) readList(value *json.Node, base reflect.Value, d *draft) (whole bool) {
-	items := value.Items(maxItems)
-	if items == nil {
+	if value.Raw.Kind() != '[' {
 		return false
 	}
+	items := value.Items(maxItems)
 	if _, all := value.Parts(); len(all) > maxItems {
 		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(all), m.name, maxItems))
 	}

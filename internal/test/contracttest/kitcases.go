@@ -171,6 +171,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"rate limit with unknown members", kitHTTP, "429\nContent-Type: application/json\nRetry-After: 12\n\n" +
 			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"own":[1],"rateLimits":{"minuteRemaining":0,"minuteResetAt":"soon","own":{"a":2}}}`},
 		{"prefix", kitResult, `{"content":[{"type":"text","text":"Error executing tool get_field: {\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":1}"}],"isError":true}`},
+		{"empty values", kitResult, `{"content":[],"structuredContent":{"error":true,"code":"PARTIAL_SUCCESS","message":"","retryable":false,"failed":[],"succeeded":[],"missingData":[],"missingScopes":[],"suggestedAction":"","provider":"","retryAfter":0},"isError":true}`},
 	},
 	"commerce": {
 		{"error alone", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":true,"details":{"reason":"timeout"}}}`},
@@ -186,6 +187,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"members of other types", kitResult, `{"content":[],"error":{"code":3002,"message":["m"],"retryable":"yes","details":[1]}}`},
 		{"arguments with unknown members", kitError, `{"code":-32602,"message":"Invalid params: a is required","data":{"field":["a"],"own":{"x":1},"error":{"code":2002,"message":"a is required","retryable":false,"own":2,"details":{"field":"a","own":3}}}}`},
 		{"code outside all ranges", kitResult, `{"content":[],"error":{"code":7000,"message":"m","retryable":true,"own":1,"details":{"reason":"r","suggestion":"Look here.","context":{"a":1}}}}`},
+		{"empty values", kitResult, `{"content":[],"error":{"code":3002,"message":"","retryable":false,"details":{"reason":"","originalError":"","context":{"violations":[]}}}}`},
 	},
 	"studies": {
 		{"suggestions", kitResult, `{"content":[{"type":"text","text":"[not_found] No study s-1. Suggestions: List them; Try again"}],"isError":true}`},
