@@ -11,6 +11,7 @@ import (
 func TestWhatWasDoneLeavesTheEffectOpen(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
+		"Inserted 40 rows before the connection was refused: ECONNREFUSED", "The page was updated, but the comment failed: 403 Forbidden",
 		"Saved. Then connection refused",
 		"created order 17, notification failed: ECONNREFUSED",
 		"2 of 3 uploaded; getaddrinfo ENOTFOUND files.example",
@@ -131,6 +132,7 @@ func TestTheReasonCounts(t *testing.T) {
 		"cannot connect to model: model not found":                                   {recourse.KindNotFound, recourse.RetryAfterFix},
 		"unable to reach: 401":                                                    {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
 		"Failed to connect to the mill: 403":                                      {recourse.KindPermissionDenied, recourse.RetryNever},
+		"Could not connect to server: PRESS_API_KEY is not set":                   {recourse.KindUnauthenticated, recourse.RetryAfterSetup},
 		"Unable to connect to the database: PRESS_TOKEN is not set":               {recourse.KindUnauthenticated, recourse.RetryAfterSetup},
 		"SSH connection error: All configured authentication methods failed":      {recourse.KindUnauthenticated, recourse.RetryAfterAuth},
 		"connection to server at \"db\" failed: database \"mill\" does not exist": {recourse.KindNotFound, recourse.RetryAfterFix},
@@ -157,6 +159,7 @@ func TestCodesBehindSentences(t *testing.T) {
 		"Geocoding failed: ZERO_RESULTS":                 recourse.KindNoMatch,
 		"Distance matrix failed: OVER_QUERY_LIMIT":       recourse.KindRateLimited,
 		"Place search failed: REQUEST_DENIED":            recourse.KindUnauthenticated,
+		"Kubeconfig not found at ~/.kube/config":         recourse.KindInvalidState,
 		"Kubernetes configuration not found":             recourse.KindInvalidState,
 		"You must specify a region.":                     recourse.KindInvalidState,
 		"net::ERR_ABORTED at https://mill.example/a.zip": recourse.KindInvalidState,

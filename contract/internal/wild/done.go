@@ -31,17 +31,21 @@ var (
 	reDone  = regexp.MustCompile(`(?i)` + strings.Join([]string{
 		`^successfully ` + either + `\b`,
 		`\b` + either + ` successfully$`,
-		`^` + noun + `(?: ` + noun + `){0,5} (?:(?:was|were|got|has been|have been) )?` + work + `(?: (?:in|to|as|with (?:id|number|key|name)) [\S ]+)?$`,
+		`^` + noun + `(?: ` + noun + `){0,5} (?:(?:was|were|got|has been|have been) )?` + work +
+			`(?: (?:in|to|as|with (?:id|number|key|name)) [\S ]+)?$`,
 		`^[\w.-]+/[\w./-]+ ` + either + `$`, // deployment.apps/web configured
 		`\b[1-9]\d*(?: ?(?:/|of|out of) ?\d+)?(?: \pL+){0,3} (?:(?:was|were|have been) )?` + either + `\b`,
 		`\bafter (?:creating|saving|uploading|inserting|writing|posting|publishing|deploying|committing|adding|importing|sending|` +
 			`charging|deleting|updating|moving|processing|completing) `,
 		`^partial(?:ly)? success`,
 	}, `|`))
+	// reWas says how something is now. That somebody goes on with "but" makes it this call's work.
+	reWas = regexp.MustCompile(`(?i)\b(?:was|were) ` + states + `$`)
+	reBut = regexp.MustCompile(`(?i)(?:^|\s)(?:but|however|although|yet)\s`)
 	// reDenied are the words with which a clause says that it was not done, has to be or may be, was before or by others, how
 	// often it is allowed, or that a program has come to its end.
 	reDenied = regexp.MustCompile(`(?i)\b(?:not|no|never|none|nothing|neither|without|cannot|can|could|must|should|shall|would|` +
-		`will|may|might|if|unless|before|until|when|while|once|because|unable|error|invalid|already|by|required|expected|needs?|` +
+		`will|may|might|if|unless|until|when|while|once|because|unable|error|invalid|already|by|required|expected|needs?|` +
 		`only|zero|rolled back|reverted|fields?|dates?|at|is|are|too|than|or|which|that|who|limit|quota|per|most|today|ago|` +
 		`(?:task|job|process|command|script|build|requests?|query|program) (?:was |were )?(?:finished|completed|processed|sent)` +
 		`)\b|n't\b|\b0 (?:of|out of|/)|^0 `)
@@ -51,6 +55,7 @@ const (
 	// maxClauses limits how many clauses of a text are looked at, maxClause how long one is, in bytes.
 	maxClauses = 40
 	maxClause  = 160
+	maxBut     = len("although ")
 )
 
 // saysDone reports whether a text about a failure also says that something was done.
@@ -59,19 +64,24 @@ func saysDone(text string) bool {
 	breaks := reBreak.FindAllStringIndex(text, maxClauses)
 	listed := false // whether the clause goes on with a list
 	for from := 0; len(breaks) > 0; breaks = breaks[1:] {
-		if isDone(text[from:breaks[0][0]], listed) {
+		at, next := breaks[0][0], breaks[0][1]
+		if isDone(text[from:at], listed, reBut.MatchString(text[at:min(len(text), next+maxBut)])) {
 			return true
 		}
-		from, listed = breaks[0][1], text[breaks[0][0]] == ','
-		if len(breaks) == 1 && isDone(text[from:], listed) {
+		from, listed = next, text[at] == ','
+		if len(breaks) == 1 && isDone(text[from:], listed, false) {
 			return true
 		}
 	}
 	return false
 }
 
-// isDone reports whether a clause says that something was done.
-func isDone(clause string, listed bool) bool {
+// isDone reports whether a clause says that something was done. listed says that it goes on with a list, but that an objection
+// follows.
+func isDone(clause string, listed, but bool) bool {
 	clause = strings.TrimSpace(clause)
-	return len(clause) <= maxClause && (!listed && reBegun.MatchString(clause) || reDone.MatchString(clause)) && !reDenied.MatchString(clause)
+	if len(clause) > maxClause || reDenied.MatchString(clause) {
+		return false
+	}
+	return !listed && reBegun.MatchString(clause) || reDone.MatchString(clause) || but && reWas.MatchString(clause)
 }

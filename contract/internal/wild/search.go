@@ -286,7 +286,8 @@ func (s *search) cause(best *finding) *finding {
 		return best
 	}
 	for _, f := range s.findings {
-		if f.text == best.text && f.at >= best.at+colon[1] && f.rank > 0 && !f.quoted && !f.form.wrapper {
+		behind := f.text == best.text && f.at >= best.at+colon[1] || f.isSetup() // the place of that begins anywhere
+		if behind && f.rank > 0 && !f.quoted && !f.form.wrapper {
 			return f
 		}
 	}

@@ -3,7 +3,6 @@ package toolcall
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -71,7 +70,7 @@ func namesFile(n *json.Node, file string, depth int) bool {
 // lower case.
 func related(argument, file string) bool {
 	argument = strings.Trim(argument, `/\ `)
-	if _, err := strconv.ParseFloat(argument, 64); err != nil && strings.ContainsAny(argument, `/\`) {
+	if strings.ContainsAny(argument, `/\`) {
 		return true
 	}
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
