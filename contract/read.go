@@ -260,7 +260,10 @@ func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 			return reading, true
 		}
 		if inner := c.layout.within(object); inner != nil {
-			if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(inner, d) && d.keepBeside(object, c.layout.result) }); ok {
+			reading, ok = r.draft(c, "JSON", open, func(d *draft) bool {
+				return c.readObject(inner, d) && d.keepBeside(object, c.layout.result)
+			})
+			if ok {
 				return reading, true
 			}
 		}

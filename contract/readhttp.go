@@ -206,7 +206,9 @@ func (c *Contract) upstreamError(provider string, status int, header http.Header
 		if inner.IsObject() && slices.ContainsFunc(c.upstream.members, func(m shapeMember) bool {
 			return (m.path == nil || m.path.Src != "message") && m.is(inner.RawMember(m.name)) // anybody has a message
 		}) {
-			e := recourse.FromHTTP(provider, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(inner.Raw))})
+			e := recourse.FromHTTP(provider, &http.Response{
+				StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(inner.Raw)),
+			})
 			c.readUpstream(e, inner, false)
 			return e
 		}

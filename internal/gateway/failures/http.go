@@ -91,7 +91,8 @@ func (r *Reader) Provider(refusal *api.RefusedError, e *recourse.Error, own bool
 	if reading.Original == nil {
 		read = withViolations(read)
 	}
-	reading.Failure = read.WithOrigin(recourse.OriginProvider).WithProvider(cmp.Or(providerIn(&reading), r.entry.Title)).With(func(record *recourse.Error) {
+	provider := cmp.Or(providerIn(&reading), r.entry.Title)
+	reading.Failure = read.WithOrigin(recourse.OriginProvider).WithProvider(provider).With(func(record *recourse.Error) {
 		record.Upstream.Status = refusal.Status
 		record.Upstream.RequestID = cmp.Or(record.Upstream.RequestID, e.Upstream.RequestID)
 		if record.Effect == "" && !Broke(refusal.Status) && retry.Effect(record, retry.Writes) == recourse.EffectNone {

@@ -84,7 +84,8 @@ func (f *Format) of(t *openapi.Tool) *openapi.Tool {
 		if name != "properties" {
 			return value
 		}
-		return json.Edit(value, func(_ string, value json.Value) json.Value { return value }, json.Members{{Name: f.Argument, Value: schema.AppendTo(nil)}})
+		asItIs := func(_ string, value json.Value) json.Value { return value }
+		return json.Edit(value, asItIs, json.Members{{Name: f.Argument, Value: schema.AppendTo(nil)}})
 	}, nil)
 	return &with
 }
