@@ -101,7 +101,7 @@ func TestReadTextsOfSDKs(t *testing.T) {
 		"TypeScript 1.32, a line for each issue": {
 			"MCP error -32602: Input validation error: Invalid arguments for tool get_field: Invalid input: expected number, received string at limit\n" +
 				"Invalid option: expected one of \"a\"|\"b\" at mode\nInvalid input: expected string, received number at tags[1]\nUnrecognized keys: \"zz\", \"yy\"",
-			argument(recourse.KindInvalidType, "-32602", "limit: type number", `mode: enum one of "a"|"b"`, "tags.1: type string", "zz: additionalProperties", "yy: additionalProperties"),
+			argument(recourse.KindInvalidType, "-32602", "limit: type number", "tags.1: type string", `mode: enum one of "a"|"b"`, "zz: additionalProperties", "yy: additionalProperties"),
 		},
 		"TypeScript 2.4, all issues in one line": {
 			"Input validation error: Invalid arguments for tool get_field: id: Invalid input: expected string, received undefined, limit: Too big: expected number to be <=100, range.from: Invalid ISO datetime",
@@ -141,7 +141,15 @@ func TestReadTextsOfSDKs(t *testing.T) {
 		"Python, arguments": {
 			"Error executing tool get_field: 2 validation errors for get_fieldArguments\nid\n  Field required [type=missing, input_value={'limit': 'x'}, input_type=dict]\n" +
 				"    For further information visit https://errors.pydantic.dev/2.11/v/missing\nrange.0\n  Input should be a valid integer, unable to parse string as an integer [type=int_parsing, input_value='x', input_type=str]\n",
-			argument(recourse.KindMissingParam, "", "id: required", "range.0: type"),
+			argument(recourse.KindMissingParam, "", "id: required", "range.0: type integer"),
+		},
+		"Go, with the name of the JSON-RPC error": {
+			`invalid params: validating "arguments": validating root: required: missing properties: ["org"]`,
+			argument(recourse.KindMissingParam, "", "org: required"),
+		},
+		"Ajv, what is missing is told first": {
+			"Validation failed: data/orgs/0/id must be string, data must have required property 'from'",
+			argument(recourse.KindMissingParam, "", "from: required", "orgs.0.id: type string"),
 		},
 		"Python, a tool that raises": {
 			"Error executing tool get_field: it broke", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryReRead},

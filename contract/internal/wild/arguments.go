@@ -81,7 +81,7 @@ var reGoStep = regexp.MustCompile(`^validating ([^\s:]+): `)
 // goText reads the text of the Go SDK, which names each schema on the path to the first violation, then the
 // keyword.
 func goText(text string) ([]recourse.Violation, bool) {
-	rest, ok := strings.CutPrefix(headOf(text), `validating "arguments": `)
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(headOf(text), "invalid params: "), `validating "arguments": `)
 	if !ok {
 		return nil, false
 	}

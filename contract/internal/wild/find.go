@@ -77,7 +77,7 @@ func (f *finding) objections(objects []*json.Node) {
 		said = append(said, ajv...)
 	}
 	if len(said) > 0 {
-		e.Kind, e.Violations = kindOfViolations(said), said
+		e.Kind, e.Violations = arranged(said), said
 	}
 }
 

@@ -1,6 +1,7 @@
 package wild
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,14 +40,14 @@ func (f *finding) judge() {
 		}
 		e.Kind = listed.kind
 		language.Store(listed.set, f.record())
-		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
+		if kind := arranged(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
 			e.Kind = kind // more specific than the code
 		}
 	case len(e.Violations) > 0 && (f.form.kind == "" || f.form.kind.Class() == recourse.ClassInput):
 		if f.rank = rankPlaces; f.form.object != nil {
 			f.rank = rankObject
 		}
-		e.Kind = kindOfViolations(e.Violations)
+		e.Kind = arranged(e.Violations)
 	case f.form.kind != "":
 		f.rank, e.Kind = f.form.rank(), f.form.kind
 	case isFailure(e.Upstream.Status):
@@ -129,15 +130,38 @@ func (f *finding) place() {
 	f.e.Violations = list
 }
 
-// kindOfViolations returns the kind for rejected arguments: the first of argumentKinds among the violations,
-// as in the gateway's own validation.
-func kindOfViolations(violations []recourse.Violation) recourse.Kind {
-	for _, candidate := range argumentKinds {
+// arranged returns the kind for rejected arguments: the first of argumentKinds among the violations, as in the gateway's own
+// validation. It puts those of that kind first, which are told first, and adds what is wanted where a sentence alone says it.
+func arranged(violations []recourse.Violation) recourse.Kind {
+	kind := recourse.KindInvalidValue
+	for _, candidate := range slices.Backward(argumentKinds) {
 		if slices.ContainsFunc(violations, func(v recourse.Violation) bool { return ruleKind(v.Rule) == candidate }) {
-			return candidate
+			kind = candidate
 		}
 	}
-	return recourse.KindInvalidValue
+	rank := func(v recourse.Violation) int {
+		if ruleKind(v.Rule) == kind {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(violations, func(a, b recourse.Violation) int { return rank(a) - rank(b) })
+	for i := range violations {
+		if v := &violations[i]; v.Want == "" {
+			v.Want = wanted(v.Message)
+		}
+	}
+	return kind
+}
+
+// reWanted is how pydantic and others say what they want: "Input should be a valid integer, got a number with ...".
+var reWanted = regexp.MustCompile(`^(?:Input|Value|value|It) (?:should|must) be (?:an? )?(?:valid )?([^,\[\n]{1,128})`)
+
+func wanted(message string) string {
+	if m := reWanted.FindStringSubmatch(message); m != nil {
+		return strings.TrimRight(m[1], " .")
+	}
+	return ""
 }
 
 // isSetup reports whether the finding says that a person has to set something up at the server.

@@ -51,7 +51,7 @@ func refused(e *recourse.Error) *recourse.Error {
 // invalid returns the failure for arguments that a server has rejected. Its kind is the first of
 // argumentKinds among the violations.
 func invalid(violations []recourse.Violation, text string) *recourse.Error {
-	return refused(recourse.New(kindOfViolations(violations), clean.Message(text)).WithViolations(violations...))
+	return refused(recourse.New(arranged(violations), clean.Message(text)).WithViolations(violations...))
 }
 
 // argumentKinds are the kinds of violations, in order of precedence.
