@@ -92,15 +92,22 @@ func (r *Reader) peeled(a answer) []answer {
 		if !ok {
 			break
 		}
-		a.text, a.code, a.wrapped = rest, cmp.Or(a.code, code), true
-		a.objects, a.whole = nil, nil
-		if object := r.objectOf(a.text); object != nil {
-			a.objects = []*json.Node{object}
-			if r.Cut == "" {
-				a.whole = object
-			}
-		}
+		a = r.inside(a, rest)
+		a.code = cmp.Or(a.code, code)
 		list = append(list, a)
 	}
 	return list
+}
+
+// inside returns an answer with the rest of its text alone.
+func (r *Reader) inside(a answer, rest string) answer {
+	a.text, a.wrapped = rest, true
+	a.objects, a.whole = nil, nil
+	if object := r.objectOf(a.text); object != nil {
+		a.objects = []*json.Node{object}
+		if r.Cut == "" {
+			a.whole = object
+		}
+	}
+	return a
 }

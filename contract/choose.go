@@ -90,18 +90,36 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		bound.Message = s.message()
 	}
 	bound.Hints = c.hintsFor(s, fresh)
+	s.looksFirst()
+	if rest, told := c.cutAdvice(bound.Message); told != nil && c.layout.advises && slices.ContainsFunc(told.when, s.denies) {
+		bound.Message = rest
+	}
 	c.offered(&bound, call)
 	return s
 }
 
-// agreed lets the record say what the contract does about the same call.
+// agreed lets the record say what the contract does about the same call. If that will not do, the way out that the code's
+// kind knows counts, since the code's advice is about that: unless the record says that there is none, and
+// is what the contract's form shows.
 func (s *subject) agreed() {
-	switch same := s.e.RetryAdvice() == recourse.RetrySameCall; s.retryable() {
-	case same:
-	case true:
-		s.e.Retry = recourse.RetrySameCall
-	case false:
-		s.e.Retry = recourse.RetryNever
+	e, way := s.e, s.entry.kind.Retry()
+	_, warned := pick(s.c.hints, s)
+	if way == recourse.RetrySameCall || e.Effect == recourse.EffectApplied && warned { // what was done is not done again
+		way = recourse.RetryNever
+	}
+	switch advice := e.RetryAdvice(); {
+	case s.retryable():
+		e.Retry = recourse.RetrySameCall
+	case advice == recourse.RetrySameCall, advice == recourse.RetryNever && (e.Retry == "" || !s.c.layout.speaksForWriter()):
+		e.Retry = way
+	}
+}
+
+// looksFirst lets the record of a call in doubt say what its advice does: whoever calls looks first, and decides then. That
+// the same call will not do, which is all that a plain boolean says, is no word against that.
+func (s *subject) looksFirst() {
+	if s.e.Effect == recourse.EffectUnknown && s.e.RetryAdvice() == recourse.RetryNever && slices.ContainsFunc(s.e.Hints, s.c.warns) {
+		s.e.Retry = recourse.RetryReRead
 	}
 }
 

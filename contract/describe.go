@@ -163,7 +163,7 @@ func (l *layout) form() contractform.Layout {
 	f := contractform.Layout{
 		Shape: l.shape.form(), Human: sourceOf(l.human),
 		Format:     contractform.Format{Argument: l.format.argument, Tools: l.format.tools, Fallback: l.format.fallback},
-		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes,
+		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes, Advises: l.advises,
 	}
 	switch text := l.text.(type) {
 	case jsonCodec:

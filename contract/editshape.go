@@ -100,6 +100,8 @@ func (m *shapeMember) edit(value json.Value, s *subject, base reflect.Value) jso
 func (m *shapeMember) directed(value json.Value, s *subject, base reflect.Value) json.Value {
 	said := m.append(nil, s, base)
 	switch {
+	case len(said) == 0 && m.path.IsAdvice() && value.Kind() == '"' && s.outlived(json.Plain(value)):
+		return nil
 	case len(said) == 0:
 		return value
 	case value == nil || value.Kind() == 'n':
@@ -178,22 +180,32 @@ func editChoice(value json.Value, list []choice, s *subject, base reflect.Value)
 }
 
 // stated returns a text in the code's template for a sentence: with the wait, if the template has a place for it and
-// the text does not state one.
+// the text does not state one, and with the advice, if it belongs there.
 func (s *subject) stated(text string) string {
+	if s.layout().advises {
+		text, _ = s.c.cutAdvice(text)
+	}
+	return s.advised(s.waiting(text))
+}
+
+// waiting returns such a text with the wait.
+func (s *subject) waiting(text string) string {
 	if s.e.RetryAfter == 0 || s.unlisted() {
 		return text
 	}
-	bare := *s
+	bare, without := *s, false
 	bare.bare = true
 	for _, t := range s.entry.message {
 		sentence, ok := bare.render(t)
+		has := t.Match(text, func(*language.Path, string) {})
 		switch {
 		case !ok:
-		case !t.Names(string(language.AfterSeconds)) && !t.Names(string(language.After)),
-			t.Match(text, func(*language.Path, string) {}):
-			return text
-		default:
+		case s.tooSoon(t):
+			without = without || has
+		case without, namesWait(t) && !has:
 			return sentence
+		default:
+			return text
 		}
 	}
 	return text
@@ -213,7 +225,7 @@ func (t textCodec) edit(s *subject, text string) (edited string, ok bool) {
 	if object != nil {
 		t.envelope.shape.read(json.NodeOf(object), inside.base(), inside)
 	}
-	if s.adds(slices.Concat(told, inside.e.Hints)) {
+	if all := slices.Concat(told, inside.e.Hints); s.adds(all) || slices.ContainsFunc(all, s.outlived) {
 		list, _ := likeAdvice(told, s.e.Hints)
 		head = string(t.appendHints([]byte(line), list))
 	} else {
@@ -240,6 +252,12 @@ func (t textCodec) open(text string, d *draft) (rest string, object json.Value) 
 		return text, nil
 	}
 	return text[:at], object
+}
+
+// outlived reports whether a text is the contract's own advice, but not for s: for another nature of the tool, say.
+func (s *subject) outlived(text string) bool {
+	return (s.c.isAdvice(text) || matchedBy(s.entry.hints, text)) &&
+		!slices.ContainsFunc(s.e.Hints, func(hint string) bool { return sameAdvice(text, hint) })
 }
 
 // adds reports whether s has advice that is not among texts.

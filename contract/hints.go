@@ -63,7 +63,7 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		switch {
 		case led && !warned && (advises && said == advice || !fresh && s.misadvises(said)):
 			own = advice // the contract gives the same advice, or for another case
-		case led && (warned && c.isAdvice(said) || c.warns(said)):
+		case led && (warned && (c.isAdvice(said) || matchedBy(s.entry.hints, said)) || c.warns(said)):
 			continue // the contract's own warning, about calls that are or are not safe to repeat
 		}
 		add(own, own != "")
@@ -75,28 +75,52 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 }
 
 // advice returns the code's advice. If the same call may be made again although the code usually says no, or the other
-// way round, only advice that has been chosen by what is said about it holds.
+// way round, or if none may although the kind knows a way out, only advice that has been chosen by what is said about it
+// holds.
 func (s *subject) advice() (string, bool) {
-	bySaid := func(a alternative) bool {
-		return slices.ContainsFunc(a.when, func(on condition) bool { return on.on == onRetry })
-	}
-	if s.entry.retry.mode != stated && s.retryable() != s.usually() && !slices.ContainsFunc(s.entry.hints, bySaid) {
+	differs := s.entry.retry.mode != stated && s.retryable() != s.usually() ||
+		s.e.RetryAdvice() == recourse.RetryNever && (knowsWayOut(s.e.Kind) || knowsWayOut(s.entry.kind))
+	if differs && !slices.ContainsFunc(s.entry.hints, func(a alternative) bool { return a.bySaid() }) {
 		return "", false
 	}
 	return pick(s.entry.hints, s)
 }
 
-// misadvises reports whether a text is the code's own advice for the opposite of what is said about the same call.
+// knowsWayOut reports whether a kind calls for something that helps, other than the same call.
+func knowsWayOut(kind recourse.Kind) bool {
+	return kind.Retry() != recourse.RetryNever && kind.Retry() != recourse.RetrySameCall
+}
+
+// cutAdvice returns a message without the contract's advice that follows it, and which that is; nil: there is none.
+func (c *Contract) cutAdvice(message string) (rest string, told *alternative) {
+	for i := range c.hints {
+		a := &c.hints[i]
+		at := strings.LastIndex(message, " "+a.text.Parts[0].Literal)
+		if at >= 0 && a.text.Match(message[at+1:], func(*language.Path, string) {}) {
+			return message[:at], a
+		}
+	}
+	return message, nil
+}
+
+// misadvises reports whether a text is the code's own advice for the opposite of what is said about the same call: an
+// alternative that has been chosen by that, or in place of one.
 func (s *subject) misadvises(text string) bool {
+	chosen := slices.IndexFunc(s.entry.hints, func(a alternative) bool { return s.applies(a) })
 	return slices.ContainsFunc(s.entry.hints, func(a alternative) bool {
-		return givenBy([]alternative{a}, text) && !a.when.selects(s) &&
-			slices.ContainsFunc(a.when, func(on condition) bool { return on.on == onRetry && !on.holds(s) })
+		return givenBy([]alternative{a}, text) && (a.bySaid() && slices.ContainsFunc(a.when, s.denies) ||
+			!a.bySaid() && chosen >= 0 && s.entry.hints[chosen].bySaid())
 	})
+}
+
+// bySaid reports whether an alternative is chosen by what is said about the same call.
+func (a *alternative) bySaid() bool {
+	return slices.ContainsFunc(a.when, func(on condition) bool { return on.on == onRetry })
 }
 
 func pick(from []alternative, s *subject) (string, bool) {
 	for _, a := range from {
-		if !a.when.selects(s) || slices.ContainsFunc(a.tools, func(t string) bool { return !s.call.hasTool(t) }) {
+		if !s.applies(a) {
 			continue
 		}
 		if text, ok := s.render(a.text); ok {
@@ -106,9 +130,16 @@ func pick(from []alternative, s *subject) (string, bool) {
 	return "", false
 }
 
+// applies reports whether an alternative is for s, and names no tool that the server does not have.
+func (s *subject) applies(a alternative) bool {
+	return a.when.selects(s) && !slices.ContainsFunc(a.tools, func(t string) bool { return !s.call.hasTool(t) })
+}
+
 // warns reports whether a hint is one that c gives for any code.
-func (c *Contract) warns(hint string) bool {
-	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.Match(hint, func(*language.Path, string) {}) })
+func (c *Contract) warns(hint string) bool { return matchedBy(c.hints, hint) }
+
+func matchedBy(list []alternative, text string) bool {
+	return slices.ContainsFunc(list, func(a alternative) bool { return a.text.Match(text, func(*language.Path, string) {}) })
 }
 
 // isAdvice reports whether a text is one of c's hints, and not of a few words that anybody may have written.
@@ -123,9 +154,11 @@ func givenBy(list []alternative, text string) bool {
 	})
 }
 
-// leavesAdvice reports whether only the other side's advice is written, because its code is passed on too.
+// leavesAdvice reports whether only the other side's advice is written, because its code is passed on too: unless there
+// is a wait to be told.
 func (en *entry) leavesAdvice(e *recourse.Error) bool {
-	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
+	waits := e.RetryAfter > 0 && e.RetryAdvice() == recourse.RetrySameCall
+	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider && !waits
 }
 
 // AdvisedTools returns the tools that hints may name, sorted: those in `hint_tools`, and those of verify

@@ -21,6 +21,7 @@ type layout struct {
 	result     string // and in this member of the result
 	isError    bool
 	mimeTypes  bool // text blocks state their MIME type
+	advises    bool // the contract's hints follow the message
 }
 
 // A formatGate lets an argument of the call select the blocks: markdown, json or both. The zero value offers
@@ -239,7 +240,7 @@ func (l *layout) readHuman(c *Contract, text string, d *draft) bool {
 }
 
 func (k *compiler) layout(w *contractform.WriteFile) layout {
-	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
+	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes, advises: w.Advises}
 	if w.Indent < 0 || w.Indent > 8 {
 		k.Mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
 		w.Indent = 0

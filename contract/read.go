@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,14 +232,30 @@ func (r *Reader) inForm(layers []answer) (Reading, bool) {
 			}
 		}
 	}
-	for i := range layers {
+	if thrown, ok := r.thrown(last(layers)); ok {
+		layers = append(slices.Clip(layers), thrown)
+	}
+	for _, layer := range layers {
 		for _, c := range r.Contracts {
-			if reading, ok := r.form(c, &layers[i], r.expects(c)); ok {
+			if reading, ok := r.form(c, &layer, r.expects(c)); ok {
 				return reading, true
 			}
 		}
 	}
 	return Reading{}, false
+}
+
+// reThrown is what languages put before the text of an exception, and of one that was thrown for that.
+var reThrown = regexp.MustCompile(`^(?:(?:[A-Za-z_]\w*\.)*\w*(?:[Ee]rror|Exception): +){1,4}`)
+
+// thrown returns an answer without the names of exceptions before its text.
+func (r *Reader) thrown(a answer) (inner answer, ok bool) {
+	const longest = 256
+	name := reThrown.FindString(a.text[:min(len(a.text), longest)])
+	if name == "" {
+		return answer{}, false
+	}
+	return r.inside(a, strings.TrimSpace(a.text[len(name):])), true
 }
 
 // expects reports whether the server is expected to follow c.

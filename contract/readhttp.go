@@ -67,8 +67,10 @@ func (r *Reader) inContract(said *recourse.Error, header http.Header, body []byt
 	if reading, ok := r.inBodyForm(said, header, body); ok {
 		return reading, true
 	}
-	if e := r.Upstream.upstreamError(r.Provider, status, header, body); e != nil {
-		return Reading{Failure: e, Contract: r.Upstream, Sign: "HTTP answer in the form that " + r.Upstream.Name + " describes"}, true
+	for _, c := range []*Contract{r.Upstream, r.Own} {
+		if e := c.upstreamError(r.Provider, status, header, body); e != nil {
+			return Reading{Failure: e, Contract: c, Sign: "HTTP answer in the form that " + c.Name + " describes"}, true
+		}
 	}
 	for _, c := range r.Contracts {
 		if reading, ok := r.httpForm(c, status, header, body); ok {

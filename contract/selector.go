@@ -50,9 +50,9 @@ const (
 
 var natures = []string{natureAssumed, natureKnown}
 
-// natureOf returns the value of nature for a call.
-func natureOf(call *Call) string {
-	if call.Assumed {
+// nature returns the value of nature for the call. A tool that the contract names a verify call for is known to write.
+func (s *subject) nature() string {
+	if s.call.Assumed && !s.c.Writes(s.call.Tool) {
 		return natureAssumed
 	}
 	return natureKnown
@@ -107,7 +107,7 @@ func (c *condition) holds(s *subject) bool {
 	case onBasis:
 		return slices.Contains(c.values, string(e.EffectBasis))
 	case onNature:
-		return slices.Contains(c.values, natureOf(s.call))
+		return slices.Contains(c.values, s.nature())
 	case onRetry:
 		return slices.Contains(c.values, string(e.RetryAdvice()))
 	default:

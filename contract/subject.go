@@ -83,7 +83,7 @@ func (s *subject) value(p *language.Path, base reflect.Value) reflect.Value {
 func (s *subject) computed(c *language.Computed) (value any, ok bool) {
 	switch c.Name {
 	case language.Message:
-		return s.message(), true
+		return s.told(), true
 	case language.MessageGiven:
 		fixed := slices.ContainsFunc(s.entry.message, func(t *language.Template) bool { return t.Constant() && t.Text() == s.e.Message })
 		return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !fixed
@@ -235,11 +235,54 @@ func (s *subject) message() string {
 	bare := *s
 	bare.bare = true
 	for _, t := range s.entry.message {
-		if text, ok := bare.render(t); ok {
+		if text, ok := bare.render(t); ok && !s.tooSoon(t) {
 			return text
 		}
 	}
 	return s.e.Sentence()
+}
+
+// tooSoon reports whether a sentence says when to try again, which is not all that a call in doubt needs.
+func (s *subject) tooSoon(t *language.Template) bool {
+	return s.e.Effect == recourse.EffectUnknown && namesWait(t)
+}
+
+func namesWait(t *language.Template) bool {
+	return t.Names(string(language.AfterSeconds)) || t.Names(string(language.After))
+}
+
+// told returns the message and, if the layout has no other place for them, the contract's hints about the failure.
+func (s *subject) told() string {
+	text := s.message()
+	if s.bare || s.entry == nil {
+		return text
+	}
+	return s.advised(text)
+}
+
+// advised returns a message with those hints behind it that it does not have.
+func (s *subject) advised(text string) string {
+	if !s.layout().advises || s.call.HTTP && s.entry.http != nil {
+		return text
+	}
+	if _, told := s.c.cutAdvice(text); told != nil {
+		return text // a server's own, which may know more
+	}
+	for _, hint := range s.e.Hints {
+		if !s.c.warns(hint) {
+			continue
+		}
+		if !strings.ContainsAny(text[max(len(text)-1, 0):], ".!?") {
+			text += "."
+		}
+		text += " " + hint
+	}
+	return text
+}
+
+// denies reports whether what the record says about the effect, or the same call, is not what on asks for.
+func (s *subject) denies(on condition) bool {
+	return on.on == onEffect && s.e.Effect != "" && !on.holds(s) || on.on == onRetry && !on.holds(s)
 }
 
 // unlisted reports whether the contract does not list the code, so that the fallback applies.

@@ -197,7 +197,7 @@ func TestTerraFallsToText(t *testing.T) {
 		"stdio, internal":    {recourse.Internal(), contract.AtSession, false, "something went wrong"},
 		"stdio, down":        {down, contract.AtUpstream, false, "Terra could not be reached."},
 		"time-out":           {recourse.Timeout("Terra", 20*time.Second), contract.AtUpstream, true, "Terra did not answer within 20 s."},
-		"may have run":       {down.WithEffect(recourse.EffectUnknown), contract.AtUpstream, true, "Terra could not be reached."},
+		"may have run":       {down.WithEffect(recourse.EffectUnknown), contract.AtUpstream, true, "Terra could not be reached. It is not known whether the call took effect. Check before calling again."},
 		"answer broken off":  {down.WithEffect(recourse.EffectNone), contract.AtTool, true, "Terra could not be reached."},
 		"backend of a tool":  {recourse.Unavailable("Garmin").WithOrigin(recourse.OriginProvider), contract.AtTool, true, "Garmin is not available at the moment."},
 		"anything else":      {recourse.NotFound("device", "d-1"), contract.AtTool, true, `There is no device "d-1".`},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,20 +57,77 @@ func agrees(t *rapid.T, a contract.Answer) {
 		}
 	}
 	texts := strings.Join(append(record.Hints, string(body)), "\n")
-	for _, text := range []string{"Safe to repeat", "make the same call again.", "Back off", "growing waits", "Retry shortly", "uggestions: Retry"} {
-		if !again && strings.Contains(texts, text) && !strings.Contains(texts, "if it only reads, wait") {
-			t.Errorf("%q, and %s: %s", text, record.RetryAdvice(), body)
+	for _, claim := range claims {
+		if strings.Contains(texts, claim.text) && slices.Contains(claim.against, record.RetryAdvice()) && !strings.Contains(texts, "if it only reads") {
+			t.Errorf("%q, and %s: %s", claim.text, record.RetryAdvice(), body)
 		}
 	}
-	if again && strings.Contains(texts, "Do not re") {
-		t.Errorf("advises against what is %s: %s", record.RetryAdvice(), body)
+	if said := record.Message; record.Effect == recourse.EffectUnknown && !strings.Contains(said, "Try again in") && strings.Contains(texts, "Try again in") {
+		t.Errorf("in doubt, and told when to try again: %s", body)
 	}
-	if wait := record.RetryAfter; wait > 0 && a.Surface == contract.SurfaceResult {
-		place := map[string]string{"fieldmcp": `retryAfter\":`, "commerce": `retryAfter\":`}[record.Contract]
-		if !strings.Contains(string(a.Result), place) {
-			t.Errorf("the wait of %s is not stated: %s", wait, body)
+	if setup := record.RetryAdvice() == recourse.RetryAfterSetup; setup && a.Surface == contract.SurfaceResult && !tellsAPerson(texts) {
+		t.Errorf("%s, and no person is told: %s", record.RetryAdvice(), body)
+	}
+	if wait := record.RetryAfter; wait > 0 && a.Surface == contract.SurfaceResult && !states(record, texts) {
+		t.Errorf("the wait of %s is not stated: %s", wait, body)
+	}
+}
+
+// claims are what texts say about the next call, and the advice that contradicts it.
+var claims = []struct {
+	text    string
+	against []recourse.Retry
+}{
+	{"Safe to repeat", butFor(recourse.RetrySameCall)},
+	{"make the same call again", butFor(recourse.RetrySameCall)},
+	{"Back off", butFor(recourse.RetrySameCall)},
+	{"growing waits", butFor(recourse.RetrySameCall)},
+	{"Retry shortly", butFor(recourse.RetrySameCall)},
+	{"uggestions: Retry", butFor(recourse.RetrySameCall)},
+	{"Do not re", []recourse.Retry{recourse.RetrySameCall}},
+	{"Look up", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever}},
+	{"efore calling again", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever}},
+	{"efore repeating it", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever}},
+	{"then call again", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever}},
+	{"then retry", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever}},
+	{"Re-authenticate", []recourse.Retry{recourse.RetrySameCall, recourse.RetryNever, recourse.RetryAfterSetup}},
+	{"erson has to", butFor(recourse.RetryAfterSetup)},
+}
+
+func butFor(one recourse.Retry) (others []recourse.Retry) {
+	for _, r := range contractform.Retries {
+		if recourse.Retry(r) != one {
+			others = append(others, recourse.Retry(r))
 		}
 	}
+	return others
+}
+
+func tellsAPerson(texts string) bool {
+	return slices.ContainsFunc([]string{"erson has to", "hoever runs"}, func(said string) bool { return strings.Contains(texts, said) })
+}
+
+// states reports whether a result says how long to wait, where the contract has a place for that.
+func states(e *recourse.Error, texts string) bool {
+	said := "in " + strconv.Itoa(int(e.RetryAfter.Seconds())) + " s."
+	switch again := e.RetryAdvice() == recourse.RetrySameCall; e.Contract {
+	case "fieldmcp", "commerce":
+		said = `retryAfter\":`
+	case "patterns":
+		if !slices.Contains([]string{"CLIENT_ERROR", "SERVER_ERROR", "NETWORK_ERROR"}, e.Code) || e.Effect == recourse.EffectUnknown {
+			return true
+		}
+	case "recourse":
+		said = `"afterMs":`
+	default:
+		if !again {
+			return true
+		}
+		if e.Contract != "terra" {
+			said = recourse.FormatWait(e.RetryAfter)
+		}
+	}
+	return strings.Contains(texts, said)
 }
 
 // booleans returns what the wire says about repeating the call, in every place.

@@ -176,6 +176,9 @@ type WriteFile struct {
 	IsError bool `yaml:"is_error" default:"true"`
 	// Whether texts state their media type.
 	MimeTypes bool `yaml:"mime_types"`
+	// Whether the contract's `hints` follow the message, as sentences of their own: for a form that has no other place
+	// for them. The message of an HTTP answer stays as it is.
+	Advises bool `yaml:"advises"`
 }
 
 // ReturnsFile is a part of a [File].

@@ -201,6 +201,7 @@ type Layout struct {
 	Result     string // and in this member of the result
 	IsError    bool
 	MimeTypes  bool
+	Advises    bool // the contract's hints follow the message
 }
 
 // WritesObject reports whether the object is anywhere in a result.

@@ -53,7 +53,7 @@ func TestCommerceOtherForms(t *testing.T) {
 		"an adapter that does not": {
 			faults.Result("", `{"error":{"code":4001,"message":"Broken","retryable":false}}`),
 			[]string{`"retryable":false`, `"reason":"effect_unknown"`},
-			recourse.KindServerError, recourse.EffectUnknown, recourse.RetryNever, 0,
+			recourse.KindServerError, recourse.EffectUnknown, recourse.RetryReRead, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -146,7 +146,10 @@ func TestLimitInEveryContract(t *testing.T) {
 			"Invalid request: The limit of 2 calls in 1 min has been reached. Try again in 58 s.",
 			"Invalid request: The limit of 2 calls in 30 d has been reached. Try again in 2592000 s.",
 		},
-		"terra": {"The limit of 2 calls in 1 min has been reached.", "The limit of 2 calls in 30 d has been reached."},
+		"terra": {
+			"The limit of 2 calls in 1 min has been reached. Try again in 58 s.",
+			"The limit of 2 calls in 30 d has been reached. The quota is renewed in 30 d.",
+		},
 	}
 	for contract, test := range tests {
 		for name, way := range map[string]struct{ limits, want, wait string }{

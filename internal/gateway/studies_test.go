@@ -79,7 +79,7 @@ func TestStudiesWrites(t *testing.T) {
 		{
 			"study_publish", `{}`, faults.ResetBeforeAnswer(),
 			"[network_error] The connection to farm broke before the answer was complete." +
-				" Suggestions: The write may have landed. Check with the matching _get before calling again", nil,
+				" Suggestions: If the call writes, it may have landed: check with the matching _get before calling again. If it only reads, back off and retry", nil,
 		},
 	}
 	for _, tt := range tests {

@@ -89,7 +89,11 @@ func carry(c *contract.Contract, e *recourse.Error) (written, read *recourse.Err
 	}
 	reader := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
 	if reading, ok := reader.Result(members.AppendTo(nil)); ok && reading.Error() != nil {
-		return written, reading.Error(), true
+		read = reading.Error()
+		if strings.HasPrefix(read.Message, written.Message) { // what follows it is advice
+			read = read.WithMessage("%s", written.Message)
+		}
+		return written, read, true
 	}
 	return written, recourse.New(recourse.KindUnknown, ""), true
 }

@@ -200,7 +200,7 @@ func (p *page) codes() {
 
 // codeRows returns a table of codes.
 func (p *page) codeRows(entries []*contractform.Code) [][]string {
-	identified, advised := p.bySentence(), p.advises()
+	identified, advised := p.bySentence(), slices.ContainsFunc(p.form.Codes, advises)
 	head := []string{headCode, "When", "Retryable", "Kind"}
 	if identified {
 		head = append(head, "Sentence")
@@ -230,8 +230,10 @@ func (d described) bySentence() bool {
 
 // advises reports whether there is any hint.
 func (d described) advises() bool {
-	return len(d.form.Hints) > 0 || slices.ContainsFunc(d.form.Codes, func(en *contractform.Code) bool { return len(en.Hints) > 0 })
+	return len(d.form.Hints) > 0 || slices.ContainsFunc(d.form.Codes, advises)
 }
+
+func advises(en *contractform.Code) bool { return len(en.Hints) > 0 }
 
 func sentencesText(forms []string) string {
 	texts := make([]string, len(forms))

@@ -40,6 +40,10 @@ func (p *page) layout(l *contractform.Layout) {
 	if l.Result != "" {
 		texts = append(texts, fmt.Sprintf("The member %s of the result is the object, too.", code(l.Result)))
 	}
+	if l.Advises {
+		texts = append(texts, "What may have taken effect, and what a person has to set right first, is said after the message, "+
+			"in sentences of their own.")
+	}
 	if l.IsError {
 		texts = append(texts, "`isError` is true.")
 	} else {

@@ -351,6 +351,9 @@ func layoutTable(tools []string, l *contractform.Layout) json.Value {
 	if l.MimeTypes {
 		m.Flag("mimeTypes", true)
 	}
+	if l.Advises {
+		m.Flag("advises", true)
+	}
 	return m.AppendTo(nil)
 }
 

@@ -35,9 +35,13 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte, cut string) c
 	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !r.PassesCredentials:
 		reading.Failure = r.misconfigured(status, body)
 	case reading.Contract == nil && aboutThings(e.Kind) && !IsRPCError(json.Lookup(body, "/error")):
-		// The status comes from the endpoint, and says nothing about what the tool was asked to do.
-		reading.Failure = recourse.ClientError(r.entry.Title, status).WithOrigin(recourse.OriginServer).
+		// The status comes from the endpoint, and says nothing about what the tool was asked to do. Its sentence may.
+		refused := recourse.ClientError(r.entry.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
+		if e.Message != recourse.FromStatus(r.entry.Title, status).Message {
+			refused.Message = e.Message
+		}
+		reading.Failure = refused
 	}
 	return reading
 }

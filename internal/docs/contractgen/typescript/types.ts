@@ -171,6 +171,8 @@ type Layout = {
   result?: string;
   isError?: boolean;
   mimeTypes?: boolean;
+  /** Whether the hints of the contract follow the message. */
+  advises?: boolean;
 };
 type Hint = { for?: Selector; text: string; tools?: string[] };
 //{{end}}

@@ -75,7 +75,7 @@ function compute(s: Bound, path: string, bare = false): Value {
   const [place = "", type = ""] = path.split(":");
   switch (path) {
     case "message":
-      return bare ? sentenceOf(e) : messageOf(s);
+      return bare ? sentenceOf(e) : toldOf(s);
     case "message:given": {
       const given = textOr(e["message"]);
       const fixed = given === kindTexts.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given);
@@ -142,8 +142,23 @@ function messageOf(s: Bound): string {
   const { e, entry, call } = s;
   if (!entry || isUnlisted(s) || (entry === fallback && classOf(e) === "protocol")) return sentenceOf(e);
   const bare = boundTo(e, call, entry, true);
-  return entry.message?.map((t) => render(t, bare.get)).find((text) => text !== undefined) ?? sentenceOf(e);
+  const soon = (t: string): boolean => e["effect"] === "unknown" && t.includes("{afterMs:"); // looking comes first
+  return entry.message?.map((t) => (soon(t) ? undefined : render(t, bare.get))).find((text) => text !== undefined) ??
+    sentenceOf(e);
 }
+
+//{{if has "layouts.advises"}}
+/** Returns the sentence, and behind it the contract's advice about the failure. */
+function toldOf(s: Bound): string {
+  if (!s.entry || !layoutOf(s.call).advises || (s.call.http && s.entry.http)) return messageOf(s);
+  const hints = listOr(s.e["hints"]).map(textOr).filter(isWarning);
+  const add = (text: string, hint: string): string =>
+    text.includes(hint) ? text : text + (/[.!?]$/.test(text) ? " " : ". ") + hint;
+  return hints.reduce(add, messageOf(s));
+}
+//{{else}}
+const toldOf = messageOf;
+//{{end}}
 
 /** Writes a call as in texts: order_get(reference="A-17"). */
 function callText(verify: Fields): string {
@@ -165,14 +180,17 @@ function literal(value: Value): string {
   return json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (word) => words[word] ?? word);
 }
 
+const isWarning = (hint: string): boolean => contract.hints.some((h) => match(h.text, hint));
+
 /** Returns the hints to write: a warning about the failure, the author's own, and the code's advice. */
 function hintsOf(s: Bound, fresh: boolean): string[] {
   const given = listOr(s.e["hints"]).map(textOr);
-  const old = !fresh && given.some((hint) => contract.hints.some((h) => match(h.text, hint)));
+  const old = !fresh && given.some(isWarning);
   const warning = old ? undefined : pick(contract.hints, s);
   const hints = [warning, ...given];
-  // A code of another program comes with its own advice.
-  const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider";
+  // A code of another program comes with its own advice, which may not tell the wait.
+  const waits = numberOr(s.e["afterMs"]) > 0 && adviceOf(s.e) === "same_call";
+  const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider" && !waits;
   const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
   if (advises) hints.push(adviceOfCode(s));
   return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
@@ -182,7 +200,10 @@ function hintsOf(s: Bound, fresh: boolean): string[] {
 function adviceOfCode(s: Bound): string | undefined {
   const { code, hint = [], retryable: rule } = s.entry ?? fallback;
   const usually = isRetryable({ ...s.e, effect: "none", retry: "" }, s.entry ?? fallback, code);
-  const differs = rule !== "stated" && (compute(s, "retryable:flag") === true) !== usually;
+  const ways = [kindOf(s.e), (s.entry ?? fallback).kind].map((kind) => usualAdvice({ kind }));
+  const differs =
+    (rule !== "stated" && (compute(s, "retryable:flag") === true) !== usually) ||
+    (adviceOf(s.e) === "never" && ways.some((way) => way !== "never" && way !== "same_call"));
   return differs && !hint.some((h) => own(h.for, "retry")) ? undefined : pick(hint, s);
 }
 
@@ -210,14 +231,18 @@ function bind(from: Fields, call: Call): Bound {
   e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
   const s = boundTo(e, call, entry);
   const again = compute(s, "retryable:flag") === true;
-  if (again !== (adviceOf(e) === "same_call")) e["retry"] = again ? "same_call" : "never"; // both say the same
+  const way = e["effect"] === "applied" && pick(contract.hints, s) ? "never" : usualAdvice({ kind: entry.kind });
+  const stated = textOr(e["retry"]) && contract.layouts[0].structured && !contract.layouts[0].shape;
+  const goes = adviceOf(e) === "same_call" || (adviceOf(e) === "never" && !stated);
+  if (again || goes) e["retry"] = again ? "same_call" : way === "same_call" ? "never" : way;
 //{{if has "contract.verify"}}
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
 //{{end}}
   const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
   for (const item of objectsAt(e, "failed")) item["error"] = bind(fieldsOr(item["error"]), within).e;
   if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
-  e["hints"] = hintsOf(s, fresh);
+  const hints = (e["hints"] = hintsOf(s, fresh));
+  if (e["effect"] === "unknown" && adviceOf(e) === "never" && hints.some(isWarning)) e["retry"] = "re_read";
   return s;
 }
 
