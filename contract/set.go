@@ -39,7 +39,7 @@ var compactContracts string
 var builtinContracts = sync.OnceValue(func() map[string]*strictyaml.Document {
 	documents, err := strictyaml.ParseCompact(compactContracts)
 	if err != nil {
-		panic("contract: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+		panic("contract: " + err.Error())
 	}
 	return documents
 })
@@ -52,7 +52,7 @@ var builtin = func() *Set {
 		s.byName[name] = sync.OnceValue(func() *Contract {
 			c, err := s.before(name).readDocument(builtinContracts()[name+".yaml"], []byte(name), nil)
 			if err != nil {
-				panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+				panic("contract: built-in " + name + ": " + err.Error())
 			}
 			return c
 		})
@@ -84,7 +84,7 @@ func (s *Set) MustGet(name string) *Contract {
 	c, ok := s.Get(name)
 	if !ok {
 		known := strings.Join(s.names, ", ")
-		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known)) //nolint:forbidigo // that is what Must means
+		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known))
 	}
 	return c
 }

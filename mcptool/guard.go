@@ -201,7 +201,7 @@ func (x *visit) recover() {
 	switch {
 	case p == nil:
 	case p == http.ErrAbortHandler, x.w.started: //nolint:errorlint // net/http compares it like this
-		panic(p) //nolint:forbidigo // it is net/http's to end the connection
+		panic(p)
 	default:
 		x.refuse(&refusal{at: contract.AtSession, err: handler.NewPanic(p)})
 	}
@@ -317,7 +317,7 @@ func userPlace(err error) contract.At {
 // charge charges a call of a tool.
 func (x *visit) charge() (Charge, error) {
 	if x.g.limiter == nil || !x.isCall() {
-		return nil, nil //nolint:nilnil // no charge and no refusal
+		return nil, nil
 	}
 	charge, err := x.g.limiter.Take(x.r.Context(), x.caller.Name)
 	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Origin == "" {

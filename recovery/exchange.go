@@ -36,7 +36,7 @@ func newEngine(c *contract.Contract, list []Option) *engine {
 type exchange struct {
 	*engine
 
-	ctx       context.Context //nolint:containedctx // of the call
+	ctx       context.Context
 	send      send
 	tool      string
 	arguments json.RawMessage
@@ -60,7 +60,7 @@ func (g *engine) call(ctx context.Context, s send, tool string, arguments json.R
 		engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report,
 		ends: g.options.clock.Now().Add(left),
 	}
-	return x.run() //nolint:contextcheck // it is in x
+	return x.run()
 }
 
 // timeLeft returns how long a call may take. The context may use a different clock.

@@ -150,7 +150,7 @@ func TestNoResult(t *testing.T) {
 type noResult struct{}
 
 func (noResult) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	return nil, nil //nolint:nilnil // the case under test
+	return nil, nil
 }
 
 // A hook that panics or hangs only loses its own effect: the call returns the failure from before.

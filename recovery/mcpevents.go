@@ -18,8 +18,8 @@ import (
 type wholeEvents struct {
 	from     io.Closer
 	messages wire.MessageReader
-	ctx      context.Context //nolint:containedctx // of the request
-	id       wire.ID         // of the request
+	ctx      context.Context
+	id       wire.ID // of the request
 
 	begun     []byte // the beginning of an event, which may break off
 	ready     []byte

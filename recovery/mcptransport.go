@@ -89,7 +89,7 @@ func (t *mcpTransport) whole(r *http.Request, id json.RawMessage, resp *http.Res
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case err != nil, id == nil:
-		return resp, nil //nolint:nilerr // it is neither
+		return resp, nil
 	case kind == "text/event-stream":
 		resp.Body = newWholeEvents(r.Context(), id, resp.Body)
 		return resp, nil

@@ -17,7 +17,7 @@ const patience = 3 * time.Second
 
 // child returns a command that is asked to exit when ctx ends, and killed if it does not.
 func child(ctx context.Context, env *term.Environment, command term.ServerCommand) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	cmd.Env, cmd.Stderr = env.Environ, env.Stderr

@@ -108,7 +108,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	last := &lastLine{}
 	stderr := visible.Lines(last, func(line string) string { return redact.Log(visible.Escape(line)) })
 	defer stderr.Close()
-	program := exec.CommandContext(ctx, s.Command, s.Args...) //nolint:gosec // what the host starts, too
+	program := exec.CommandContext(ctx, s.Command, s.Args...)
 	program.Dir, program.Stderr = s.Cwd, stderr
 	for name, value := range env.Variables(s.Env) {
 		program.Env = append(program.Env, name+"="+value)

@@ -154,7 +154,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 
 // SIGHUP applies the files immediately, even unchanged. All gateways of the process get it, so that no other may run
 // meanwhile.
-func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see above
+func TestServeReloadsAfterSIGHUP(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGHUP on this system")
 	}

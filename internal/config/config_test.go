@@ -108,7 +108,7 @@ servers:
 	}
 }
 
-func TestToolAllocatesNothing(t *testing.T) { //nolint:paralleltest // allocations are counted
+func TestToolAllocatesNothing(t *testing.T) {
 	c, err := config.Parse("recourse.yaml", []byte(config.Example), options())
 	if err != nil {
 		t.Fatal(err)

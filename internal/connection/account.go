@@ -34,11 +34,11 @@ func AccountOf(c *store.Connection) Account {
 func (m *Manager) List(ctx context.Context) ([]Account, error) {
 	rows, err := m.store.List(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names what failed
+		return nil, err
 	}
 	pending, err := m.store.Devices(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err
 	}
 	return AccountsOf(rows, pending), nil
 }
@@ -62,7 +62,7 @@ func AccountsOf(rows []*store.Connection, pending []*store.Link) []Account {
 func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, ok bool, err error) {
 	row, err := m.store.Get(ctx, provider, owner)
 	if err != nil || row == nil {
-		return a, false, err //nolint:wrapcheck // as above
+		return a, false, err
 	}
 	return AccountOf(row), true, nil
 }
@@ -71,7 +71,7 @@ func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, o
 // access at the provider.
 func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error {
 	defer m.drop(key{provider, owner})
-	return m.store.Delete(ctx, provider, owner) //nolint:wrapcheck // as above
+	return m.store.Delete(ctx, provider, owner)
 }
 
 // NewLink returns the path, relative to the gateway's own URL, of a link for reconnecting an existing

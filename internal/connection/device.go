@@ -145,7 +145,7 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation
 	if err != nil {
 		return Invitation{}, err
 	}
-	m.poll(ask.Provider, l, d) //nolint:contextcheck // it continues without the call
+	m.poll(ask.Provider, l, d)
 	return d.invitation(l.Hash), nil
 }
 
@@ -168,7 +168,7 @@ func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*sto
 		Hash: hash(rand.Text()), Provider: ask.Provider.Name, Owner: ask.Owner,
 		Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server, Scopes: scopes, Expires: expires,
 	}
-	text, _ := json.Marshal(d) //nolint:errchkjson // texts always have a JSON form
+	text, _ := json.Marshal(d)
 	if err = m.store.PutLink(ctx, l); err == nil {
 		l.StateHash, l.Sealed = deviceMark+l.Hash, m.sealer.Seal(text, []byte(deviceMark+l.Hash))
 		err = m.store.BeginLink(ctx, l.Hash, l.StateHash, l.Sealed)

@@ -80,7 +80,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	if a == nil && !m.closed {
 		a = &asking{done: make(chan struct{})}
 		m.asking[at] = a
-		m.work.Go(func() { //nolint:contextcheck // it continues without the call, for the others
+		m.work.Go(func() {
 			making, cancel := context.WithTimeout(m.life, redeemTimeout+storeTimeout)
 			defer cancel()
 			a.how, a.err = invite(making, ask, at)
@@ -161,9 +161,9 @@ type signIn struct {
 // begin begins the sign-in of a person, and returns the provider's page for it.
 func (m *Manager) begin(ctx context.Context, p *Provider, l *store.Link, by Person, browser, redirect string) (string, error) {
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	text, _ := json.Marshal(signIn{verifier, hash(browser), by}) //nolint:errchkjson // texts always have a JSON form
+	text, _ := json.Marshal(signIn{verifier, hash(browser), by})
 	if err := m.store.BeginLink(ctx, l.Hash, hash(state), m.sealer.Seal(text, []byte("sign-in "+l.Hash))); err != nil {
-		return "", err //nolint:wrapcheck // the page distinguishes the kinds
+		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
 	for name, value := range p.Params {
@@ -182,7 +182,7 @@ var (
 func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state, code, browser, redirect string) (*Provider, error) {
 	l, err := m.store.EndLink(ctx, hash(state))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err
 	}
 	if l == nil || providers[l.Provider] == nil {
 		return nil, errNoSignIn
@@ -218,11 +218,11 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 func (m *Manager) enter(ctx context.Context, p *Provider, l *store.Link, by Person, entered string) error {
 	state := rand.Text()
 	if err := m.store.BeginLink(ctx, l.Hash, hash(state), ""); err != nil {
-		return err //nolint:wrapcheck // as above
+		return err
 	}
 	ended, err := m.store.EndLink(ctx, hash(state))
 	if err != nil {
-		return err //nolint:wrapcheck // as above
+		return err
 	}
 	if ended == nil {
 		return store.ErrConflict

@@ -40,9 +40,9 @@ func loginPurpose(stateHash string) []byte { return []byte("login " + stateHash)
 
 // beginLogin stores a sign-in.
 func (m *Manager) beginLogin(ctx context.Context, state string, l login) error {
-	text, _ := json.Marshal(l) //nolint:errchkjson // texts always have a JSON form
+	text, _ := json.Marshal(l)
 	at := hash(state)
-	return m.store.PutLogin(ctx, &store.Login{ //nolint:wrapcheck // it names what failed
+	return m.store.PutLogin(ctx, &store.Login{
 		StateHash: at, Link: hash(l.Link), Sealed: m.sealer.Seal(text, loginPurpose(at)), Expires: time.Now().Add(loginTime),
 	})
 }
@@ -52,7 +52,7 @@ func (m *Manager) takeLogin(ctx context.Context, state, browser string) (l login
 	at := hash(state)
 	kept, err := m.store.TakeLogin(ctx, at)
 	if err != nil {
-		return l, err //nolint:wrapcheck // as above
+		return l, err
 	}
 	if kept == nil {
 		return l, errNoSignIn
@@ -86,7 +86,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, l *store.Link, pr
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the issuer's page, from its metadata
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // signedIn is the page to which the issuer redirects a person.

@@ -46,8 +46,8 @@ type Manager struct {
 	client *http.Client
 	log    *slog.Logger
 
-	work sync.WaitGroup  // refreshes, which do not belong to a call
-	life context.Context //nolint:containedctx // work that need not be completed
+	work sync.WaitGroup // refreshes, which do not belong to a call
+	life context.Context
 	stop context.CancelFunc
 
 	mu      sync.Mutex
@@ -126,7 +126,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 			return p.credential(k), nil
 		case k.c != nil && k.c.State == Connected && left > usableFor:
 			if time.Since(k.c.Updated) > refreshApart && !m.holds(key{p.Name, owner}) {
-				m.refreshing(p, owner, k.c.Version) //nolint:contextcheck // it continues without the call
+				m.refreshing(p, owner, k.c.Version)
 			}
 			return p.credential(k), nil
 		case tries == 2:
@@ -136,7 +136,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 		if k.c != nil {
 			version = k.c.Version
 		}
-		if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
+		if err := m.refreshing(p, owner, version).wait(ctx); err != nil {
 			return Credential{}, err
 		}
 	}
@@ -181,7 +181,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(key{p.Name, owner}):
 		return p.reconnect(Expired) // a new token would be rejected as well; only the provider can say that it is revoked
 	}
-	if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
+	if err := m.refreshing(p, owner, version).wait(ctx); err != nil {
 		return err
 	}
 	if k, err = m.current(ctx, p, owner); err != nil {
@@ -226,7 +226,7 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
 	if err := m.store.Put(ctx, c); err != nil {
-		return err //nolint:wrapcheck // it names what failed
+		return err
 	}
 	m.drop(key{p.Name, owner})
 	m.tell()

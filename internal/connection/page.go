@@ -336,7 +336,7 @@ func isLocal(r *http.Request) bool {
 }
 
 func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {
-	text, _ := json.Marshal(passport{who, time.Now().Add(personTime)}) //nolint:errchkjson // texts and times always have a JSON form
+	text, _ := json.Marshal(passport{who, time.Now().Add(personTime)})
 	p.setCookie(w, r, personCookie, p.Manager.sealer.Seal(text, []byte(personCookie)), personTime)
 }
 

@@ -151,7 +151,7 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	switch {
 	case err == nil:
 		if err := m.keep(ctx, c, old, fresh); err != nil {
-			m.hold(c, old, fresh, err) //nolint:contextcheck // it continues without the refresh
+			m.hold(c, old, fresh, err)
 		}
 		return nil
 	case verdict == refused, verdict == lapsed:
@@ -182,11 +182,11 @@ func (m *Manager) keep(ctx context.Context, c *store.Connection, old, fresh Toke
 		}
 		now, err := m.store.Get(ctx, c.Provider, c.Owner)
 		if err != nil || now == nil {
-			return nil //nolint:nilerr // the connection has been deleted, and stays so
+			return nil
 		}
 		there, err := tokenOf(now, m.sealer)
 		if now.Reason != Lost && (err != nil || there.Refresh != old.Refresh) {
-			return nil //nolint:nilerr // a person has reconnected it meanwhile
+			return nil
 		}
 		c = now // another process considered this one dead, or has resealed the old token
 	}

@@ -27,79 +27,95 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 		},
 		"commerce, nested": {
 			"commerce", 400, `{"error":{"code":4001,"message":"No.","retryable":true,"details":{"originalError":"PICKED"}},"trace":"t-1"}`,
-			[]string{`"error":{"code":4001,"message":"No.","retryable":true,"details":{"originalError":"PICKED",`, `\"trace\":\"t-1\"`}, recourse.KindClientError,
+			[]string{`"error":{"code":4001,"message":"No.","retryable":true,"details":{"originalError":"PICKED",`, `\"trace\":\"t-1\"`},
+			recourse.KindClientError,
 		},
 		"commerce, a JSON-RPC answer": {
 			"commerce", 500, `{"jsonrpc":"2.0","id":1,"result":{"error":{"code":5100,"message":"Jammed.","retryable":false,"belt":2}}}`,
-			[]string{`"error":{"code":5100,"message":"Jammed.","retryable":false,"belt":2,`}, recourse.KindServerError,
+			[]string{`"error":{"code":5100,"message":"Jammed.","retryable":false,"belt":2,`},
+			recourse.KindServerError,
 		},
 		"commerce, a JSON-RPC error": {
 			"commerce", 400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params","data":{"field":"order.note","limit":80}}}`,
-			[]string{`"error":{"code":-32602,"message":"Invalid params","data":{"field":"order.note","limit":80,"error":{"code":2001,`}, recourse.KindUnknown, // the form has no place for the record
+			[]string{`"error":{"code":-32602,"message":"Invalid params","data":{"field":"order.note","limit":80,"error":{"code":2001,`},
+			recourse.KindUnknown, // the form has no place for the record
 		},
 		"commerce, a status as a code": {
 			"commerce", 404, `{"code":404,"message":"No such order"}`, []string{`"code":4001`, `No such order`}, recourse.KindNotFound,
 		},
 		"fieldmcp": {
 			"fieldmcp", 404, `{"error":true,"code":"FIELD_NOT_FOUND","message":"No field.","retryable":false,"resourceId":"f-3","county":{"n":[1e+25]}}`,
-			[]string{`"structuredContent":{"error":true,"code":"FIELD_NOT_FOUND","message":"No field.","retryable":false,"resourceId":"f-3","county":{"n":[1e+25]},`}, recourse.KindNotFound,
+			[]string{`"structuredContent":{"error":true,"code":"FIELD_NOT_FOUND","message":"No field.","retryable":false,"resourceId":"f-3","county":{"n":[1e+25]},`},
+			recourse.KindNotFound,
 		},
 		"fieldmcp, nested": {
 			"fieldmcp", 404, `{"error":{"code":"ORG_NOT_FOUND","message":"No org.","resourceId":"o-3","own":7},"region":"eu"}`,
-			[]string{`{"error":true,"code":"ORG_NOT_FOUND","message":"No org.","resourceId":"o-3","own":7,"region":"eu","retryable":false`}, recourse.KindNotFound,
+			[]string{`{"error":true,"code":"ORG_NOT_FOUND","message":"No org.","resourceId":"o-3","own":7,"region":"eu","retryable":false`},
+			recourse.KindNotFound,
 		},
 		"fieldmcp, without its mark": {
 			"fieldmcp", 503, `{"code":"PROVIDER_UNAVAILABLE","message":"Down.","retryable":true,"retryAfter":9,"own":7}`,
-			[]string{`{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"Down.","retryable":true,"retryAfter":9,"own":7`}, recourse.KindUnavailable,
+			[]string{`{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"Down.","retryable":true,"retryAfter":9,"own":7`},
+			recourse.KindUnavailable,
 		},
 		"fieldmcp, in part": {
 			"fieldmcp", 422, `{"error":true,"code":"PARTIAL_SUCCESS","message":"m","retryable":false,"succeeded":[{"fieldId":"1","acres":2}],"failed":[{"id":"2","code":"X","own":1}]}`,
-			[]string{`"succeeded":[{"fieldId":"1","acres":2}]`, `"failed":[{"id":"2","code":"X","own":1`}, recourse.KindPartial,
+			[]string{`"succeeded":[{"fieldId":"1","acres":2}]`, `"failed":[{"id":"2","code":"X","own":1`},
+			recourse.KindPartial,
 		},
 		"fieldmcp, a code that the status contradicts": {
 			"fieldmcp", 500, `{"error":true,"code":"NO_DATA_FOR_PERIOD","message":"None.","retryable":false}`, []string{`"code":"NO_DATA_FOR_PERIOD"`}, recourse.KindNoData,
 		},
 		"fieldmcp, the provider's own error": {
 			"fieldmcp", 502, `{"error":true,"code":"PROVIDER_ERROR","message":"Deere said 418.","retryable":false,"provider":"John Deere"}`,
-			[]string{`"retryable":false,"provider":"John Deere"`}, recourse.KindServerError,
+			[]string{`"retryable":false,"provider":"John Deere"`},
+			recourse.KindServerError,
 		},
 		"fieldmcp, an account": {
 			"fieldmcp", 401, `{"error":true,"code":"TOKEN_EXPIRED","message":"Expired.","retryable":false,"provider":"John Deere","own":1}`,
-			[]string{`"code":"TOKEN_EXPIRED","message":"Expired.","retryable":false,"provider":"John Deere","own":1`}, recourse.KindTokenExpired,
+			[]string{`"code":"TOKEN_EXPIRED","message":"Expired.","retryable":false,"provider":"John Deere","own":1`},
+			recourse.KindTokenExpired,
 		},
 		"patterns": {
 			"patterns", 503, `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: No disk","retryable":true,"shard":3,"details":{"statusCode":507,"disk":"d"}}`,
-			[]string{`"text":"Internal server error: No disk","mimeType":"text/markdown"`, `"retryable":true,"shard":3,"details":{"statusCode":507,"disk":"d"}}`}, recourse.KindServerError,
+			[]string{`"text":"Internal server error: No disk","mimeType":"text/markdown"`, `"retryable":true,"shard":3,"details":{"statusCode":507,"disk":"d"}}`},
+			recourse.KindServerError,
 		},
 		"patterns, a whole result": {
 			"patterns", 400, `{"content":[{"type":"text","text":"Invalid request: limit","mimeType":"text/markdown"}],"structuredContent":{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: limit","retryable":false,"own":1},"isError":true}`,
-			[]string{`"text":"Invalid request: limit"`, `"own":1`}, recourse.KindClientError,
+			[]string{`"text":"Invalid request: limit"`, `"own":1`},
+			recourse.KindClientError,
 		},
 		"patterns, our own key": {
 			"patterns", 401, `{"kind":"toolError:v1","code":"AUTHENTICATION_ERROR","message":"Authentication required: No key","retryable":false,"realm":"x"}`,
-			[]string{`AUTHENTICATION_ERROR`, `The operator of the gateway has to renew them`, `"realm":"x"`}, recourse.KindPermissionDenied,
+			[]string{`AUTHENTICATION_ERROR`, `The operator of the gateway has to renew them`, `"realm":"x"`},
+			recourse.KindPermissionDenied,
 		},
 		"studies, a line": {
 			"studies", 422, `[no_audio_track] Silent. Suggestions: Add one [envelope] {"error_kind":"no_audio_track","suggestions":["Add one"],"codec":"x"}`,
-			[]string{`"text":"[no_audio_track] Silent. Suggestions: Add one [envelope] {\"error_kind\":\"no_audio_track\",\"suggestions\":[\"Add one\"],\"codec\":\"x\"}"`}, recourse.KindClientError,
+			[]string{`"text":"[no_audio_track] Silent. Suggestions: Add one [envelope] {\"error_kind\":\"no_audio_track\",\"suggestions\":[\"Add one\"],\"codec\":\"x\"}"`},
+			recourse.KindClientError,
 		},
 		"studies, a line in a member": {
 			"studies", 404, `{"detail":"[forbidden] Not yours.","owner":"u-2"}`, []string{`[forbidden] Not yours.`, `\"owner\":\"u-2\"`}, recourse.KindPermissionDenied,
 		},
 		"studies, nested, with members of its own": {
 			"studies", 422, `{"detail":{"error_code":"too_long","message":"Cut it.","limit":{"s":60}},"trace":"t-1"}`,
-			[]string{`[too_long] Cut it. Suggestions: `, `\"limit\":{\"s\":60}`, `\"trace\":\"t-1\"`}, recourse.KindInvalidValue,
+			[]string{`[too_long] Cut it. Suggestions: `, `\"limit\":{\"s\":60}`, `\"trace\":\"t-1\"`},
+			recourse.KindInvalidValue,
 		},
 		"terra, a sentence in a problem": {
 			"terra", 400, `{"type":"about:blank","title":"bad request","instance":"/x","detail":"fields or select are required","hint":"h"}`,
-			[]string{`"text":"fields or select are required"`, `"hint":"h"`}, recourse.KindMissingParam,
+			[]string{`"text":"fields or select are required"`, `"hint":"h"`},
+			recourse.KindMissingParam,
 		},
 		"terra, a text": {
 			"terra", 422, `Error executing tool x: request context is unavailable`, []string{`"text":"request context is unavailable"`}, recourse.KindInternal,
 		},
 		"recourse": {
 			"recourse", 409, `{"v":1,"kind":"conflict","code":"taken","contract":"recourse","message":"Taken.","details":{"by":"ann"}}`,
-			[]string{`"code":"taken"`, `"by":"ann"`}, recourse.KindConflict,
+			[]string{`"code":"taken"`, `"by":"ann"`},
+			recourse.KindConflict,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -305,10 +305,10 @@ func (f *flood) Read(p []byte) (int, error) {
 }
 
 // Large requests are refused before they are read to the end, and no bad input takes more than 64 MiB of memory.
-func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+func TestBadInputMemory(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-	for _, c := range []struct { //nolint:paralleltest // as above
+	for _, c := range []struct {
 		name    string
 		pattern string
 		size    int64
@@ -392,8 +392,8 @@ func peakHeap(f func()) uint64 {
 }
 
 // A client that sends its message too slowly, or never, is refused.
-func TestSlowBody(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
-	for name, c := range map[string]struct { //nolint:paralleltest // as above
+func TestSlowBody(t *testing.T) {
+	for name, c := range map[string]struct {
 		head         string
 		status, code int
 	}{

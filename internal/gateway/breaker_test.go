@@ -287,7 +287,7 @@ func TestBreakerObserved(t *testing.T) {
 // Each server of an endpoint keeps its own breaker, bulkhead and hedging.
 func TestProtectionOfOneOfMany(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
 		c := f.client(t, era)
 		f.list(t, c)

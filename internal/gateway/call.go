@@ -39,7 +39,7 @@ type call struct {
 	reply   reply            // the only way back to the client
 	out     outcome          // how the call is going, and how it ended
 
-	ctx      context.Context //nolint:containedctx // for work done on the client's behalf: route
+	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified

@@ -139,7 +139,7 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 	}
 	path, err := g.reach.Connections.NewLink(ctx, &p.Provider, owner)
 	if err != nil {
-		return "", err //nolint:wrapcheck // the caller distinguishes it
+		return "", err
 	}
 	return g.URL() + path, nil
 }

@@ -257,5 +257,5 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.reply.flush()
 		c.survive(c.settle(e), "the server cannot be reached: the stream is held open")
 	}
-	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
+	return pause.For(c.ctx, wait+rand.N(wait)/2)
 }

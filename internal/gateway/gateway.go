@@ -37,7 +37,7 @@ type Gateway struct {
 	reach Reach
 	table atomic.Pointer[table] // the table in use
 
-	life  context.Context //nolint:containedctx // the life of the background work, not of a call
+	life  context.Context
 	end   context.CancelFunc
 	drain context.CancelFunc // ends the streams that have no end of their own
 	work  sync.WaitGroup     // background work
@@ -193,7 +193,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if e := c.out.Record; e != nil {
 			front.BreaksOff(w, e.Effect)
 		}
-		panic(http.ErrAbortHandler) //nolint:forbidigo // how net/http aborts a connection
+		panic(http.ErrAbortHandler)
 	}
 }
 

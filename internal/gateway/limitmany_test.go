@@ -16,7 +16,7 @@ import (
 // servers. It does not charge for the caller's mistakes, or for refusals by a server's limit.
 func TestLimitsOfManyServers(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", limit_headers: true, limits: {all: {calls: 5/1h, by: [server]}, shop: {calls: 2/1m, tools: ['shop_*']}}",
 			"limits: {own: {calls: 3/1m, by: [server], tools: [echo]}}")
 		c := f.client(t, era)
@@ -59,7 +59,7 @@ func TestLimitsOfManyServers(t *testing.T) {
 // An endpoint with several servers has its own limit on concurrent calls to all of them.
 func TestConcurrencyOfManyServers(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", concurrency: {max: 1, queue: 0}", "")
 		c := f.client(t, era)
 		f.farm.Next(testkit.Echo, faults.Hang())
@@ -90,7 +90,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 func TestReadOnlyOfManyServers(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {
-		inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+		inEachEra(t, func(t *testing.T, era testkit.Era) {
 			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
 			shop.SetTools(testkit.Tool{Name: "sell"})
 			g, log := newGateway(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+

@@ -22,7 +22,7 @@ import (
 // A tool name that two servers use is not listed, and a call of it says what the operator should do.
 func TestManyServersCollide(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
 		c := f.client(t, era)
 		for range 2 { // the second time with known lists
@@ -58,7 +58,7 @@ func TestManyServersCollide(t *testing.T) {
 // A tool that is not offered is neither listed nor called, under any name.
 func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, `servers: [{name: farm, allow: ["order_*", echo], deny: [order_get], rename: {echo: say}}, {name: shop, prefix: shop_, deny: ["*"]}]`, "")
 		c := f.client(t, era)
 		if diff := cmp.Diff([]string{"order_create", "say"}, toolNames(t, f.list(t, c))); diff != "" {

@@ -110,7 +110,7 @@ func startLibraries(tb testing.TB, endpoint string) (a, b *library, f *front) {
 
 func TestManyServersHaveResources(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		one, two, f := startLibraries(t, `servers: [one, {name: two, prefix: t_, deny: ["two://secret*"]}]`)
 		c := f.client(t, era)
 		request := func(method, params string) string {
@@ -165,7 +165,7 @@ func TestManyServersHaveResources(t *testing.T) {
 
 func TestManyServersIntroduceThemselves(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		_, _, f := startLibraries(t, "servers: [one, {name: two, prefix: t_}]")
 		c := testkit.NewClient(t, f.url, era)
 		var a *testkit.Answer

@@ -52,7 +52,7 @@ func TestManyServersNotify(t *testing.T) {
 	for _, serverEra := range eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.client(t, era)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +108,7 @@ func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
 // as changed.
 func TestManyServerNotifiesAfterAnOutage(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "")
 		c := f.client(t, era)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +142,7 @@ func TestManyServersReportProgress(t *testing.T) {
 	for _, serverEra := range eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.client(t, era)
 				meta := `"progressToken":"p"`
@@ -172,7 +172,7 @@ func TestManyServersAsk(t *testing.T) {
 	for _, serverEra := range eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.client(t, era)
 				if era == testkit.Legacy {

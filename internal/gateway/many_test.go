@@ -127,7 +127,7 @@ func TestManyOffersAllServers(t *testing.T) {
 		for _, serverEra := range eras {
 			t.Run(form.String()+" "+serverEra.String(), func(t *testing.T) {
 				t.Parallel()
-				inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+				inEachEra(t, func(t *testing.T, era testkit.Era) {
 					f := startMany(t, bothPrefixed, "", testkit.WithForm(form), testkit.WithEra(serverEra))
 					c := f.client(t, era)
 					a := f.list(t, c)
@@ -158,7 +158,7 @@ func TestManyOffersAllServers(t *testing.T) {
 // While a server is down, its tools stay listed, and a call of them names the server.
 func TestManyServerIsAway(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "")
 		c := f.client(t, era)
 		before := toolNames(t, f.list(t, c))
@@ -198,7 +198,7 @@ func TestManyServerIsAway(t *testing.T) {
 // A slow server delays a list up to the deadline. When its part arrives, listeners are notified.
 func TestManyServerIsSlow(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", deadline: 1s", "")
 		c := f.client(t, era)
 		f.shop.Next("tools/list", faults.Hang())
@@ -221,7 +221,7 @@ func TestManyServerIsSlow(t *testing.T) {
 // A server that hangs from the start does not delay calls of others, and delays lists only up to the deadline.
 func TestManyServerHangsFromTheStart(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", deadline: 500ms", "")
 		for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
 			f.farm.Always(method, faults.Hang())
@@ -248,7 +248,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 // Observers get one outcome for each call, of the server that carried it out.
 func TestManyCallsAreToldOnce(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // the test itself
+	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "")
 		var told ends
 		f.g.Observe(&told)

@@ -169,12 +169,12 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 }
 
 // The program stays within mostMemory during each attack, and works afterwards.
-func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // measures memory, and uses all processors
+func TestLongMemoryUnderAttack(t *testing.T) {
 	testkit.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("the test reads the peak from /proc")
 	}
-	for name, attack := range attacks() { //nolint:paralleltest // as above
+	for name, attack := range attacks() {
 		t.Run(name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithTools(costlyTools(24, 800)...))
 			p := startProcess(t, srv.URL())

@@ -13,7 +13,7 @@ import (
 
 // An out-of-date list refuses nothing: a tool may have appeared, or a schema may have been relaxed, without a
 // notification.
-func TestOldLists(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
+func TestOldLists(t *testing.T) {
 	s := &lister{tools: one(toolA)}
 	upstream := httptest.NewServer(s)
 	defer upstream.Close()
@@ -77,7 +77,7 @@ func callVirtually(t *testing.T, g http.Handler, tool, arguments string) bool {
 }
 
 // A list is used for a second, even if its ttlMs is shorter.
-func TestOldListsAreUsedForASecond(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
+func TestOldListsAreUsedForASecond(t *testing.T) {
 	for _, ttl := range []string{"0", "1", "-5"} {
 		s := &lister{tools: one(toolB), ttl: ttl}
 		upstream := httptest.NewServer(s)

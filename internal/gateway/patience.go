@@ -49,7 +49,7 @@ func (c *call) patiently(wait func()) {
 		select {
 		case fault := <-ended:
 			if fault != nil {
-				panic(fault) //nolint:forbidigo // it is passed on
+				panic(fault)
 			}
 			return
 		case <-tick.C:

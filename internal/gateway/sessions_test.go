@@ -371,7 +371,7 @@ func TestServersWithoutSessions(t *testing.T) {
 }
 
 // A session expires after a day without requests.
-func TestIdleSession(t *testing.T) { //nolint:paralleltest // takes no time in virtual time
+func TestIdleSession(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // so that no connection outlives the test
 		w.Header().Set("Mcp-Session-Id", "one")

@@ -223,12 +223,12 @@ func TestMaxResult(t *testing.T) {
 }
 
 // A large answer is streamed in constant memory. This is a sample: one form of answer.
-func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+func TestLargeAnswerMemory(t *testing.T) {
 	testLargeAnswerMemory(t)
 }
 
 // The other form.
-func TestLongLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // as above
+func TestLongLargeAnswerMemory(t *testing.T) {
 	testkit.Long(t)
 	testLargeAnswerMemory(t)
 }

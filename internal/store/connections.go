@@ -45,7 +45,7 @@ func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connect
 	found, err := readConnection(c.s.reads.QueryRowContext(ctx,
 		"SELECT "+connectionColumns+" FROM connections WHERE provider = $1 AND owner = $2", provider, owner))
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // not finding one is not an error
+		return nil, nil
 	}
 	return found, err
 }

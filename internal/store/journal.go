@@ -71,7 +71,7 @@ const (
 func (j *Journal) Next() int64 {
 	for {
 		last := j.last.Load()
-		next := max(last+1, time.Now().UnixMicro()<<seqBits|rand.Int64N(1<<seqBits)) //nolint:gosec // it need not be secret
+		next := max(last+1, time.Now().UnixMicro()<<seqBits|rand.Int64N(1<<seqBits))
 		if j.last.CompareAndSwap(last, next) {
 			return next
 		}

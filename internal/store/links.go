@@ -72,7 +72,7 @@ func (c *Connections) Devices(ctx context.Context) ([]*Link, error) {
 func readLink(row scanner) (*Link, error) {
 	l, err := scanLink(row)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // not finding one is not an error
+		return nil, nil
 	}
 	return l, err
 }

@@ -40,7 +40,7 @@ func (c *Connections) TakeLogin(ctx context.Context, stateHash string) (*Login, 
 		"RETURNING link, sealed, expires", stateHash, micros(time.Now())).Scan(&l.Link, &l.Sealed, &expires)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil //nolint:nilnil // not finding one is not an error
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("take a sign-in: %w", err)
 	}

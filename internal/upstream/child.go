@@ -70,7 +70,7 @@ type child struct {
 	state  string
 	ended  chan struct{} // closed when all processes have ended
 
-	stopping context.Context         //nolint:containedctx // ends when the child has to end
+	stopping context.Context
 	stop     context.CancelCauseFunc // ends it; only the first reason counts
 
 	verdict error // why it ended; set before ended is closed

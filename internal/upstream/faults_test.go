@@ -245,13 +245,10 @@ func TestChildThatStopsAnswering(t *testing.T) {
 }
 
 // Only a part of a long answer is in memory at any time, even if its id comes last or it is read slowly.
-//
-//nolint:paralleltest // measures the memory in use
 func TestLargeAnswers(t *testing.T) {
 	testLargeAnswers(t, 20<<20)
 }
 
-//nolint:paralleltest // as above
 func TestLongLargeAnswers(t *testing.T) {
 	testkit.Long(t)
 	testLargeAnswers(t, 100<<20)

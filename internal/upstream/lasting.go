@@ -4,9 +4,9 @@ import "context"
 
 // lasting is a context that also has the values of another.
 type lasting struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
-	values context.Context //nolint:containedctx // as above
+	values context.Context
 }
 
 // Lasting returns a context that ends when life does, with the values of a request: for work that continues

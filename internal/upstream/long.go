@@ -32,10 +32,10 @@ type longAnswer struct {
 	err     error       // how it ends: io.EOF if it is complete, errClosed if nobody reads it; nil: there is more to come
 
 	// Of the reader:
-	ctx      context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
-	rewriter wire.Rewriter   // puts the client's id back
-	room     []byte          // its memory
-	ready    []byte          // what it has not been asked for yet
+	ctx      context.Context
+	rewriter wire.Rewriter // puts the client's id back
+	room     []byte        // its memory
+	ready    []byte        // what it has not been asked for yet
 }
 
 func newLongAnswer(room *spool.Room) *longAnswer {

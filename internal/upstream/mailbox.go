@@ -131,7 +131,7 @@ func (b *Mailbox) events(ctx context.Context, onClose func()) *eventBody {
 
 // eventBody is the body that [Mailbox.Events] returns.
 type eventBody struct {
-	ctx     context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	mailbox *Mailbox
 	onClose func()

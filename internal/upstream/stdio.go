@@ -40,7 +40,7 @@ type Stdio struct {
 	patience Patience
 	most     int // how many children there may be
 
-	life context.Context //nolint:containedctx // the life of the children, not of a call
+	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup
 
@@ -251,7 +251,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 		default:
 			a := &attempt{done: make(chan struct{})}
 			s.attempts[key] = a
-			s.work.Go(func() { s.try(key, a) }) //nolint:contextcheck // it serves all callers, and outlives this one
+			s.work.Go(func() { s.try(key, a) })
 		}
 		a := s.attempts[key]
 		s.mu.Unlock()

@@ -52,5 +52,5 @@ func (u *UserRule) URL(text, user string) (*url.URL, error) {
 	if hasQuery {
 		text += "?" + u.Text(query, url.QueryEscape(user))
 	}
-	return url.Parse(text) //nolint:wrapcheck // it quotes the URL
+	return url.Parse(text)
 }

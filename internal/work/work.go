@@ -8,7 +8,7 @@ import (
 
 // A Group is work that ends with its owner. Create it with [New] or [Within], and end it with End. It is safe for concurrent use.
 type Group struct {
-	life context.Context //nolint:containedctx // the work's, not a request's
+	life context.Context
 	end  context.CancelFunc
 
 	mu    sync.Mutex // so that none starts once the others are waited for

@@ -170,7 +170,7 @@ func add[In any](s *System, tool *mcp.Tool, handler func(ctx context.Context, in
 func refuseEmpty(arguments json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &members); err != nil {
-		return nil //nolint:nilerr // there are none
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if v := bytes.Join(bytes.Fields(members[name]), nil); string(v) == `""` || string(v) == `[]` {

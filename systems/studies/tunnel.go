@@ -152,7 +152,7 @@ var publicURL = regexp.MustCompile(`https://[a-z0-9.-]+\.trycloudflare\.com`)
 // startProcess starts the program and waits until it reports the tunnel's address. ctx only limits the start.
 func startProcess(ctx context.Context, program string, port int, timeout time.Duration) (*tunnelProcess, error) {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := exec.CommandContext(life, program, "tunnel", "--url", fmt.Sprintf("http://127.0.0.1:%d", port)) //nolint:gosec // the operator's
+	cmd := exec.CommandContext(life, program, "tunnel", "--url", fmt.Sprintf("http://127.0.0.1:%d", port))
 	log := &tunnelLog{url: make(chan string, 1)}
 	cmd.Stderr = log
 	cmd.WaitDelay = time.Second // for child processes that hold the pipe

@@ -24,7 +24,7 @@ const (
 // The credentials that the system accepts.
 const (
 	DevID  = "recourse-demo"
-	APIKey = "demo-api-key" //nolint:gosec // it only opens the demonstration
+	APIKey = "demo-api-key"
 )
 
 // The users for the cases in the package's documentation.

@@ -57,7 +57,7 @@ func play(role string, args []string) error {
 		return serveChild(os.Stdin, os.Stdout)
 	case roleAwake:
 		go func() {
-			for { //nolint:revive,staticcheck // it does nothing, all the time
+			for { //nolint:revive // it does nothing, all the time
 			}
 		}()
 		_, err := io.Copy(io.Discard, os.Stdin)
@@ -151,7 +151,7 @@ func (all *processes) listen(ctx context.Context, o *options, name, address, pro
 
 func (all *processes) launch(ctx context.Context, o *options, name, program string, args ...string) (p *process, err error) {
 	p = &process{name: name, foreign: !strings.HasPrefix(args[0], roleMark)}
-	p.command = exec.CommandContext(ctx, program, args...) //nolint:gosec // this program, or a proxy
+	p.command = exec.CommandContext(ctx, program, args...)
 	p.command.Stderr = o.log
 	if p.in, err = p.command.StdinPipe(); err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ var (
 func (all *processes) installed(ctx context.Context, o *options, server *process, name, config string, args ...string) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return nil //nolint:nilerr // it is left out
+		return nil
 	}
 	address := freeAddress(ctx)
 	file := filepath.Join(o.dir, name+".conf")

@@ -117,12 +117,12 @@ func prepare(dir string) error {
 			return err
 		}
 	}
-	return os.MkdirAll(dir, 0o755) //nolint:gosec // a release is public
+	return os.MkdirAll(dir, 0o755)
 }
 
 // save writes a file of the release.
 func save(out, name string, body []byte) error {
-	return os.WriteFile(filepath.Join(out, name), body, 0o644) //nolint:gosec // a release is public
+	return os.WriteFile(filepath.Join(out, name), body, 0o644)
 }
 
 // list prints what has been built.

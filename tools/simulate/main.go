@@ -69,7 +69,7 @@ func simulate(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(*dir, name)
-		if err := os.WriteFile(file, files[name], 0o644); err != nil { //nolint:gosec // a page is for everybody to read
+		if err := os.WriteFile(file, files[name], 0o644); err != nil {
 			return err
 		}
 		fmt.Fprintln(out, file)

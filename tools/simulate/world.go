@@ -170,8 +170,8 @@ type luck struct {
 
 // luckOf returns the luck of a task: the same for every agent.
 func (w *world) luckOf(seed uint64, number int) luck {
-	source := rand.NewPCG(seed, uint64(number))                     //nolint:gosec // a number is not negative
-	l := luck{random: rand.New(source), lasting: map[*fault]bool{}} //nolint:gosec // it is to be repeatable
+	source := rand.NewPCG(seed, uint64(number))
+	l := luck{random: rand.New(source), lasting: map[*fault]bool{}}
 	for i := range w.Faults {
 		if f := &w.Faults[i]; f.Lasting {
 			l.lasting[f] = l.random.Float64() < f.Rate

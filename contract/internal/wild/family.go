@@ -84,13 +84,13 @@ type ruleForm struct {
 var builtin = sync.OnceValue(func() []*Family {
 	documents, err := strictyaml.ParseCompact(compactFamilies)
 	if err != nil {
-		panic("contract: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+		panic("contract: " + err.Error())
 	}
 	var list []*Family
 	for name, doc := range documents {
 		f, err := newFamily(doc, []byte(name), false)
 		if err != nil {
-			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+			panic("contract: built-in families: " + err.Error())
 		}
 		f.builtin = true
 		list = append(list, f)
@@ -347,7 +347,7 @@ func (p *phrase) text() string {
 func (*compiler) codeIs(code string) language.Constant {
 	p, err := language.CompilePath("upstream.code", contractform.RecordType)
 	if err != nil {
-		panic("contract: " + err.Error()) //nolint:forbidigo // the path is fixed
+		panic("contract: " + err.Error())
 	}
 	return language.Constant{Path: p, Value: json.AppendQuote(nil, code)}
 }

@@ -22,7 +22,7 @@ func costly(n int) (schema, arguments string) {
 
 // Compiling the patterns of all tools in a list would take gigabytes. They are compiled when needed, within the list's
 // budget; a pattern beyond it counts as matching, and the rest of its schema is checked.
-func TestListHasOneBudget(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+func TestListHasOneBudget(t *testing.T) {
 	budget := args.NewBudget()
 	schema, arguments := costly(1000)
 	schema = strings.Replace(schema, `{"properties"`, `{"required":["order"],"properties"`, 1)

@@ -21,8 +21,8 @@ const (
 // check is one evaluation of arguments. When its steps are used up, every rule counts as met and no finding
 // is added; earlier findings remain true.
 type check struct {
-	ctx       context.Context //nolint:containedctx // a check is a part of its call
-	budget    *Budget         // for patterns that are not compiled yet
+	ctx       context.Context
+	budget    *Budget // for patterns that are not compiled yet
 	unchecked *atomic.Pointer[string]
 
 	steps   int  // left

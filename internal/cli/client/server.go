@@ -41,7 +41,7 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil)
 	if len(command) > 0 {
 		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
-		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
+		program := exec.CommandContext(ctx, command[0], command[1:]...)
 		program.Env = env.Environ
 		program.Stderr = stderr
 		session, err := client.Connect(ctx, &mcp.CommandTransport{Command: program}, nil)

@@ -149,7 +149,6 @@ func startRanch(ctx context.Context) (*ranch, error) {
 		return r, err
 	}
 	quietly := slog.New(slog.DiscardHandler) // the agent's calls are shown instead
-	//nolint:contextcheck // with a provider elsewhere it starts nothing
 	farm, err := fieldmcp.New(fieldmcp.Options{Provider: r.deereURL, Logger: quietly, Patience: patient, Timeout: patient})
 	if err != nil {
 		return r, err

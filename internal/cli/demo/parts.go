@@ -78,7 +78,7 @@ func (p *parts) console(
 	ctx context.Context, usual string, g *gateway.Gateway, s *store.Store, accounts *connection.Manager, log *slog.Logger,
 ) (string, error) {
 	settings := &config.Journal{Failures: true, Successes: 1, Keep: time.Hour, MaxSize: 64 << 20, Arguments: config.ArgumentsMasked}
-	kept := journal.New(s.Journal(), settings, log) //nolint:contextcheck // what waits at the end of ctx is still written
+	kept := journal.New(s.Journal(), settings, log)
 	p.later(func() { kept.Close(context.WithoutCancel(ctx)) })
 	from := console.Sources{Journal: s.Journal(), Gateway: g, Tally: console.NewTally()}
 	if accounts != nil {

@@ -90,7 +90,7 @@ func (w *watcher) reload(ctx context.Context) {
 	var restart []string
 	if err == nil {
 		restart = w.fixed(r.Config)
-		err = w.gateway.Reload(r.Config, r.Contracts) //nolint:contextcheck // it takes no time and is not broken off
+		err = w.gateway.Reload(r.Config, r.Contracts)
 	}
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "reload failed; keeping the old configuration", slog.Any("mistakes", mistakesOf(err)))

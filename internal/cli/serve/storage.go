@@ -40,8 +40,8 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 		return nil, load.StoreError(err)
 	}
 	s.store = opened
-	s.journal = journal.New(opened.Journal(), cfg.Journal, log) //nolint:contextcheck // what waits at the end of ctx is still written
-	s.uses = opened.Keys().Uses(log)                            //nolint:contextcheck // so is the use of keys
+	s.journal = journal.New(opened.Journal(), cfg.Journal, log)
+	s.uses = opened.Keys().Uses(log)
 	if len(cfg.ConnectionKeys) > 0 {
 		s.connections = connection.NewManager(opened.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), log)
 	}
@@ -52,9 +52,9 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 // check returns an error if the store cannot be reached, or the journal cannot be written.
 func (s *storage) check(ctx context.Context) error {
 	if err := s.store.Ping(ctx); err != nil {
-		return err //nolint:wrapcheck // the store says what it is
+		return err
 	}
-	return s.journal.Fault() //nolint:wrapcheck // so does the journal
+	return s.journal.Fault()
 }
 
 // keys returns the API keys in the store; nil without a store.
@@ -117,7 +117,7 @@ type storedKeys struct {
 func (s storedKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
 	key, err := s.keys.Lookup(ctx, id)
 	if errors.Is(err, store.ErrNoKey) {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

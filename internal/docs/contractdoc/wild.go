@@ -12,8 +12,8 @@ import (
 const wildPreface = `# Failures in the wild
 
 If an answer is a failure, but not in the form of any contract, the gateway looks in it for what well-known systems write: their
-texts, JSON, XML and codes. Each system is described in one file, its family, with examples and sources. All families below are built in, and
-need no configuration.
+texts, JSON, XML and codes. Each system is described in one file, its family, with examples and sources. All families below are
+built in, and need no configuration.
 
 A family never turns a success into a failure, unless the server's entry names it: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then,
 only forms that are marked as ` + "`weak`" + ` count, and only if they are the whole answer. If nothing is recognised, the server's

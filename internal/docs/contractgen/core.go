@@ -48,7 +48,7 @@ func (l *core) text(names []string, data sections) string {
 	for _, name := range names {
 		b.WriteString(strings.Repeat("\n", l.gap))
 		if err := l.write(&b, name, data); err != nil {
-			panic("contract: " + err.Error()) //nolint:forbidigo // the files are part of the program
+			panic("contract: " + err.Error())
 		}
 	}
 	var text strings.Builder

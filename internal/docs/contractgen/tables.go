@@ -201,7 +201,7 @@ func (c module) endedJob() json.Value {
 	e := recourse.JobFailed("").WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectApplied)
 	record, err := c.Write(e, &contract.Call{}).Record.MarshalJSON()
 	if err != nil {
-		panic("contract: " + err.Error()) //nolint:forbidigo // it holds texts of the program only
+		panic("contract: " + err.Error())
 	}
 	return record
 }

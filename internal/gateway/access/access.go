@@ -53,7 +53,7 @@ func New(
 	cfg *config.Config, names []string, users *config.Users, issuers *auth.Issuers, stored auth.KeyStore, old *Access,
 ) (*Access, error) {
 	if len(names) == 0 {
-		return nil, nil //nolint:nilnil // no access, which is not an error
+		return nil, nil
 	}
 	a := &Access{said: said{names: names, proxies: cfg.TrustedProxies}}
 	if users != nil {
@@ -135,7 +135,7 @@ func NewLogins(cfg *config.Config, issuers *auth.Issuers) map[string]*auth.Login
 
 // Authenticate implements [authn.Authenticator].
 func (a *Access) Authenticate(r *http.Request) (authn.Identity, error) {
-	return a.who.Authenticate(r) //nolint:wrapcheck // it says everything already
+	return a.who.Authenticate(r)
 }
 
 // Accepts reports whether an entry of access control lets callers in.

@@ -60,7 +60,7 @@ func (a *Account) Replace(ctx context.Context) error {
 	}
 	a.renewed = true
 	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {
-		return err //nolint:wrapcheck // it is a record already
+		return err
 	}
 	a.LookUp(ctx)
 	return a.Missing

@@ -26,7 +26,7 @@ type Callers struct {
 // NewPages returns the pages for connecting accounts, or nil if there is nothing to connect.
 func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.Logger) (http.Handler, error) {
 	if len(providers) == 0 {
-		return nil, nil //nolint:nilnil // no pages are an answer
+		return nil, nil
 	}
 	if m == nil {
 		return nil, errors.New("providers need a store that keeps connections")

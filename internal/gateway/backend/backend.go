@@ -34,7 +34,7 @@ type Backend struct {
 
 	// Streams ends the streams that have no end of their own. They do not hold the backend, but end after its
 	// last call: a server may ask its client something on them for that call.
-	Streams    context.Context //nolint:containedctx // the life of the streams, not of a call
+	Streams    context.Context
 	endStreams context.CancelFunc
 
 	all   *Set

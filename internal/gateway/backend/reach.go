@@ -17,7 +17,7 @@ import (
 type Reach struct {
 	Dial     upstream.Dial     // opens connections; nil: the operating system does
 	Patience upstream.Patience // with programs
-	Streams  context.Context   //nolint:containedctx // the life of the streams that have no end of their own
+	Streams  context.Context
 	Log      *slog.Logger
 }
 

@@ -119,7 +119,7 @@ func (a *answer) recovered() {
 	case http.ErrAbortHandler:
 		a.aborted = true
 	default:
-		panic(fault) //nolint:forbidigo // it goes on
+		panic(fault)
 	}
 }
 

@@ -80,8 +80,8 @@ type host struct {
 	over  chan error // gets the end of the lines; nil: there are no more
 	room  spool.Room
 
-	life context.Context //nolint:containedctx // the life of the calls and the stream
-	work sync.WaitGroup  // work in progress, and the stream; begun by enter
+	life context.Context
+	work sync.WaitGroup // work in progress, and the stream; begun by enter
 
 	opening sync.Mutex // held while a session is being opened
 

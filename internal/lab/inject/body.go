@@ -54,7 +54,7 @@ func (t *treatment) deliver(ctx context.Context, answer io.Reader, length int64)
 
 // dripping reads byte by byte, with a pause before each byte but the first.
 type dripping struct {
-	ctx  context.Context //nolint:containedctx // a Read has none, and ends with the request
+	ctx  context.Context
 	from io.Reader
 	gap  time.Duration
 
@@ -73,7 +73,7 @@ func (d *dripping) Read(p []byte) (int, error) {
 
 // resetting fails as a connection does when it is reset.
 type resetting struct {
-	ctx context.Context //nolint:containedctx // as that of dripping
+	ctx context.Context
 }
 
 // Read implements [io.Reader].

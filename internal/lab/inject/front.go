@@ -90,14 +90,14 @@ func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handl
 
 // abort ends the connection without another byte.
 func abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // the way of net/http
+	panic(http.ErrAbortHandler)
 }
 
 // watched is a body that resets the client's connection if the server's is reset.
 type watched struct {
 	io.ReadCloser
 
-	client context.Context //nolint:containedctx // where the client's connection is found
+	client context.Context
 }
 
 // Read implements [io.Reader].

@@ -100,7 +100,7 @@ func (t *treatment) fromTunnel(ctx context.Context, server io.Reader) io.Reader 
 // tunnelled is a server's side of a tunnel, with a fault. It has no message to break off in the middle, so the first
 // piece that arrives is used instead.
 type tunnelled struct {
-	ctx   context.Context //nolint:containedctx // as that of dripping
+	ctx   context.Context
 	from  io.Reader
 	fault *Fault
 

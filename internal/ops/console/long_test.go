@@ -17,11 +17,11 @@ import (
 )
 
 // A page of a journal with 100,000 failures takes less than 100 ms, on SQLite and on PostgreSQL.
-func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
+func TestLongManyFailures(t *testing.T) {
 	testkit.Long(t)
 	const budget = 100 * time.Millisecond
 
-	for name, open := range map[string]func(*testing.T) string{ //nolint:paralleltest // as above
+	for name, open := range map[string]func(*testing.T) string{
 		"SQLite":     func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "recourse.db") },
 		"PostgreSQL": func(t *testing.T) string { t.Helper(); return service.Postgres(t) },
 	} {

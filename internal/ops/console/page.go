@@ -85,7 +85,7 @@ func (c *Console) bare(w http.ResponseWriter, r *http.Request, err error) {
 // show answers with a page in its frame.
 func (c *Console) show(w http.ResponseWriter, r *http.Request, v *view) {
 	if v.to != "" {
-		http.Redirect(w, r, v.to, http.StatusSeeOther) //nolint:gosec // a path of ours
+		http.Redirect(w, r, v.to, http.StatusSeeOther)
 		return
 	}
 	f := frame{view: v, operator: operatorOf(r)}

@@ -114,8 +114,8 @@ const parts = 8
 func (h *histogram) add(d time.Duration) {
 	us := uint64(max(d.Microseconds(), 1))
 	power := bits.Len64(us) - 1
-	part := us<<3>>power - parts                            // the three bits behind the first
-	h.counts[min(power*parts+int(part), len(h.counts)-1)]++ //nolint:gosec // it is below 8
+	part := us<<3>>power - parts // the three bits behind the first
+	h.counts[min(power*parts+int(part), len(h.counts)-1)]++
 	h.total++
 }
 

@@ -57,8 +57,8 @@ type Journal struct {
 
 	more    chan struct{} // holds a token when something waits
 	closing chan struct{}
-	done    chan struct{}   // the writer has ended
-	life    context.Context //nolint:containedctx // the writer's
+	done    chan struct{} // the writer has ended
+	life    context.Context
 	end     context.CancelFunc
 
 	written, lost atomic.Uint64
@@ -119,7 +119,7 @@ func keeps(s *config.Journal, o *observe.Outcome) bool {
 	case o.Sent > 1:
 		return s.Failures
 	default:
-		return s.Successes > 0 && rand.Float64() < s.Successes //nolint:gosec // it need not be secret
+		return s.Successes > 0 && rand.Float64() < s.Successes
 	}
 }
 

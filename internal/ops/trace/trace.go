@@ -47,9 +47,9 @@ type Exporter struct {
 
 	queue chan []*tracepb.Span
 	// Nothing is queued after taking has ended, and nothing is sent after life has.
-	taking  context.Context //nolint:containedctx // the life of the background work
+	taking  context.Context
 	stop    context.CancelFunc
-	life    context.Context //nolint:containedctx // as above
+	life    context.Context
 	end     context.CancelFunc
 	working sync.WaitGroup
 

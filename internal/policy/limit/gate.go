@@ -47,7 +47,7 @@ func (g *Gate) Enter(ctx context.Context, of *Bound, key Key) error {
 	if err != nil {
 		g.leave(of, key)
 	}
-	return err //nolint:wrapcheck // see there
+	return err
 }
 
 // Leave ends a call that has entered.

@@ -79,7 +79,7 @@ func (r *Redis) Check(ctx context.Context) error {
 }
 
 // Close ends the connections.
-func (r *Redis) Close() error { return r.client.Close() } //nolint:wrapcheck // it is only logged
+func (r *Redis) Close() error { return r.client.Close() }
 
 // Take implements [Counter]. It uses Redis's clock.
 func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, error) {

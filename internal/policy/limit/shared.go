@@ -74,7 +74,7 @@ func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok 
 	case err == nil:
 		return ok, nil
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx) //nolint:wrapcheck // the call itself ended
+		return false, context.Cause(ctx)
 	case s.memory == nil:
 		return false, ErrUncounted
 	}

@@ -121,7 +121,7 @@ func (r *reader) read() error {
 		case errors.Is(err, io.EOF) && texts == 1:
 			return nil
 		case err != nil:
-			return err //nolint:wrapcheck // only whether there is one matters
+			return err
 		}
 		end := int(r.dec.InputOffset())
 		switch kind {

@@ -58,7 +58,7 @@ const (
 	markPersonal   = "[personal data]"
 	markAddress    = "[address]"
 	markConnection = "[connection string]"
-	markCredential = "[credential]" //nolint:gosec // this is what replaces one
+	markCredential = "[credential]"
 	markPath       = "[path]"
 	markTrace      = "[stack trace]"
 )

@@ -252,7 +252,7 @@ func TestLongTextsAreCutAndFast(t *testing.T) {
 	}
 }
 
-func TestCleanTextIsNotCopied(t *testing.T) { //nolint:paralleltest // allocations of other tests would count
+func TestCleanTextIsNotCopied(t *testing.T) {
 	all := redact.New(redact.All)
 	for _, text := range []string{
 		"John Deere did not answer within 20 s. It is not known whether the order was created.",

@@ -37,7 +37,7 @@ func viewOf(s string) (v view, ok bool) {
 		b = append(b, text...)
 		i += size
 	}
-	return view{string(b), append(at, int32(len(s)))}, true //nolint:gosec // texts are bounded
+	return view{string(b), append(at, int32(len(s)))}, true
 }
 
 // original converts a part of the view to the part of the original that it comes from.

@@ -179,10 +179,10 @@ func EscapeJSON(raw []byte) []byte {
 			out = utf8.AppendRune(out, r)
 			continue
 		}
-		units := []uint16{uint16(r)} //nolint:gosec // what is longer has two
+		units := []uint16{uint16(r)}
 		if r > 0xffff {
 			high, low := utf16.EncodeRune(r)
-			units = []uint16{uint16(high), uint16(low)} //nolint:gosec // surrogates have 16 bits
+			units = []uint16{uint16(high), uint16(low)}
 		}
 		for _, unit := range units {
 			out = fmt.Appendf(out, `\u%04x`, unit)
@@ -236,7 +236,7 @@ func (l *lines) put(line string) error {
 		text += "\n"
 	}
 	_, err := io.WriteString(l.to, text)
-	return err //nolint:wrapcheck // it is the writer's own
+	return err
 }
 
 // Close passes on what is left.

@@ -242,7 +242,7 @@ func (c *clientConn) wrote() bool {
 // end; an earlier Close or an error closes it.
 type answerBody struct {
 	conn   *clientConn
-	ctx    context.Context //nolint:containedctx // its end is the reason why a read fails
+	ctx    context.Context
 	from   io.Reader
 	closes bool // the connection ends with the body
 	err    error

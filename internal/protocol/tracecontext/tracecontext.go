@@ -45,7 +45,7 @@ func (c Context) Child() Context {
 }
 
 // putRandom writes eight random bytes of an id. Ids are not secrets.
-func putRandom(to []byte) { binary.BigEndian.PutUint64(to, rand.Uint64()) } //nolint:gosec // as it says
+func putRandom(to []byte) { binary.BigEndian.PutUint64(to, rand.Uint64()) }
 
 // IsZero reports whether it is not a span.
 func (c Context) IsZero() bool { return c == Context{} }

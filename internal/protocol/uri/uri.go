@@ -19,7 +19,7 @@ func Decode(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] == '%' && i+2 < len(text) && digit(text[i+1]) >= 0 && digit(text[i+2]) >= 0 {
-			b.WriteByte(byte(digit(text[i+1])<<4 | digit(text[i+2]))) //nolint:gosec // both have four bits
+			b.WriteByte(byte(digit(text[i+1])<<4 | digit(text[i+2])))
 			i += 2
 			continue
 		}
@@ -41,7 +41,8 @@ func digit(c byte) int {
 
 // Spellings returns a URI as it is after it was decoded 0, 1 and more times, each without dot segments and with its
 // scheme in small letters; if it has any, without empty segments as well, which to a file system are none. It returns nil for
-// one that can be decoded more than [MaxDecoded] times, or that is no plain text in one of its spellings: see [IsText]. The name of a tool or prompt, which is not a URI, has one spelling.
+// one that can be decoded more than [MaxDecoded] times, or that is no plain text in one of its spellings: see
+// [IsText]. The name of a tool or prompt, which is not a URI, has one spelling.
 func Spellings(text string) []string {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok {

@@ -236,7 +236,7 @@ func TestParseAccepts128Levels(t *testing.T) {
 	}
 }
 
-func TestParseAllocatesTheNameOnlyWhenReused(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestParseAllocatesTheNameOnlyWhenReused(t *testing.T) {
 	text := request1KB()
 	var m wire.Message
 	if n := testing.AllocsPerRun(100, func() { _ = wire.Parse(text, &m) }); n != 1 {
@@ -245,7 +245,7 @@ func TestParseAllocatesTheNameOnlyWhenReused(t *testing.T) { //nolint:parallelte
 }
 
 // A body of 4 MiB with as many names as fit must not take a multiple of its size.
-func TestParseBoundsMemory(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestParseBoundsMemory(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"0":0`)
 	for i := 1; b.Len() < 4<<20-20; i++ {

@@ -11,7 +11,7 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 
 // LogLevelOf returns the level with that name, or none.
 func LogLevelOf(name string) LogLevel {
-	return LogLevel(slices.Index(logLevels, name) + 1) //nolint:gosec // there are eight
+	return LogLevel(slices.Index(logLevels, name) + 1)
 }
 
 // String returns the name of the level, or "" for none.

@@ -50,7 +50,7 @@ const (
 )
 
 // pointers are the JSON Pointers to the members of a message.
-var pointers = [...]string{ //nolint:gosec // progressToken is no credential
+var pointers = [...]string{
 	memberJSONRPC:                "/jsonrpc",
 	memberID:                     "/id",
 	memberMethod:                 "/method",

@@ -200,7 +200,7 @@ func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
 		case err != nil:
 			return p, err
 		case !first && len(piece) > 0, len(r.buf) >= r.window, p.Err != nil:
-			return p, nil //nolint:nilerr // p.Err says what is wrong with the text
+			return p, nil
 		}
 	}
 }

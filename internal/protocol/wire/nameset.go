@@ -58,7 +58,7 @@ func (s *nameSet) add(object, start, end int, escaped bool) bool {
 	if 4*s.used >= 3*len(s.slots) {
 		s.grow()
 	}
-	slot := nameSlot{object: uint32(object), name: uint32(start)} //nolint:gosec // Parse refuses texts over maxText
+	slot := nameSlot{object: uint32(object), name: uint32(start)}
 	name := s.text[start+1 : end-1]
 	if escaped {
 		slot.name |= escapedName

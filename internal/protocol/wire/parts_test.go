@@ -111,7 +111,7 @@ func TestPartsGoOn(t *testing.T) {
 	}
 }
 
-func TestPartsAllocateNothing(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestPartsAllocateNothing(t *testing.T) {
 	text := strings.Repeat("data: "+notice+"\n\n", 10)
 	var r wire.MessageReader
 	src := strings.NewReader("")

@@ -146,7 +146,7 @@ func TestRewriterOfIDs(t *testing.T) {
 }
 
 // A megabyte goes through in constant memory.
-func TestRewriterHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun also counts what other tests allocate
+func TestRewriterHoldsLittle(t *testing.T) {
 	text := []byte(`{"id":7,"result":{"content":"` + strings.Repeat("x", 1<<20) + `","resultType":"complete"}}`)
 	var r wire.Rewriter
 	out := make([]byte, 0, 64<<10)

@@ -229,7 +229,7 @@ func scan(text []byte, size int) (*wire.Scanner, error) {
 	return s, err
 }
 
-func TestScannerAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestScannerAllocatesNothing(t *testing.T) {
 	text := answer1KB()
 	var s wire.Scanner
 	n := testing.AllocsPerRun(100, func() {
@@ -247,7 +247,7 @@ func TestScannerAllocatesNothing(t *testing.T) { //nolint:paralleltest // counts
 }
 
 // An answer of 50 MB is read in pieces, in constant memory.
-func TestScannerHugeAnswer(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestScannerHugeAnswer(t *testing.T) {
 	piece := []byte(strings.Repeat("0123456789abcde\\n", 4096))
 	head, tail := []byte(`{"result":{"content":[{"type":"text","text":"`), []byte(`"}],"isError":true},"jsonrpc":"2.0","id":"x"}`)
 	const pieces = 50 << 20 / (4096 * 17)

@@ -245,7 +245,7 @@ func TestEventReaderWindow(t *testing.T) {
 }
 
 // An event of 50 MB passes through in constant memory.
-func TestEventReaderHugeEvent(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestEventReaderHugeEvent(t *testing.T) {
 	block := strings.Repeat("x", 64<<10)
 	source := []io.Reader{strings.NewReader("data: ")}
 	for range 50 << 20 / len(block) {
@@ -274,7 +274,7 @@ func TestEventReaderHugeEvent(t *testing.T) { //nolint:paralleltest // counts wh
 	}
 }
 
-func TestEventReaderReset(t *testing.T) { //nolint:paralleltest // counts what is allocated
+func TestEventReaderReset(t *testing.T) {
 	in := "event: message\nid: 1\ndata: {}\ndata: {}\n\n"
 	source := strings.NewReader(in)
 	r := wire.NewEventReader(source, 0)

@@ -78,8 +78,8 @@ func (p *goProgram) open(ctx context.Context, transport mcp.Transport) error {
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
 		},
-		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) { //nolint:staticcheck // deprecated, and in use
-			return &mcp.CreateMessageResult{Role: "assistant", Model: "testkit", Content: &mcp.TextContent{Text: "sampled"}}, nil //nolint:staticcheck // deprecated, and in use
+		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "testkit", Content: &mcp.TextContent{Text: "sampled"}}, nil
 		},
 		ToolListChangedHandler: func(_ context.Context, r *mcp.ToolListChangedRequest) {
 			p.hear("notifications/tools/list_changed", r.Params)
@@ -87,7 +87,7 @@ func (p *goProgram) open(ctx context.Context, transport mcp.Transport) error {
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 			p.hear("notifications/resources/updated", r.Params)
 		},
-		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) { //nolint:staticcheck // deprecated, and in use
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
 			p.hear("notifications/message", r.Params)
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
@@ -165,8 +165,8 @@ func (p *goProgram) request(ctx context.Context, method, params string) (json.Ra
 		"completion/complete":      func() (json.RawMessage, error) { return send(ctx, params, p.session.Complete) },
 		"ping":                     func() (json.RawMessage, error) { return json.RawMessage("{}"), p.session.Ping(ctx, nil) },
 		"logging/setLevel": func() (json.RawMessage, error) {
-			return send(ctx, params, func(ctx context.Context, level *mcp.SetLoggingLevelParams) (struct{}, error) { //nolint:staticcheck // deprecated, and in use
-				return struct{}{}, p.session.SetLoggingLevel(ctx, level) //nolint:staticcheck // deprecated, and in use
+			return send(ctx, params, func(ctx context.Context, level *mcp.SetLoggingLevelParams) (struct{}, error) {
+				return struct{}{}, p.session.SetLoggingLevel(ctx, level)
 			})
 		},
 	}[method]

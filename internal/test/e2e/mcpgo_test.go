@@ -40,7 +40,7 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, err := mcpgo.NewStreamableHttpClient(start(t, sdk.GoModernServer(t)).url,
-		transport.WithContinuousListening()) //nolint:staticcheck // deprecated, and in use
+		transport.WithContinuousListening())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +84,10 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 	if got := call(sdk.Fail, nil); !strings.Contains(got, sdk.FailText) {
 		t.Errorf("fail: %s", got)
 	}
-	if err := c.Ping(ctx); err != nil { //nolint:staticcheck // deprecated, and in use
+	if err := c.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: sdk.Resource}}) //nolint:staticcheck // deprecated, and in use
+	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: sdk.Resource}})
 	if err != nil {
 		t.Error(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
-func TestServerLeavesNoGoroutine(t *testing.T) { //nolint:paralleltest // NoGoroutineLeft refuses parallel tests
+func TestServerLeavesNoGoroutine(t *testing.T) {
 	testkit.NoGoroutineLeft(t)
 	for _, era := range eras() {
 		srv := testkit.NewServer(t)

@@ -100,7 +100,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 	}
 	text, err := peer.Keep(resp)
 	if err != nil || !peer.SoundsLegacy(resp.StatusCode, r.Header, text) {
-		return resp, nil //nolint:nilerr // the caller gets the same error from the body
+		return resp, nil
 	}
 	b.p.Eras.Forget()
 	if !peer.MaySendAgain(r.Header.Get(wire.HeaderMethod), text) {
@@ -125,7 +125,7 @@ func (b *Bridge) cross(ctx context.Context, r *upstream.Request, again bool) (*h
 	resp, err := b.legacy.Do(ctx, r.Clone(), again)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
-		return nil, nil //nolint:nilnil // it speaks neither era: its own answer to the request is the right one
+		return nil, nil
 	}
 	return resp, err
 }
@@ -153,7 +153,7 @@ func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Respo
 	}
 	b.p.Eras.Only(wire.Modern)
 	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(r.Message.Method, text) {
-		return resp, nil //nolint:nilerr // the caller gets the same error from the body
+		return resp, nil
 	}
 	bridged, err := b.modern.Do(ctx, r.Clone())
 	if errors.Is(err, peer.ErrOtherEra) {

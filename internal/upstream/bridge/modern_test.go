@@ -257,7 +257,7 @@ func (letters) Read(p []byte) (int, error) {
 }
 
 // An answer of 50 MB passes through in constant memory.
-func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+func TestLargeAnswersFlow(t *testing.T) {
 	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
 		s := &streamed{modernEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
 		b := newBridge(t, s, bridge.Options{})

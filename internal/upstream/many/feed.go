@@ -107,7 +107,7 @@ func (f *feed) run(ctx context.Context) {
 		if missed = true; heard {
 			back = backFirst
 		}
-		if !pause.For(ctx, back+rand.N(back)/2) { //nolint:gosec // a wait is no secret
+		if !pause.For(ctx, back+rand.N(back)/2) {
 			return
 		}
 	}

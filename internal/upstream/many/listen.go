@@ -89,7 +89,7 @@ type listener struct {
 	id    wire.ID
 	wants wire.Filter
 	box   upstream.Mailbox // messages for the client
-	ctx   context.Context  //nolint:containedctx // that of the stream, not of a call
+	ctx   context.Context
 	end   context.CancelFunc
 
 	mu      sync.Mutex
@@ -118,12 +118,12 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response,
 		return nil, refused(recourse.KindLimitReached).WithMessage("Too many subscriptions are open at %s.", c.Name())
 	}
 	l.ctx, l.end = context.WithCancel(ctx)
-	stop := context.AfterFunc(c.work.Life(), l.end) //nolint:contextcheck // the stream ends with the endpoint, too
-	l.feed()                                        //nolint:contextcheck // what it begins lasts as long as the stream
+	stop := context.AfterFunc(c.work.Life(), l.end)
+	l.feed()
 	if !c.work.Go(func(context.Context) { l.begin() }) {
 		l.end()
 	}
-	return wire.RespondEvents(l.box.Events(l.ctx, func() { //nolint:contextcheck // as above
+	return wire.RespondEvents(l.box.Events(l.ctx, func() {
 		stop()
 		l.close()
 	})), nil

@@ -28,7 +28,7 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
 	}
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
-		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits))) //nolint:gosec // as the call wants it
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	if err != nil {
 		_ = windows.CloseHandle(job)
 		return fmt.Errorf("limit a job: %w", err)
@@ -49,7 +49,7 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 
 // assign puts the process into the job, and so all that it starts from now on.
 func assign(job windows.Handle, cmd *exec.Cmd) error {
-	pid := uint32(cmd.Process.Pid) //nolint:gosec // which is what it was made of
+	pid := uint32(cmd.Process.Pid)
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
 	if err != nil {
 		return fmt.Errorf("open the process: %w", err)
@@ -87,7 +87,7 @@ func (g *Group) active() bool {
 		totalPageFaultCount, totalProcesses, activeProcesses, terminated         uint32
 	}
 	err := windows.QueryInformationJobObject(g.job, windows.JobObjectBasicAccountingInformation,
-		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil) //nolint:gosec // as the call wants it
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil)
 	return err == nil && info.activeProcesses > 0
 }
 

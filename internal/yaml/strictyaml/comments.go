@@ -73,7 +73,7 @@ func commentsOf(t *ast.StructType) map[string]string {
 // must returns a value that can be had, since the source is embedded and has been compiled.
 func must[T any](value T, err error) T {
 	if err != nil {
-		panic(err) //nolint:forbidigo // a defect of the package that embeds it, not of its caller
+		panic(err)
 	}
 	return value
 }

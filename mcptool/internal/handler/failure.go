@@ -178,7 +178,7 @@ func (x *exchange) weakFailure(result any) error {
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
-		return nil //nolint:nilerr // the SDK says so, when it writes the result
+		return nil
 	}
 	if _, failed := x.reader().Result(raw); !failed {
 		return nil

@@ -39,7 +39,7 @@ func NewServer[O any](c *contract.Contract, options []O) *Server {
 func Given(c *contract.Contract) *contract.Contract {
 	if c == nil {
 		const advice = "contract.Builtin().MustGet(contract.Default) is the default one"
-		panic("mcptool: the contract is nil; " + advice) //nolint:forbidigo // as net/http does for a nil handler
+		panic("mcptool: the contract is nil; " + advice)
 	}
 	return c
 }

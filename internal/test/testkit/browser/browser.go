@@ -53,7 +53,7 @@ func Open(tb testing.TB) *Tab {
 	})
 	if err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, log.Enable, cdp.Empty{})
-		return err //nolint:wrapcheck // it is wrapped below
+		return err
 	})); err != nil {
 		tb.Fatalf("browser: open a tab: %v", err)
 	}
@@ -176,7 +176,7 @@ func (t *Tab) Dark(dark bool) {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}})
-		return err //nolint:wrapcheck // do adds the step's name
+		return err
 	}))
 }
 

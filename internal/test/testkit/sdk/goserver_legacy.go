@@ -28,7 +28,7 @@ func GoLegacyServer(tb testing.TB) string {
 
 func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 	var name *mcp.ElicitResult
-	var sample *mcp.CreateMessageResult //nolint:staticcheck // deprecated, and in use
+	var sample *mcp.CreateMessageResult
 	var elicitErr, sampleErr error
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -40,9 +40,9 @@ func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mc
 		})
 	})
 	both.Go(func() {
-		sample, sampleErr = req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
+		sample, sampleErr = req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{
 			MaxTokens: 5,
-			Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}}, //nolint:staticcheck // deprecated, and in use
+			Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}},
 		})
 	})
 	both.Wait()

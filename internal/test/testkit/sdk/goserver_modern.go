@@ -49,18 +49,18 @@ func askTool(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.Call
 	if name != nil {
 		return &mcp.CallToolResult{
 			RequestState: fmt.Sprint(name.Content["name"]),
-			InputRequests: mcp.InputRequestMap{"sample": &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
+			InputRequests: mcp.InputRequestMap{"sample": &mcp.CreateMessageParams{
 				MaxTokens: 5,
-				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}}, //nolint:staticcheck // deprecated, and in use
+				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}},
 			}},
 		}, nil, nil
 	}
 	if sample := req.Params.InputResponses["sample"]; sample != nil {
 		var text []string
 		switch s := sample.(type) {
-		case *mcp.CreateMessageResult: //nolint:staticcheck // deprecated, and in use
+		case *mcp.CreateMessageResult:
 			text = append(text, textOf(s.Content))
-		case *mcp.CreateMessageWithToolsResult: //nolint:staticcheck // deprecated, and in use
+		case *mcp.CreateMessageWithToolsResult:
 			for _, content := range s.Content {
 				text = append(text, textOf(content))
 			}
@@ -84,7 +84,7 @@ func textOf(content mcp.Content) string {
 }
 
 func logTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-	return textContent("done"), nil, req.Session.Log(ctx, &mcp.LoggingMessageParams{ //nolint:staticcheck // deprecated, and in use
+	return textContent("done"), nil, req.Session.Log(ctx, &mcp.LoggingMessageParams{
 		Level: "warning", Data: "logged",
 	})
 }

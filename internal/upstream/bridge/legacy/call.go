@@ -28,7 +28,7 @@ type call struct {
 
 	purpose []byte // of the states that are given out for it
 
-	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 	said   chan said   // messages from the server to the current turn
 	ending chan ending // has room for one: the turn that reads it may not exist yet

@@ -34,7 +34,7 @@ func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	srv.lastHold++
 	c.hold, c.question = srv.lastHold, q
 	srv.hold(c)
-	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold)) //nolint:gosec // it counts from 1
+	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold))
 	return statePrefix + srv.seal.Seal(name, c.purpose), true
 }
 
@@ -104,7 +104,7 @@ func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return int64(binary.BigEndian.Uint64(name)), nil //nolint:gosec // it was one before
+	return int64(binary.BigEndian.Uint64(name)), nil
 }
 
 // resume passes the client's answer to the server, and begins the call's next turn.

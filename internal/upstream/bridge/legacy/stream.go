@@ -26,7 +26,7 @@ type stream struct {
 	given bool          // the server has opened it
 	lost  bool          // the server does not know the session any more
 
-	ctx    context.Context //nolint:containedctx // the life of the stream, for all its listeners
+	ctx    context.Context
 	cancel context.CancelFunc
 }
 

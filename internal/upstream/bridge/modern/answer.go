@@ -106,20 +106,20 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 		whole := part.Complete
 		switch err := c.pass(resp, part); {
 		case errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, nil //nolint:nilnil // the client's stream ends within the event, too
+			return nil, nil
 		case err != nil || !isStream:
 			return nil, err
 		case isAnswer && !whole:
-			return nil, nil //nolint:nilnil // no question, and no error
+			return nil, nil
 		case isAnswer && part.Signs.ID.Equal(c.id):
 			c.close(nil) // the client has it in full
 			c.messages.Drain(resp)
-			return nil, nil //nolint:nilnil // no question, and no error
+			return nil, nil
 		}
 	}
 	switch err := c.messages.End(); {
 	case errors.Is(err, io.EOF):
-		return nil, nil //nolint:nilnil // the stream has no answer: its reader finds out
+		return nil, nil
 	case !isStream:
 		return nil, c.broken(err)
 	default:
@@ -137,7 +137,7 @@ func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
 		c.srv.mirrors.notice(part.Data, part.Signs)
 	}
-	return nil, nil //nolint:nilnil // no question, and no error
+	return nil, nil
 }
 
 func (c *call) pass(resp *http.Response, part *wire.Part) error {

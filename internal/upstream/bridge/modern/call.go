@@ -29,7 +29,7 @@ type call struct {
 	s   *session // nil: the client has none
 
 	// The request at the server.
-	ctx       context.Context //nolint:containedctx // the call may outlive that of Do
+	ctx       context.Context
 	end       context.CancelCauseFunc
 	of        upstream.Caller
 	header    http.Header
@@ -42,10 +42,10 @@ type call struct {
 
 	// The answer to the client.
 	clientID wire.ID
-	asker    context.Context //nolint:containedctx // that of Do
-	begun    chan beginning  // room for one
-	answer   *io.PipeWriter  // nil: it has not begun, or is a whole text
-	isEvents bool            // it is an event stream
+	asker    context.Context
+	begun    chan beginning // room for one
+	answer   *io.PipeWriter // nil: it has not begun, or is a whole text
+	isEvents bool           // it is an event stream
 	messages wire.MessageReader
 	passage  wire.Passage
 }

@@ -24,7 +24,7 @@ const (
 // everything that the client wants to hear, which is replaced when that changes.
 type stream struct {
 	s    *session
-	ctx  context.Context //nolint:containedctx // the life of the stream, not of a call
+	ctx  context.Context
 	end  context.CancelFunc
 	box  upstream.Mailbox // for what the client hears
 	turn chan struct{}    // holds a token while somebody changes what is asked for
@@ -130,7 +130,7 @@ func (srv *Server) subscribeTo(
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
 	l = &listening{id: srv.p.NewID(), end: end}
-	refusal, err = srv.agree(life, l, t.s.of, h, params) //nolint:contextcheck // it lasts longer than ctx
+	refusal, err = srv.agree(life, l, t.s.of, h, params)
 	switch {
 	case !stop(): // the caller has stopped waiting
 		refusal, err = nil, srv.p.Broken(ctx, context.Cause(ctx))
@@ -177,7 +177,7 @@ func (srv *Server) agree(
 			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, part.Data))
 		}
 		l.agreed = wire.AgreedIn(part.Data)
-		return nil, nil //nolint:nilnil // it has agreed
+		return nil, nil
 	}
 	if err := l.reader.End(); wire.BrokeOff(err) {
 		return nil, srv.p.Broken(ctx, err)
