@@ -10,6 +10,9 @@ import (
 // A writing is a way to write a secret that has no sign of its own between name and value.
 type writing struct {
 	holds []string // one of them is in every text of that kind
+	// may tells at small cost, from the text on both sides of what it holds, whether it can be one, which then begins on
+	// this line and ends on this or the next two. nil: anything can, and may have more lines.
+	may func(before, behind string) bool
 	expr  func() *regexp.Regexp
 	// The groups of expr are the name and the value, or the value alone; wanted decides.
 	wanted func(name, value string) bool
@@ -17,18 +20,18 @@ type writing struct {
 
 // writings are lists of arguments, parts of forms, statements of SQL, arrows, and keys in JSON (RFC 7517).
 var writings = []writing{
-	{[]string{`"-`, `'-`}, lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]{1,1000})`), namesSecret},
-	{[]string{"form-data"}, lazily(`(?i)form-data;[^\n]{0,200}?\bname="?([\w.\-\[\]]{1,80})"?[^\n]{0,200}\r?\n` +
+	{[]string{`"-`, `'-`}, beginsOption, lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]{1,1000})`), namesSecret},
+	{[]string{"form-data"}, nil, lazily(`(?i)form-data;[^\n]{0,200}?\bname="?([\w.\-\[\]]{1,80})"?[^\n]{0,200}\r?\n` +
 		`(?:[^\r\n]{1,200}\r?\n){0,4}\r?\n([^\r\n]{1,1000})`), namesSecret},
-	{[]string{"dentified", "DENTIFIED"}, lazily(`(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,80}\s{1,4})?` +
+	{[]string{"dentified", "DENTIFIED"}, nil, lazily(`(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,80}\s{1,4})?` +
 		`(?:by|as)\s{1,4}(?:password\s{1,4})?['"]([^'"\n]{1,1000})`), nil},
-	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]{1,1000})`), nil},
-	{[]string{"->", "→"}, lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|→)[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
+	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, nil, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]{1,1000})`), nil},
+	{[]string{"->", "→"}, pointsAt, lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|→)[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
 		name, value string,
 	) bool {
 		return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
 	}},
-	{[]string{`"kty`, `kty"`}, lazily(`"(?:d|p|q|dp|dq|qi|k)\\?"\s{0,4}:\s{0,4}\\?"([A-Za-z0-9_\-]{20,1000})`), nil},
+	{[]string{`"kty`, `kty"`}, nil, lazily(`"(?:d|p|q|dp|dq|qi|k)\\?"\s{0,4}:\s{0,4}\\?"([A-Za-z0-9_\-]{20,1000})`), nil},
 }
 
 func namesSecret(name, value string) bool {
@@ -57,12 +60,65 @@ func written(s string) []span {
 	return found
 }
 
-// parts returns where the pattern is tried: in a long text, the lines that hold one of its texts, and those around them.
+// parts returns where the pattern is tried: where it can be, or in a long text the lines that hold one of its texts, and those around
+// them.
 func (of *writing) parts(s string) []span {
-	if len(s) < long {
+	switch {
+	case of.may != nil:
+		return of.lines(s)
+	case len(s) < long:
 		return []span{{0, len(s)}}
 	}
 	return partsOfText(s, func(line string) (is, following bool) { return holdsOne(line, of.holds), false })
+}
+
+// lines returns the lines where it can be, each with the next two.
+func (of *writing) lines(s string) []span {
+	var found []span
+	for _, text := range of.holds {
+		first := len(found)
+		for at := 0; ; {
+			i := strings.Index(s[at:], text)
+			if i < 0 {
+				break
+			}
+			i += at
+			at = i + len(text)
+			if !of.may(s[:i], s[at:]) {
+				continue
+			}
+			at = nextLine(s, at)
+			p := span{strings.LastIndexByte(s[:i], '\n') + 1, nextLine(s, nextLine(s, at))}
+			if last := len(found) - 1; last >= first && p.start <= found[last].end {
+				found[last].end = p.end
+			} else {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// nextLine returns where the line after that of at begins.
+func nextLine(s string, at int) int {
+	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(s)
+}
+
+// beginsOption reports whether a dash in a quote may begin an option.
+func beginsOption(_, behind string) bool {
+	behind = strings.TrimPrefix(behind, "-")
+	return behind != "" && isLetter(behind[0])
+}
+
+// pointsAt reports whether an arrow may lead from a name to a secret.
+func pointsAt(before, behind string) bool {
+	before = strings.TrimRight(before, " \t\"']")
+	behind = strings.TrimLeft(behind, " \t\"'")
+	value := behind[:indexOr(behind, " \t\n\r\"',;()")]
+	return before != "" && (isWord(before[len(before)-1]) || strings.HasSuffix(before, ".") || strings.HasSuffix(before, "-")) && strings.ContainsAny(value, "0123456789")
 }
 
 func holdsOne(s string, texts []string) bool {
