@@ -64,3 +64,22 @@ func TestCommerceTellsAllViolations(t *testing.T) {
 		}
 	}
 }
+
+// No contract of a server's tools has a word for a failure of the protocol: its record is in our own words then, not in those for an
+// unexpected failure of a tool.
+func TestProtocolFailuresAreOurs(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		for _, kind := range recourse.Kinds() {
+			if kind.Class() != recourse.ClassProtocol {
+				continue
+			}
+			for _, call := range []*contract.Call{{Method: "tools/call", HTTP: true}, {Status: 400, HTTP: true}, {Status: 404, HTTP: true}} {
+				record := c.Write(recourse.New(kind, "").WithOrigin(recourse.OriginCaller), call).Record
+				if record.Contract != contract.Default || record.Code != string(kind) || c.Name != contract.Default && len(record.Hints) > 0 {
+					t.Errorf("%s, %s, status %d: got %s of %s, %q", c.Name, kind, call.Status, record.Code, record.Contract, record.Hints)
+				}
+			}
+		}
+	}
+}

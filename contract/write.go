@@ -24,7 +24,7 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		answer.Record, answer.Asks = s.e, true
 		return answer
 	}
-	answer := Answer{Record: s.e, Status: http.StatusOK}
+	answer := Answer{Status: http.StatusOK}
 	result, edited := s.edited()
 	switch {
 	case edited:
@@ -36,6 +36,7 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 			answer.Body = s.entry.http.body.edit(original, s)
 		}
 	case e.Kind == recourse.KindUnknownSession && call.Status == http.StatusNotFound:
+		s = s.ofProtocol()
 		answer.Surface, answer.Status = SurfaceHTTP, http.StatusNotFound
 		answer.Header = http.Header{"Content-Type": {problemType}}
 		answer.Body = s.problem()
@@ -45,13 +46,26 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	case call.Method == methodToolsCall && call.Status == 0 && (call.result() != nil || c.asResult(e.Kind)):
 		answer.Result = stdjson.RawMessage(s.result())
 	default:
+		s = s.ofProtocol()
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
 		answer.Data = stdjson.RawMessage(s.data())
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {
 		answer.Status = call.Status
 	}
+	answer.Record = s.e
 	return answer
+}
+
+// ofProtocol returns s in our own words if its contract has none for a failure of the protocol: what its fallback says of an
+// unexpected failure, such as to contact support, would be wrong.
+func (s *subject) ofProtocol() *subject {
+	if s.entry != s.c.fallback || s.e.Kind.Class() != recourse.ClassProtocol || s.c.Name == Default {
+		return s
+	}
+	own := *s
+	own.e = s.e.With(func(e *recourse.Error) { e.Contract, e.Code, e.Hints = Default, string(e.Kind), nil })
+	return &own
 }
 
 // asResult reports whether a failed tools/call of that kind is a tool result, the only surface whose details

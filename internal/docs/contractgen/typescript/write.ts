@@ -411,7 +411,9 @@ export function write(failure: Failure, call: Call = {}): Answer {
   const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind] !== "protocol";
   const ofTool = (call.method ?? "tools/call") === "tools/call" && !call.status;
   if (ofTool && asResult) return { surface: "result", result: resultOf(s) };
-  const data = call.status ? { ...encoded(s.e), ...problemOf(s, call.status) } : encoded(s.e);
+  const isOurs = kinds[kind] === "protocol" && s.entry === fallback; // the contract has no word for it
+  const record = encoded(isOurs ? { ...s.e, code: kind, contract: "recourse", hints: [] } : s.e);
+  const data = call.status ? { ...record, ...problemOf(s, call.status) } : record;
   return { surface: "error", status, error: { code: kindTexts[kind].rpc, message: messageOf(s), data } };
 }
 
