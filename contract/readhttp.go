@@ -37,6 +37,31 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if reading, ok := r.inContract(said, header, body); ok {
 		return reading
 	}
+	reading := r.foreignHTTP(said, header, body, sign)
+	if _, isRPC := rpcError(body); !isRPC {
+		keepBeside(reading.Error(), json.NodeOf(body), header)
+	}
+	return reading
+}
+
+// keepBeside keeps in the details what a body in no form of a contract says beside its sentence and its code.
+func keepBeside(e *recourse.Error, body *json.Node, header http.Header) {
+	if e == nil || !body.IsObject() {
+		return
+	}
+	isProblem := strings.HasPrefix(header.Get("Content-Type"), problemType)
+	for _, m := range wild.Beside(body, e.Message) {
+		plain := json.NodeOf(m.Value).Plain()
+		isKind := isProblem && (m.Name == "type" || m.Name == "title") // which the status tells
+		if !isKind && plain != e.Upstream.Code && plain != strconv.Itoa(e.Upstream.Status) {
+			keepDetail(e, m.Name, m.Value)
+		}
+	}
+}
+
+// foreignHTTP reads an HTTP answer in no form of a contract; said is what any answer with its status and header says.
+func (r *Reader) foreignHTTP(said *recourse.Error, header http.Header, body []byte, sign string) Reading {
+	status := said.Upstream.Status
 	if object := json.NodeOf(body); object.IsObject() && object.Member("jsonrpc") == nil {
 		body = r.spelled(object, longWait).Raw
 	}

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -190,6 +191,27 @@ func TestScopesOfAChallenge(t *testing.T) {
 		e := reading.Error()
 		if diff := cmp.Diff([]string{"ag2", "work:write"}, e.MissingScopes); diff != "" || e.Kind != recourse.KindMissingScope {
 			t.Errorf("%s: kind %s, scopes (-want +got):\n%s", body, e.Kind, diff)
+		}
+	}
+}
+
+// What the body of an HTTP API lists beside its sentence reaches the caller, whatever its form: in the sentence, and whole in the
+// details.
+func TestReadHTTPKeepsWhatIsBeside(t *testing.T) {
+	t.Parallel()
+	all := contract.Builtin().All()
+	for body, want := range map[string]string{
+		`{"error":{"code":2001,"message":"Invalid Input Provided","errors":["Name cannot be blank.","Zone is odd"]}}`: `Invalid Input Provided: Name cannot be blank; Zone is odd {"errors":["Name cannot be blank.","Zone is odd"]}`,
+		`{"message":"The crate is not ready.","errors":["seal open"],"crate":{"id":7}}`:                               `The crate is not ready: seal open {"crate":{"id":7},"errors":["seal open"]}`,
+		`{"message":"Bad","status":422,"code":"X1","hints":[1,{"a":null}],"requestId":"r"}`:                           `Bad {"hints":[1,{"a":null}]}`,
+	} {
+		for _, c := range all {
+			r := contract.Reader{Provider: "Mill", Own: c, Contracts: append([]*contract.Contract{c}, all...)}
+			e := r.HTTP(422, http.Header{"Content-Type": {"application/json"}}, []byte(body)).Error()
+			details, _ := json.Marshal(e.Details)
+			if got := e.Message + " " + string(details); c.Name != "commerce" && got != want {
+				t.Errorf("%s: %s\ngot  %s\nwant %s", c.Name, body, got, want)
+			}
 		}
 	}
 }

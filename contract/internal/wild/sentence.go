@@ -50,12 +50,23 @@ func sentenceIn(n *json.Node, depth int) string {
 			if vague != "" && !strings.Contains(strings.ToLower(said), strings.ToLower(vague)) {
 				said = vague + ": " + said
 			}
-			return said
+			return withList(said, n.Member("errors"), depth-1)
 		case vague == "" && (strings.Contains(said, " ") || slices.Contains(wordMembers, name)):
 			vague = said
 		}
 	}
 	return vague
+}
+
+// withList adds to a sentence the texts listed beside it, which say what it is about.
+func withList(said string, list *json.Node, depth int) string {
+	if list == nil || list.Raw.Kind() != '[' || slices.ContainsFunc(list.Items(maxSentences), func(n json.Node) bool { return n.Raw.Kind() != '"' }) {
+		return said
+	}
+	if more := spoken(list, depth); more != "" && !strings.Contains(said, more) {
+		return strings.TrimRight(said, ".: ") + ": " + more
+	}
+	return said
 }
 
 // spoken returns what a value says: a text, a list of texts, or an object that has or is one.
@@ -183,23 +194,33 @@ const maxRest = 4 << 10
 // line; "" if that is nothing.
 func Rest(n *json.Node, said string) string {
 	var left json.Members
-	rest(n, said, &left, maxSentenceDepth)
+	rest(n, &left, maxSentenceDepth, func(value *json.Node) bool { return isIn(said, spoken(value, maxSentenceDepth)) })
 	if len(left) == 0 {
 		return ""
 	}
 	return clean.Cut(string(left.AppendTo(nil)), maxRest)
 }
 
-func rest(n *json.Node, said string, left *json.Members, depth int) {
+// Beside returns the members of an error object beside its sentence, whole: what it lists too, of which a sentence has a part.
+func Beside(n *json.Node, said string) (left json.Members) {
+	rest(n, &left, maxSentenceDepth, func(value *json.Node) bool {
+		text, _ := value.Text()
+		return isIn(said, strings.TrimRight(strings.TrimSpace(text), "."))
+	})
+	return left
+}
+
+func isIn(said, text string) bool { return text != "" && strings.Contains(said, text) }
+
+func rest(n *json.Node, left *json.Members, depth int, isTold func(*json.Node) bool) {
 	names, values := n.Parts()
 	for i, name := range names {
 		value := &values[i]
 		kind := value.Raw.Kind()
-		text := spoken(value, depth)
 		switch {
 		case kind == '{' && name == errorMember && depth > 0:
-			rest(value, said, left, depth-1)
-		case toldMembers[name], kind == 'n', text != "" && strings.Contains(said, text):
+			rest(value, left, depth-1, isTold)
+		case toldMembers[name], kind == 'n', isTold(value):
 		case kind == 't' && name == errorMember, kind == 'f' && (name == errorMember || name == "status"):
 		default:
 			if raw, ok := clean.Raw(value.Raw); ok {
