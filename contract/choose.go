@@ -10,7 +10,7 @@ import (
 )
 
 // choose returns the entry for a record. There always is one.
-func (c *Contract) choose(s *subject) *entry {
+func (c *Contract) choose(s *subject) *codeEntry {
 	if s.e.Contract == c.Name && s.e.Code != "" {
 		if en, ok := c.byCode[s.e.Code]; ok {
 			return en
@@ -39,7 +39,7 @@ func (c *Contract) choose(s *subject) *entry {
 
 // codeOf returns the code of a record for which en was chosen. It is "" if en passes codes on and the record
 // has none.
-func (en *entry) codeOf(s *subject) string {
+func (en *codeEntry) codeOf(s *subject) string {
 	if en.open == nil {
 		return en.code
 	}
@@ -126,11 +126,11 @@ func (s *subject) looksFirst() {
 // inPlaceOf returns the entry that replaces en, depending on where the answer goes: en's `otherwise` if no
 // HTTP answer is possible; if one is, the entry with an HTTP form whose `otherwise` is en. nil means en
 // itself.
-func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
+func (c *Contract) inPlaceOf(en *codeEntry, call *Call) *codeEntry {
 	if !call.HTTP {
 		return c.byCode[en.otherwise]
 	}
-	if i := slices.IndexFunc(c.codes, func(other *entry) bool { return other.otherwise == en.code }); i >= 0 {
+	if i := slices.IndexFunc(c.codes, func(other *codeEntry) bool { return other.otherwise == en.code }); i >= 0 {
 		return c.codes[i]
 	}
 	return nil

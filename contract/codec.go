@@ -220,7 +220,7 @@ func split(list, between string) []string {
 // that answer, a single word is not enough. The same goes for a template around {message}, unless the server
 // is known to follow the contract.
 func (c *Contract) identify(text string, d *draft) bool {
-	var best *entry
+	var best *codeEntry
 	sentence := ""
 	longest := 0
 	for _, en := range c.codes {

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
-// An entry is one code of the contract.
-type entry struct {
+// A codeEntry is one code of the contract.
+type codeEntry struct {
 	code      string
 	name      string             // the name of a numeric code
 	open      *language.Template // the template for codes passed on from elsewhere
@@ -49,13 +49,13 @@ const (
 )
 
 // inResult reports whether the code can appear in a tool result.
-func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
+func (en *codeEntry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
 
 // codes compiles the entries: the file's own, then those of the extended contract that the file does not
 // redefine.
 func (k *compiler) codes() {
 	c := k.c
-	c.byCode = map[string]*entry{}
+	c.byCode = map[string]*codeEntry{}
 	lines := map[string]int{}
 	for i := range k.file.Codes {
 		f := &k.file.Codes[i]
@@ -71,7 +71,7 @@ func (k *compiler) codes() {
 	}
 	c.codes = nil
 	for _, own := range k.own {
-		c.codes = append(c.codes, own.entry)
+		c.codes = append(c.codes, own.codeEntry)
 	}
 	if k.parent != nil {
 		for _, en := range k.parent.codes {
@@ -98,7 +98,7 @@ func (k *compiler) codes() {
 
 // An ownEntry is an entry with its position in the file.
 type ownEntry struct {
-	*entry
+	*codeEntry
 
 	file     *contractform.CodeFile
 	mistaken bool // its selector has mistakes
@@ -133,8 +133,8 @@ func (k *compiler) references() {
 	}
 }
 
-func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
-	en = &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
+func (k *compiler) entry(f *contractform.CodeFile) (en *codeEntry, mistaken bool) {
+	en = &codeEntry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
 	if strings.ContainsAny(f.Code, "{}") {
 		en.open = k.Template(f.Node.Get("code"))
 	}
@@ -170,7 +170,7 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 }
 
 // selectFor compiles an entry's selectors, and reports whether a mistake leaves them unknown.
-func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
+func (k *compiler) selectFor(en *codeEntry, file *strictyaml.Node) (mistaken bool) {
 	if file == nil {
 		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
 		return en.kind == ""

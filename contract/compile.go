@@ -150,7 +150,7 @@ func (k *compiler) masks(n *strictyaml.Node) []string {
 // members reads the documentation of the wire object's members.
 func (k *compiler) members() {
 	for _, m := range k.file.Members {
-		doc := contractform.Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
+		doc := contractform.ObjectMember{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
 		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
 			k.Reportf(k.file.Node.Get("members").Key(m.Key), language.Suggest(m.Key, known), "the object has no member `%s`", m.Key)
 		}
@@ -160,7 +160,7 @@ func (k *compiler) members() {
 				k.Reportf(k.file.Node.Get("members").Get(m.Key).Key("absent"), "remove it", "`absent` is for the member of `retryable`")
 			}
 		}
-		i := slices.IndexFunc(k.c.members, func(inherited contractform.Member) bool { return inherited.Name == m.Key })
+		i := slices.IndexFunc(k.c.members, func(inherited contractform.ObjectMember) bool { return inherited.Name == m.Key })
 		if i < 0 {
 			k.c.members = append(k.c.members, doc)
 		} else {

@@ -49,14 +49,14 @@ type Contract struct {
 	reads      []reads
 	ranges     []codeRange
 	hints      []alternative
-	codes      []*entry
-	byCode     map[string]*entry // codes and their aliases
-	fallback   *entry
+	codes      []*codeEntry
+	byCode     map[string]*codeEntry // codes and their aliases
+	fallback   *codeEntry
 
 	silence     *bool  // what a missing retry statement means; nil: nothing
 	showsValues bool   // some place in it shows argument values
-	open        *entry // the entry for unlisted codes, or nil
-	members     []contractform.Member
+	open        *codeEntry // the entry for unlisted codes, or nil
+	members     []contractform.ObjectMember
 }
 
 // Same reports whether both contracts were loaded from the same text.

@@ -22,10 +22,10 @@ func (c *Contract) form() *contractform.Form {
 	f := &contractform.Form{
 		Words: map[string]*contractform.Code{}, Layout: c.layout.form(), Members: c.documented(),
 		Question: c.question.form(), Upstream: c.upstream.form(), Hints: hintForms(c.hints), HintTools: c.hintTools,
-		Verify: map[string]contractform.Verify{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
+		Verify: map[string]contractform.VerifyCall{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
 		ResultKinds: c.resultKinds(),
 	}
-	byEntry := map[*entry]*contractform.Code{}
+	byEntry := map[*codeEntry]*contractform.Code{}
 	for _, en := range c.codes {
 		byEntry[en] = en.form()
 		f.Codes = append(f.Codes, byEntry[en])
@@ -52,11 +52,11 @@ func (c *Contract) form() *contractform.Form {
 }
 
 // documented returns the members of the contract's object, in order.
-func (c *Contract) documented() []contractform.Member {
+func (c *Contract) documented() []contractform.ObjectMember {
 	names := c.memberNames()
-	list := make([]contractform.Member, len(names))
+	list := make([]contractform.ObjectMember, len(names))
 	for i, name := range names {
-		list[i] = contractform.Member{Name: name}
+		list[i] = contractform.ObjectMember{Name: name}
 		for _, doc := range c.members {
 			if doc.Name == name {
 				list[i] = doc
@@ -92,7 +92,7 @@ func (c *Contract) memberType(name string) string {
 	return contractform.TypeOf(p.Leaf)
 }
 
-func (en *entry) form() *contractform.Code {
+func (en *codeEntry) form() *contractform.Code {
 	f := &contractform.Code{
 		Code: en.code, Open: en.open != nil, Name: en.name, Kind: en.kind, Group: en.group, When: en.when, Reads: en.reads,
 		Set: constantForms(en.set), Retry: contractform.Retryable{Mode: contractform.RetryMode(en.retry.mode), Status: en.retry.status},
@@ -229,8 +229,8 @@ func (b *body) form() *contractform.Body {
 	return f
 }
 
-func (c *Contract) verifyForm(rule verifyRule) contractform.Verify {
-	f := contractform.Verify{Call: rule.call, LookAt: rule.lookAt, Landed: rule.landed.Form()}
+func (c *Contract) verifyForm(rule verifyRule) contractform.VerifyCall {
+	f := contractform.VerifyCall{Call: rule.call, LookAt: rule.lookAt, Landed: rule.landed.Form()}
 	for _, a := range rule.args {
 		f.Args = append(f.Args, contractform.VerifyArg{
 			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),

@@ -20,7 +20,7 @@ type draft struct {
 	said  map[*recourse.Error]bool // the booleans from the wire, by record
 	open  bool                     // any word counts as a code, listed or not
 	known bool                     // the server is known to follow the contract
-	as    *entry                   // provides the kind instead of the code's own entry
+	as    *codeEntry                   // provides the kind instead of the code's own entry
 	cut   bool                     // the input is incomplete
 	// object says that the contract's own object was read.
 	object bool
@@ -136,7 +136,7 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 
 // clearBy says of a failure with a code that leaves it to the other side whether the same call may be made again, and of
 // which that side says so, that nothing was done: that is what it says.
-func clearBy(e *recourse.Error, en *entry) {
+func clearBy(e *recourse.Error, en *codeEntry) {
 	if en != nil && en.retry.mode == stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisStated
 	}
@@ -151,11 +151,11 @@ func (c *Contract) kindSaid(d *draft, e *recourse.Error) (kind recourse.Kind, na
 }
 
 // meaning returns the entry that a word in another form means: one that is read as its code, or its name; nil if there is none.
-func (c *Contract) meaning(word string) *entry {
+func (c *Contract) meaning(word string) *codeEntry {
 	if en := c.byCode[word]; en != nil || word == "" {
 		return en
 	}
-	if i := slices.IndexFunc(c.codes, func(en *entry) bool { return en.name == word }); i >= 0 {
+	if i := slices.IndexFunc(c.codes, func(en *codeEntry) bool { return en.name == word }); i >= 0 {
 		return c.codes[i]
 	}
 	return nil
@@ -181,7 +181,7 @@ func (c *Contract) specify(e *recourse.Error) {
 
 // byRule returns the entry for the rule that the first violation breaks, as far as the sentence tells it; nil: it does not. en is
 // the entry of e.
-func (c *Contract) byRule(e *recourse.Error, en *entry) *entry {
+func (c *Contract) byRule(e *recourse.Error, en *codeEntry) *codeEntry {
 	of := *e
 	of.Kind = en.kind
 	if wild.PlaceFirst(&of); len(of.Violations) == 0 || of.Violations[0].Rule == "" {
@@ -204,7 +204,7 @@ func nameResource(e *recourse.Error) {
 
 // toldOf returns what the other side said about repeating the call, as far as c allows it to. en is the entry
 // of e, or nil.
-func (d *draft) toldOf(c *Contract, en *entry, e *recourse.Error) (retryable, told bool) {
+func (d *draft) toldOf(c *Contract, en *codeEntry, e *recourse.Error) (retryable, told bool) {
 	retryable, told = d.said[e]
 	if !told && c.silence != nil && d.object && e == d.e {
 		retryable, told = *c.silence, true
@@ -225,7 +225,7 @@ func (c *Contract) kindOfUnlisted(e *recourse.Error) recourse.Kind {
 
 // refine makes the kind of e, which was read as en, more specific than its code: it picks the first of others
 // that has the same code in c and for which fits holds.
-func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, fits func(*subject) bool) {
+func (c *Contract) refine(e *recourse.Error, en *codeEntry, others []recourse.Kind, fits func(*subject) bool) {
 	for _, kind := range others {
 		other := *e
 		other.Kind, other.Contract, other.Code = kind, "", ""
@@ -249,7 +249,7 @@ func kindOfStatus(status int) recourse.Kind {
 
 // apply stores what the entry says: its constants, the values in its message, and the code itself if the
 // entry passes codes on.
-func (c *Contract) apply(e *recourse.Error, en *entry) {
+func (c *Contract) apply(e *recourse.Error, en *codeEntry) {
 	base := reflect.ValueOf(e).Elem()
 	capture := func(p *language.Path, text string) { p.SetText(base, text) }
 	if en.open != nil {
@@ -298,8 +298,8 @@ func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
 	return reading
 }
 
-// marked notes in a failure that its source is incomplete.
-func (r *Reader) marked(reading Reading) Reading {
+// noteCut notes in a failure that its source is incomplete.
+func (r *Reader) noteCut(reading Reading) Reading {
 	if e := reading.Error(); e != nil && r.Cut != "" {
 		reading.Failure = leftOut(e, "The answer is cut here: it is longer than "+r.Cut+".")
 	}

@@ -144,7 +144,7 @@ func matchedBy(list []alternative, text string) bool {
 
 // isAdvice reports whether a text is one of c's hints, and not of a few words that anybody may have written.
 func (c *Contract) isAdvice(text string) bool {
-	return givenBy(c.hints, text) || slices.ContainsFunc(c.codes, func(en *entry) bool { return givenBy(en.hints, text) })
+	return givenBy(c.hints, text) || slices.ContainsFunc(c.codes, func(en *codeEntry) bool { return givenBy(en.hints, text) })
 }
 
 func givenBy(list []alternative, text string) bool {
@@ -156,7 +156,7 @@ func givenBy(list []alternative, text string) bool {
 
 // leavesAdvice reports whether only the other side's advice is written, because its code is passed on too: unless there
 // is a wait to be told.
-func (en *entry) leavesAdvice(e *recourse.Error) bool {
+func (en *codeEntry) leavesAdvice(e *recourse.Error) bool {
 	waits := e.RetryAfter > 0 && e.RetryAdvice() == recourse.RetrySameCall
 	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider && !waits
 }

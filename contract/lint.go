@@ -23,7 +23,7 @@ import (
 func (k *compiler) lint() {
 	for i, own := range k.own {
 		at := own.file.Node.Get("code")
-		if own.entry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
+		if own.codeEntry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
 			k.Mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
 				"no record reaches %s: earlier entries select all of its own", own.code)
 		}
@@ -81,7 +81,7 @@ func (k *compiler) unreachable(i int) bool {
 }
 
 // covers reports whether en selects every record of that kind that sel selects.
-func (en *entry) covers(sel selector, kind recourse.Kind) bool {
+func (en *codeEntry) covers(sel selector, kind recourse.Kind) bool {
 	return en.open == nil && slices.ContainsFunc(en.selectors, func(wider selector) bool {
 		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
 	})
@@ -126,7 +126,7 @@ func (c *Contract) mentions(tool string) bool {
 	named := func(list []alternative) bool {
 		return slices.ContainsFunc(list, func(a alternative) bool { return prose.Mentions(a.text.Src, tool) })
 	}
-	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
+	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *codeEntry) bool { return named(en.hints) })
 }
 
 // builtinFiles are the built-in contracts in their original form, which has positions.

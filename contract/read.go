@@ -75,7 +75,7 @@ func (r Reading) Error() *recourse.Error {
 // Result reads the member "result" of a JSON-RPC response; ok is false if it is not a failure.
 func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
 	if reading, ok = r.result(result); ok {
-		reading = r.weigh(r.marked(unfolded(reading)), false)
+		reading = r.applyTrust(r.noteCut(splitViolations(reading)), false)
 	}
 	return reading, ok
 }
@@ -331,7 +331,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 // RPC reads the member "error" of a JSON-RPC response in an answer with HTTP status 200.
 func (r *Reader) RPC(raw []byte) Reading {
 	reading, _ := r.rpc(raw)
-	return r.weigh(r.marked(unfolded(reading)), refusedCode(raw))
+	return r.applyTrust(r.noteCut(splitViolations(reading)), refusedCode(raw))
 }
 
 // recordInData is where a gateway puts the record in a JSON-RPC error that already has data.

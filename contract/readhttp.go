@@ -24,7 +24,7 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 	if inner, ok := rpcError(body); ok && status < http.StatusInternalServerError {
 		refused = refused || refusedCode(inner)
 	}
-	return r.weigh(r.marked(unfolded(r.http(status, header, body))), refused)
+	return r.applyTrust(r.noteCut(splitViolations(r.http(status, header, body))), refused)
 }
 
 func (r *Reader) http(status int, header http.Header, body []byte) Reading {
@@ -128,7 +128,7 @@ func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []by
 }
 
 // says reports whether message is the fixed message of en, if it has one.
-func (en *entry) says(message string) bool {
+func (en *codeEntry) says(message string) bool {
 	for _, t := range en.message {
 		if !t.Constant() || t.Text() == message {
 			return true

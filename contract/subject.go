@@ -19,7 +19,7 @@ import (
 type subject struct {
 	c     *Contract
 	e     *recourse.Error
-	entry *entry
+	entry *codeEntry
 	call  *Call
 	bare  bool // {message} is the record's sentence, without the code's template around it
 	json  []byte

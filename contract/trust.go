@@ -45,9 +45,9 @@ func (r *Reader) believe(e *recourse.Error) {
 	}
 }
 
-// weigh reduces what was read to what is believed. refused says that, according to the status or a protocol
+// applyTrust reduces what was read to what is believed. refused says that, according to the status or a protocol
 // code, the call was not carried out.
-func (r *Reader) weigh(reading Reading, refused bool) Reading {
+func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
 	e := reading.Error()
 	if e == nil || r.Trusted {
 		return reading

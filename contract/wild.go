@@ -123,8 +123,8 @@ func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 	return r.plain(found.Error, "weak sign: "+found.Sign), true
 }
 
-// unfolded gives a failure whose sentence is a list of violations a sentence of its own.
-func unfolded(reading Reading) Reading {
+// splitViolations gives a failure whose sentence is a list of violations a sentence of its own.
+func splitViolations(reading Reading) Reading {
 	if e := reading.Error(); e != nil {
 		reading.Failure = wild.Unfold(e)
 	}

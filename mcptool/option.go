@@ -123,7 +123,7 @@ func WithNature(n retry.Nature) ToolOption { return tool{handler.WithNature(n)} 
 // WithVerify names the call that settles whether a call of the tool took effect, for
 // failures that leave it unknown and do not name one themselves. The tool then counts as
 // one that writes, unless [WithNature] says otherwise.
-func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.Verify(v))} }
+func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.Verification(v))} }
 
 // Verify names the call, of a tool that only reads, that shows whether another call took
 // effect.

@@ -128,7 +128,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		handler.Wrote(req.Context())
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
-		resp.Body = &body{ReadCloser: resp.Body, x: x}
+		resp.Body = &watchedBody{ReadCloser: resp.Body, x: x}
 	}
 	return resp, nil
 }
@@ -332,15 +332,15 @@ func excerpt(s string) string {
 	return s[:min(len(s), most)]
 }
 
-// A body is an answer's body: if it breaks off, the request has failed.
-type body struct {
+// A watchedBody is an answer's body: if it breaks off, the request has failed.
+type watchedBody struct {
 	io.ReadCloser
 
 	x *roundTrip
 }
 
 // Read reads the next piece.
-func (b *body) Read(p []byte) (int, error) {
+func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, http.ErrBodyReadAfterClose) {
 		return n, err

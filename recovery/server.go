@@ -18,7 +18,7 @@ type Server struct {
 	resumes  time.Time // the pace: nobody calls before
 	limit    *recourse.Error
 	next     time.Time // at which the next of those who wait begins
-	way      circuit   // of the way to the server
+	transport      circuit   // of the way to the server
 	tools    map[string]*toolState
 	mistakes map[[sha256.Size]byte]mistake
 }
@@ -31,7 +31,7 @@ type mistake struct {
 
 // A toolState is what is known from calls of a tool.
 type toolState struct {
-	behind circuit       // the tool's backend
+	backend circuit       // the tool's backend
 	slow   time.Duration // the longest that a call has taken lately
 }
 
@@ -70,14 +70,14 @@ func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, wh
 		return wait, why.WithEffect(recourse.EffectNone).WithRetryAfter(wait)
 	}
 	t := s.tool(tool)
-	if wait = s.way.wait(now, last); wait > 0 {
-		return wait, s.way.refusal("The server could not be reached", wait)
+	if wait = s.transport.wait(now, last); wait > 0 {
+		return wait, s.transport.refusal("The server could not be reached", wait)
 	}
-	if wait = t.behind.wait(now, last); wait > 0 {
-		return wait, t.behind.refusal(tool+" has failed", wait)
+	if wait = t.backend.wait(now, last); wait > 0 {
+		return wait, t.backend.refusal(tool+" has failed", wait)
 	}
-	s.way.Begin(now)
-	t.behind.Begin(now)
+	s.transport.Begin(now)
+	t.backend.Begin(now)
 	return 0, nil
 }
 
@@ -127,17 +127,17 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 	t := s.tool(tool)
 	switch o {
 	case answered:
-		s.way.close()
-		t.behind.close()
+		s.transport.close()
+		t.backend.close()
 	case unreached: // nothing is known about the systems behind the tool
-		s.way.failed(now, e)
-		t.behind.Leave()
+		s.transport.failed(now, e)
+		t.backend.Leave()
 	case down:
-		s.way.close()
-		t.behind.failed(now, e)
+		s.transport.close()
+		t.backend.failed(now, e)
 	case untold:
-		s.way.Leave()
-		t.behind.Leave()
+		s.transport.Leave()
+		t.backend.Leave()
 	}
 	if e == nil {
 		t.slow = max(took, t.slow-t.slow/8)

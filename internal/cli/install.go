@@ -81,7 +81,7 @@ func (c *installCommand) Run(ctx context.Context, env *term.Environment) error {
 
 // paths returns the files to work on.
 func (c *installCommand) paths(env *term.Environment) ([]string, error) {
-	place := hosts.Place{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
+	place := hosts.Environment{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
 	switch {
 	case c.Status && (c.Undo || c.DryRun):
 		return nil, term.Usage(errors.New("--status writes nothing: leave out --undo and --dry-run"))

@@ -87,7 +87,7 @@ func tryServers(ctx context.Context, env *term.Environment, path string, file *h
 }
 
 // tryServer starts the server of an entry, and returns a summary of its answer.
-func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts.Server) (answer string, err error) {
+func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts.Target) (answer string, err error) {
 	if s.Disabled {
 		return "disabled", nil
 	}

@@ -70,7 +70,7 @@ func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, o
 // Disconnect deletes an account, or returns [store.ErrConflict] if there is none. It does not revoke the
 // access at the provider.
 func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error {
-	defer m.drop(key{provider, owner})
+	defer m.drop(accountKey{provider, owner})
 	return m.store.Delete(ctx, provider, owner)
 }
 

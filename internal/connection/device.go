@@ -129,7 +129,7 @@ func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (
 }
 
 // inviteDevice returns the code for connecting the account: the current one, or a new one.
-func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation, error) {
+func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at accountKey) (Invitation, error) {
 	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
 	l, d, err := m.pendingDevice(ctx, ask, scopes)
 	if err == nil && l == nil {
@@ -181,7 +181,7 @@ func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*sto
 
 // claimDevice waits until no other process is getting a code for the same account, and returns a function
 // that ends the claim.
-func (m *Manager) claimDevice(ctx context.Context, at key) (end func(), err error) {
+func (m *Manager) claimDevice(ctx context.Context, at accountKey) (end func(), err error) {
 	claim := hash(deviceMark + at.provider + "\x00" + at.owner)
 	for {
 		err := m.store.PutLogin(ctx, &store.Login{StateHash: claim, Link: claim, Expires: time.Now().Add(claimTime)})

@@ -70,7 +70,7 @@ type asking struct {
 // invitation, and so do several simultaneous calls.
 func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	scopes := strings.Join(ask.Scopes, " ")
-	at := key{ask.Provider.Name, strings.Join([]string{ask.Owner, scopes, ask.By.Access, ask.By.Name, ask.Server}, "\x00")}
+	at := accountKey{ask.Provider.Name, strings.Join([]string{ask.Owner, scopes, ask.By.Access, ask.By.Name, ask.Server}, "\x00")}
 	invite := m.inviteByLink
 	if ask.Provider.Flow == DeviceCode { // anyone who enters the code, from anywhere
 		at.owner, invite = ask.Owner+"\x00"+scopes, m.inviteDevice
@@ -103,7 +103,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 }
 
 // inviteByLink returns a link made recently for the same purpose, or a new one.
-func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at key) (Invitation, error) {
+func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at accountKey) (Invitation, error) {
 	m.mu.Lock()
 	known, ok := m.invited.Get(at)
 	m.mu.Unlock()

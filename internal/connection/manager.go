@@ -54,16 +54,16 @@ type Manager struct {
 	closed  bool
 	polling map[string]bool // hashes of links whose codes the provider is asked about
 	changed chan struct{}   // closed when a person has connected an account
-	flights map[key]*flight
-	asking  map[key]*asking
-	unsaved map[key]known // tokens that the store has not accepted
-	known   *recent.Map[key, known]
-	rests   *recent.Map[key, rest]
-	invited *recent.Map[key, invited]
-	forced  *recent.Map[key, time.Time] // refreshes after a rejection
+	flights map[accountKey]*flight
+	asking  map[accountKey]*asking
+	unsaved map[accountKey]known // tokens that the store has not accepted
+	known   *recent.Map[accountKey, known]
+	rests   *recent.Map[accountKey, rest]
+	invited *recent.Map[accountKey, invited]
+	forced  *recent.Map[accountKey, time.Time] // refreshes after a rejection
 }
 
-type key struct{ provider, owner string }
+type accountKey struct{ provider, owner string }
 
 // known is a row as it was read.
 type known struct {
@@ -84,11 +84,11 @@ type rest struct {
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
 		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log,
-		changed: make(chan struct{}), flights: map[key]*flight{},
-		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
-		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
-		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
-		polling: map[string]bool{}, asking: map[key]*asking{}, unsaved: map[key]known{},
+		changed: make(chan struct{}), flights: map[accountKey]*flight{},
+		known: recent.New[accountKey, known](recent.Bounds{Most: maxCached}), rests: recent.New[accountKey, rest](recent.Bounds{Most: maxCached}),
+		invited: recent.New[accountKey, invited](recent.Bounds{Most: maxCached}),
+		forced:  recent.New[accountKey, time.Time](recent.Bounds{Most: maxCached}),
+		polling: map[string]bool{}, asking: map[accountKey]*asking{}, unsaved: map[accountKey]known{},
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m
@@ -125,7 +125,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 		case k.c != nil && k.c.State == Connected && left > refreshBefore:
 			return p.credential(k), nil
 		case k.c != nil && k.c.State == Connected && left > usableFor:
-			if time.Since(k.c.Updated) > refreshApart && !m.holds(key{p.Name, owner}) {
+			if time.Since(k.c.Updated) > refreshApart && !m.holds(accountKey{p.Name, owner}) {
 				m.refreshing(p, owner, k.c.Version)
 			}
 			return p.credential(k), nil
@@ -178,7 +178,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 		return p.reconnect(k.c.Reason)
 	case k.c.Version != version:
 		return nil
-	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(key{p.Name, owner}):
+	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(accountKey{p.Name, owner}):
 		return p.reconnect(Expired) // a new token would be rejected as well; only the provider can say that it is revoked
 	}
 	if err := m.refreshing(p, owner, version).wait(ctx); err != nil {
@@ -205,7 +205,7 @@ func (m *Manager) IsOutdated(ctx context.Context, p *Provider, owner string, ver
 
 // mayForce reports whether a token that a server rejects may be refreshed, and records that it is. A server
 // that rejects everything must not cause endless refreshes.
-func (m *Manager) mayForce(at key) bool {
+func (m *Manager) mayForce(at accountKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if last, ok := m.forced.Peek(at); ok && time.Since(last) < forceApart {
@@ -220,7 +220,7 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	defer m.forget(p.Name, owner)
 	if p.Flow != ClientCredentials { // the rejected token has been replaced
 		m.mu.Lock()
-		m.forced.Remove(key{p.Name, owner})
+		m.forced.Remove(accountKey{p.Name, owner})
 		m.mu.Unlock()
 	}
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
@@ -228,14 +228,14 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	if err := m.store.Put(ctx, c); err != nil {
 		return err
 	}
-	m.drop(key{p.Name, owner})
+	m.drop(accountKey{p.Name, owner})
 	m.tell()
 	return nil
 }
 
 // current returns the row of an owner. One with a token may be a few seconds old.
 func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known, error) {
-	at := key{p.Name, owner}
+	at := accountKey{p.Name, owner}
 	m.mu.Lock()
 	held, isHeld := m.unsaved[at]
 	k, ok := m.known.Get(at)
@@ -272,7 +272,7 @@ func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known
 func (m *Manager) forget(provider, owner string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known.Remove(key{provider, owner})
+	m.known.Remove(accountKey{provider, owner})
 }
 
 // storeFailed returns the Error for a store that does not answer.

@@ -115,18 +115,18 @@ func newToken(t *oauth2.Token, asked []string) (Token, error) {
 	}, nil
 }
 
-// A verdict is the meaning of a failed request for a token.
-type verdict int
+// A tokenFailure is the meaning of a failed request for a token.
+type tokenFailure int
 
 const (
-	passing verdict = iota // it may succeed later: the provider cannot be reached, or is in trouble
+	passing tokenFailure = iota // it may succeed later: the provider cannot be reached, or is in trouble
 	refused                // the grant is no longer valid: it was revoked
 	lapsed                 // or it has expired, which providers report in their own words
 	faulty                 // the configuration is wrong: the client's credentials, or what is requested
 )
 
 // judge returns the meaning of an error in a request for a token.
-func judge(err error) verdict {
+func judge(err error) tokenFailure {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
 	case !ok:

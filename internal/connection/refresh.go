@@ -34,7 +34,7 @@ type flight struct {
 // refreshing refreshes the token of that version, once for all who want it. It continues when its callers
 // have gone.
 func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
-	at := key{p.Name, owner}
+	at := accountKey{p.Name, owner}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.flights[at]; f != nil {
@@ -74,7 +74,7 @@ func (f *flight) wait(ctx context.Context) error {
 }
 
 // resting returns the failure while a provider is not asked.
-func (m *Manager) resting(at key) error {
+func (m *Manager) resting(at accountKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.rests.Peek(at)
@@ -88,7 +88,7 @@ func (m *Manager) resting(at key) error {
 }
 
 // note records how a refresh ended.
-func (m *Manager) note(at key, err error) {
+func (m *Manager) note(at accountKey, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, failed := errors.AsType[*recourse.Error](err)
@@ -110,7 +110,7 @@ func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, versio
 			return m.storeFailed(ctx, err)
 		case p.Flow == ClientCredentials:
 			return m.obtain(ctx, p, owner)
-		case m.holds(key{p.Name, owner}):
+		case m.holds(accountKey{p.Name, owner}):
 			return m.storeFailed(ctx, errUnsaved) // the stored token was redeemed
 		case c == nil, c.State != Connected, c.Version != version:
 			return nil
@@ -203,7 +203,7 @@ func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 	if err := m.Connect(ctx, p, owner, "the gateway", t); err != nil {
 		c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, Expires: t.Expires, Updated: time.Now()}
 		m.mu.Lock()
-		m.unsaved[key{p.Name, owner}] = known{c: c, token: t}
+		m.unsaved[accountKey{p.Name, owner}] = known{c: c, token: t}
 		m.mu.Unlock()
 		m.log.LogAttrs(ctx, slog.LevelError, keptInMemory,
 			slog.String("provider", p.Name), slog.String("owner", owner), slog.String("cause", err.Error()))

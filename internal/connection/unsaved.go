@@ -24,7 +24,7 @@ const (
 var errUnsaved = errors.New("the token has yet to be stored")
 
 // holds reports whether there is a token that the store has not accepted.
-func (m *Manager) holds(at key) bool {
+func (m *Manager) holds(at accountKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, ok := m.unsaved[at]
@@ -32,7 +32,7 @@ func (m *Manager) holds(at key) bool {
 }
 
 // drop removes a token that is no longer valid, or has been stored.
-func (m *Manager) drop(at key) {
+func (m *Manager) drop(at accountKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.unsaved, at)
@@ -41,7 +41,7 @@ func (m *Manager) drop(at key) {
 
 // hold keeps the new token of c until it is stored. It is called by a refresh, which Close waits for.
 func (m *Manager) hold(c *store.Connection, old, fresh Token, why error) {
-	at := key{c.Provider, c.Owner}
+	at := accountKey{c.Provider, c.Owner}
 	about := []slog.Attr{slog.String("provider", c.Provider), slog.String("owner", c.Owner)}
 	m.log.LogAttrs(m.life, slog.LevelError, keptInMemory, append(about, slog.String("cause", why.Error()))...)
 	now := *c

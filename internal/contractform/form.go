@@ -19,7 +19,7 @@ type Form struct {
 
 	Layout      Layout
 	ToolResults []ToolResult // of tools that return their failures
-	Members     []Member     // of the object, in their order
+	Members     []ObjectMember     // of the object, in their order
 
 	Question *Shape // of the object of a question, or nil
 	Upstream *Shape // of the body of an HTTP error of a system that the server calls, or nil
@@ -28,7 +28,7 @@ type Form struct {
 
 	Hints                                []Hint // for every code
 	HintTools                            []string
-	Verify                               map[string]Verify // by tool
+	Verify                               map[string]VerifyCall // by tool
 	Batch                                map[string]string // the argument with the items, by tool
 	ResourcesByArgument, ResourcesByTool map[string]string // types of things, by the plain name of an argument and by tool
 
@@ -341,8 +341,8 @@ type Range struct {
 	Name     string
 }
 
-// Verify is the call that settles whether a tool's call took effect.
-type Verify struct {
+// VerifyCall is the call that settles whether a tool's call took effect.
+type VerifyCall struct {
 	Call   string
 	Args   []VerifyArg
 	LookAt string
@@ -368,8 +368,8 @@ type VerifyArg struct {
 	Spelled string // Value as it is written in a call
 }
 
-// Member documents a member of the contract's object.
-type Member struct {
+// ObjectMember documents a member of the contract's object.
+type ObjectMember struct {
 	Name    string
 	Type    string
 	Present string // when it is present

@@ -46,11 +46,11 @@ type call struct {
 
 	in     inbound // what the server sends: send
 	outer  *outer  // at an endpoint with several servers, for nested calls
-	member *member // for a nested call, its server
+	member *memberConn // for a nested call, its server
 
 	mask   *redact.Masker // created for the first failure, see [call.masker]
 	held   bool           // the target is held
-	spoilt bool           // a stage has panicked: the memory is not used again
+	tainted bool           // a stage has panicked: the memory is not used again
 }
 
 // A request is what a client sent. It does not change after receive.
@@ -176,9 +176,9 @@ func (c *call) within(quiet, most time.Duration) {
 	c.recheck.Ends(c.cancel)
 }
 
-// lasting lets the call go on until its client, its caller's access or the gateway ends it: it loses its deadline, and its
+// detach lets the call go on until its client, its caller's access or the gateway ends it: it loses its deadline, and its
 // target may be replaced.
-func (c *call) lasting() {
+func (c *call) detach() {
 	c.deadline.Stop()
 	c.cancel(nil)
 	ctx, cancel := context.WithCancelCause(c.req.http.Context())
@@ -188,9 +188,9 @@ func (c *call) lasting() {
 	c.leave()
 }
 
-// waits is called before the call waits for a place, and its result after that. The wait has a limit of its
+// pauseDeadline is called before the call waits for a place, and its result after that. The wait has a limit of its
 // own: the full timeout is for the server.
-func (c *call) waits() (waited func()) {
+func (c *call) pauseDeadline() (waited func()) {
 	began := time.Now()
 	c.deadline.Suspend()
 	return func() {
@@ -204,7 +204,7 @@ func (c *call) left() bool { return c.req.http.Context().Err() != nil }
 
 // release ends the call, and keeps its memory for another one.
 func (c *call) release() {
-	if c.in.asks {
+	if c.in.hasQuestion {
 		c.session.Questions.Drop(c.deadline)
 	}
 	c.deadline.Stop()
@@ -214,7 +214,7 @@ func (c *call) release() {
 	}
 	c.leave()
 	c.g.inFlight.bytes.Add(-c.req.bytes)
-	if c.spoilt || cap(c.req.body) > maxKept {
+	if c.tainted || cap(c.req.body) > maxKept {
 		return
 	}
 	g := c.g

@@ -36,8 +36,8 @@ type caller struct {
 }
 
 // counted returns the caller as limits count calls.
-func (who *caller) counted() limits.Caller {
-	return limits.Caller{Verified: &who.verified, Credentials: who.credentials, Address: who.address}
+func (who *caller) counted() limits.Payer {
+	return limits.Payer{Verified: &who.verified, Credentials: who.credentials, Address: who.address}
 }
 
 // identify determines who calls, and whose account at the server's provider the call uses. verified is the caller
@@ -47,7 +47,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	if c.req.user != "" {
 		user = []string{"user", c.req.user}
 	}
-	known := wordsOf(verified)
+	known := identityWords(verified)
 	counts := c.on.limits != nil && known == nil
 	proved := false // only verified facts are forwarded
 	for _, name := range c.on.forward {
@@ -72,7 +72,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	}
 	who.server = who.owner
 	if len(c.to.Command) > 0 {
-		words := c.req.apart(known)
+		words := c.req.identifiedBy(known)
 		if of != nil {
 			words = of.apart
 		}
@@ -93,9 +93,9 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	}
 }
 
-// apart returns what tells a caller from others at a program, which sees no headers. known is what a verified
+// identifiedBy returns what tells a caller from others at a program, which sees no headers. known is what a verified
 // caller is known by.
-func (r *request) apart(known []string) []string {
+func (r *request) identifiedBy(known []string) []string {
 	if known == nil {
 		known = r.http.Header["Authorization"]
 	}
@@ -105,8 +105,8 @@ func (r *request) apart(known []string) []string {
 	return known
 }
 
-// wordsOf returns what tells a verified caller from others, or nil if there is none.
-func wordsOf(who *authn.Identity) []string {
+// identityWords returns what tells a verified caller from others, or nil if there is none.
+func identityWords(who *authn.Identity) []string {
 	if !who.Known() {
 		return nil
 	}

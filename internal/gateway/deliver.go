@@ -193,7 +193,7 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 		part := c.in.part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.to.Lists.Changed(asking{c}.Key())
+			c.to.Lists.Changed(listRequest{c}.Key())
 		}
 		if raw := spoken(part); raw != nil {
 			c.reply.forward(raw)
@@ -248,7 +248,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		return false
 	}
 	if !c.reply.started {
-		c.lasting()
+		c.detach()
 		header := c.reply.header()
 		header["Content-Type"] = []string{wire.TypeEventStream}
 		header["Cache-Control"] = []string{"no-cache"}

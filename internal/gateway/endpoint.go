@@ -34,7 +34,7 @@ type endpoint struct {
 	target *target
 
 	contract  *contract.Contract
-	manner    manner
+	manner    mode
 	redact    redact.Mode
 	secrets   func() []string // from the entry: headers, URL, command, environment
 	forward   []string        // canonical names of the client's headers that are forwarded

@@ -123,7 +123,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 		return true, c.in.tooLarge()
 	}
 	if c.in.stream {
-		c.in.goesOn = true
+		c.in.continues = true
 	}
 	if f := c.judge(event.Data); f != nil {
 		return true, c.aboutAccount(f)
@@ -150,7 +150,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 // noteList takes note of the list of tools that the server has given to the client.
 func (c *call) noteList(text []byte) {
 	if c.req.msg.Method == wire.MethodToolsList && json.Lookup(c.req.msg.Params, "/cursor") == nil {
-		c.to.Lists.Passed(asking{c}, c.in.signs.Result.Of(text))
+		c.to.Lists.Passed(listRequest{c}, c.in.signs.Result.Of(text))
 	}
 }
 
@@ -158,7 +158,7 @@ func (c *call) noteList(text []byte) {
 func (c *call) notice(signs *wire.Signs) {
 	switch what := signs.Message(); {
 	case what == wire.Request && c.session != nil: // from here on the server waits for its client
-		c.in.asks = true
+		c.in.hasQuestion = true
 		c.session.Questions.Ask(signs.ID, c.deadline)
 	case what == wire.Request: // nothing tells which answer is the client's
 		c.deadline.Suspend()
@@ -166,7 +166,7 @@ func (c *call) notice(signs *wire.Signs) {
 		c.deadline.Alive()
 		c.rule.reports = true
 	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
-		c.to.Lists.Changed(asking{c}.Key())
+		c.to.Lists.Changed(listRequest{c}.Key())
 	}
 }
 

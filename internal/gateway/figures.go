@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// Figures are counts of what a gateway holds at the moment.
-type Figures struct {
+// Stats are counts of what a gateway holds at the moment.
+type Stats struct {
 	Requests     int64     // in progress, and the streams that clients hold open
 	RequestBytes int64     // held by the requests in progress
 	Expires      time.Time // of the certificate; zero: there is none
@@ -34,9 +34,9 @@ type ServerFigures struct {
 }
 
 // Figures returns the figures of the gateway, and of its servers in the file's order.
-func (g *Gateway) Figures() Figures {
+func (g *Gateway) Figures() Stats {
 	t := g.table.Load()
-	f := Figures{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
+	f := Stats{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
 	if t.config.TLS != nil {
 		f.Expires, _ = t.config.TLS.Expires()
 	}

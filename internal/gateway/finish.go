@@ -144,7 +144,7 @@ func (c *call) outcome() *observe.Outcome {
 	o.Assumed = c.rule.assumed
 	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
-	o.Request = observe.Request{
+	o.Request = observe.Sent{
 		HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
 		TraceParent: c.req.only(wire.HeaderTraceParent),
 	}

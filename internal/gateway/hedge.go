@@ -17,7 +17,7 @@ import (
 
 // A runner is one of a call's two attempts.
 type runner struct {
-	*hedge.Attempt
+	*hedge.Copy
 
 	up     upstream.Connection
 	caller upstream.Caller
@@ -50,7 +50,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	two := c.to.start(ctx, spare, id, &c.out.last)
 
 	winner, loser, legacy := one, two, c.req.era == wire.Legacy
-	if !one.Outruns(two.Attempt) {
+	if !one.Outruns(two.Copy) {
 		winner, loser = two, one
 	}
 	if winner.Answered {
@@ -78,7 +78,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 // start makes an attempt with that request, whose message is its own and has that id.
 func (to *target) start(ctx context.Context, r *upstream.Request, id wire.ID, tried *attempt) *runner {
 	run := &runner{up: to.up, caller: r.Caller, id: id, header: r.Header.Clone(), tried: *tried}
-	run.Attempt = hedge.Start(ctx, func(ctx context.Context) (*http.Response, error) { return run.up.Do(ctx, r) })
+	run.Copy = hedge.Start(ctx, func(ctx context.Context) (*http.Response, error) { return run.up.Do(ctx, r) })
 	return run
 }
 

@@ -96,7 +96,7 @@ func (to *target) heldBackFor(wait time.Duration) *recourse.Error {
 
 // A verdict is what an attempt shows about the server.
 type verdict struct {
-	outcome breaker.Outcome
+	outcome breaker.Sign
 	stated  time.Duration // how long the server asked to be left alone
 }
 

@@ -35,13 +35,13 @@ type inbound struct {
 	wrong     error // why a message was dropped
 	resumable bool  // the client may resume the stream: events have ids, or the server has said when
 
-	asks    bool   // the server has asked the client a question
-	goesOn  bool   // the stream continues after the answer
+	hasQuestion    bool   // the server has asked the client a question
+	continues  bool   // the stream continues after the answer
 	release func() // releases the room held for a large failure
 }
 
-// awaits prepares for the answer to another attempt.
-func (in *inbound) awaits(req *request, to *target, limits *config.Config) {
+// reset prepares for the answer to another attempt.
+func (in *inbound) reset(req *request, to *target, limits *config.Config) {
 	in.req, in.to, in.config = req, to, limits
 	in.cut, in.id = "", nil
 }
@@ -71,9 +71,9 @@ func (in *inbound) close() {
 		in.release()
 		in.release = nil
 	}
-	if in.goesOn {
+	if in.continues {
 		in.messages.Drain(in.resp)
-		in.goesOn = false
+		in.continues = false
 	}
 }
 

@@ -67,7 +67,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) error {
 			return nil
 		}
 		if c.in.stream {
-			c.in.goesOn = true
+			c.in.continues = true
 		}
 		c.late()
 		return nil

@@ -38,7 +38,7 @@ type manyServers struct {
 	entry   *config.Endpoint
 	conn    *many.Conn
 	options *many.Options
-	members []*member
+	members []*memberConn
 }
 
 // newManyEndpoint returns the endpoint for an entry that offers several servers, whose own endpoints are in t
@@ -83,7 +83,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 	for i := range e.Servers {
 		names := &e.Servers[i]
 		on := named[names.Name]
-		m := &member{on: on, names: names}
+		m := &memberConn{on: on, names: names}
 		all.members = append(all.members, m)
 		if kept := old.manyServer(on, names); kept != nil {
 			all.options.Servers = append(all.options.Servers, kept)
@@ -91,9 +91,9 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 		}
 		private := len(on.Forward) > 0 || on.Connection != "" || on.grants != nil || on.Share == config.ShareClient ||
 			on.userParam != "" || on.userHeader() != ""
-		all.options.Servers = append(all.options.Servers, &many.Server{
+		all.options.Servers = append(all.options.Servers, &many.Source{
 			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
-			Relay: &member{on: on, names: names, relays: true}, Ask: m,
+			Relay: &memberConn{on: on, names: names, relays: true}, Ask: m,
 			Of: func(r *upstream.Request) (of upstream.Caller) {
 				if private {
 					of = r.Caller
@@ -109,7 +109,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 }
 
 // manyServer returns the endpoint's server if it has not changed, or nil.
-func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server {
+func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Source {
 	if on == nil || on.many == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func placeOf(on *endpoint) string {
 func (c *call) routeMany() {
 	o := &outer{
 		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
-		apart: slices.Clone(c.req.apart(wordsOf(&c.who.verified))),
+		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
 	from := c.req.http
 	o.request = http.Request{
@@ -229,24 +229,24 @@ func (o *outer) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, outerKey{}, o)
 }
 
-// A member is one server of an endpoint with several, as a connection: a request takes that server's own
+// A memberConn is one server of an endpoint with several, as a connection: a request takes that server's own
 // stages through the gateway, from connect on.
-type member struct {
+type memberConn struct {
 	on     *endpoint
 	names  *config.Member
 	relays bool // the answers are for the client; otherwise the gateway reads them
 }
 
-var _ upstream.Connection = (*member)(nil)
+var _ upstream.Connection = (*memberConn)(nil)
 
 // Name returns the server's display name.
-func (m *member) Name() string { return m.on.Title }
+func (m *memberConn) Name() string { return m.on.Title }
 
 // Close does nothing: someone else owns the server.
-func (*member) Close() {}
+func (*memberConn) Close() {}
 
 // Do implements [upstream.Connection] for requests of the modern era.
-func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	of := outerOf(ctx)
 	if of == nil {
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
@@ -277,7 +277,7 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 }
 
 // call returns the call for a request that another endpoint has let in.
-func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
+func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
 	c := m.on.g.newCall(h, request, of.id, of.stdio)
@@ -301,7 +301,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h htt
 }
 
 // enter holds the server's target open for a call, as [call.enter] does for a request at an endpoint of its own.
-func (m *member) enter(c *call) bool {
+func (m *memberConn) enter(c *call) bool {
 	on := m.on
 	for {
 		if c.hold(on) {
@@ -329,7 +329,7 @@ func (o *outer) traced(relays bool) spanContext {
 func (o *outer) isRelayed() bool { return o != nil && o.relayed.Load() }
 
 // offer tells the contract the names by which clients know the server's tools. A nil member's are the server's own.
-func (m *member) offer(call *contract.Call) {
+func (m *memberConn) offer(call *contract.Call) {
 	if m == nil {
 		return
 	}
@@ -354,7 +354,7 @@ func (m *member) offer(call *contract.Call) {
 }
 
 // offeredName returns the clients' name for a tool of the server, and whether they are offered that tool.
-func (m *member) offeredName(tool string) (name string, ok bool) {
+func (m *memberConn) offeredName(tool string) (name string, ok bool) {
 	if m == nil {
 		return tool, true
 	}

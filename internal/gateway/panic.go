@@ -31,7 +31,7 @@ func (c *call) panicked(fault any) error {
 	cause := fmt.Errorf("panic: %v", fault)
 	c.g.log.LogAttrs(context.Background(), slog.LevelError, "panic", slog.String("request_id", c.req.id),
 		slog.Any("cause", observe.Private{}.Mask(cause)), slog.String("stack", string(debug.Stack())))
-	c.spoilt = true
+	c.tainted = true
 	e := recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
 	if c.out.counted > 0 {
 		e = e.WithEffect(recourse.EffectUnknown)

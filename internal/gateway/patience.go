@@ -55,7 +55,7 @@ func (c *call) patiently(wait func()) {
 		case <-tick.C:
 			if !c.rule.reports {
 				c.rule.told++
-				c.reply.goesOn(token, c.rule.told)
+				c.reply.progress(token, c.rule.told)
 			}
 		}
 	}
@@ -74,9 +74,9 @@ func (r *request) takesEvents() bool {
 	return r.stdio || strings.Contains(strings.Join(r.http.Header["Accept"], ","), wire.TypeEventStream)
 }
 
-// goesOn tells the client that its call goes on. Progress has to grow: the steps are small, since the server may report its own
+// progress tells the client that its call goes on. Progress has to grow: the steps are small, since the server may report its own
 // later on.
-func (r *reply) goesOn(token json.Value, n int) {
+func (r *reply) progress(token json.Value, n int) {
 	if !r.started {
 		header := r.header()
 		header["Content-Type"] = []string{wire.TypeEventStream}

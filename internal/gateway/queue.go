@@ -39,7 +39,7 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	if e := c.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
-	began, waited := time.Now(), c.waits()
+	began, waited := time.Now(), c.pauseDeadline()
 	err := b.Enter(c.ctx, rule.Wait)
 	waited()
 	switch {

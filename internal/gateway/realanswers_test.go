@@ -144,7 +144,7 @@ func TestExplainPreviews(t *testing.T) {
 				answer = `{"jsonrpc":"2.0","id":1,"error":` + string(a.Error) + `}`
 			}
 			read, e := reads(t, client, srv, a)
-			checkPreview(t, strconv.Itoa(i), answer, explain.Tool{Trusted: trusted, Arguments: []byte(a.Args)}, read, e)
+			checkPreview(t, strconv.Itoa(i), answer, explain.ToolFacts{Trusted: trusted, Arguments: []byte(a.Args)}, read, e)
 		}
 		for _, fault := range []struct {
 			status      int
@@ -168,13 +168,13 @@ func TestExplainPreviews(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: %s\r\n\r\n%s", fault.status, fault.media, fault.body)
-			checkPreview(t, strconv.Itoa(fault.status), answer, explain.Tool{Trusted: trusted}, textOf(t, got), recordOf(t, got))
+			checkPreview(t, strconv.Itoa(fault.status), answer, explain.ToolFacts{Trusted: trusted}, textOf(t, got), recordOf(t, got))
 		}
 	}
 }
 
 // checkPreview checks that an explanation of an answer says what the gateway has said.
-func checkPreview(t *testing.T, name, answer string, of explain.Tool, read string, e *recourse.Error) {
+func checkPreview(t *testing.T, name, answer string, of explain.ToolFacts, read string, e *recourse.Error) {
 	t.Helper()
 	set := contract.Builtin()
 	reading, err := explain.Read([]byte(answer), &contract.Reader{Contracts: set.All(), Trusted: of.Trusted})

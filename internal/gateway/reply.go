@@ -15,7 +15,7 @@ import (
 // A reply is the only way to answer the client.
 type reply struct {
 	w      http.ResponseWriter
-	manner manner
+	manner mode
 
 	from    *http.Response // the server's answer
 	opening func()         // opens a session before that is passed on; nil: it does not open one
@@ -33,8 +33,8 @@ type reply struct {
 	bytes   int64
 }
 
-// A manner is how an endpoint replies: in its contract's form, or only observing.
-type manner interface {
+// A mode is how an endpoint replies: in its contract's form, or only observing.
+type mode interface {
 	// answer handles the server's answer.
 	answer(c *call) error
 	// object handles what the gateway itself finds wrong with a call. If it returns no error, the call

@@ -44,14 +44,14 @@ func route(c *call, next next) error {
 // routeTool finds out what the server's list says about the tool.
 func routeTool(c *call, next next) error {
 	name := c.req.msg.Name
-	c.rule.list = c.to.Lists.Get(c.ctx, asking{c}, time.Time{})
+	c.rule.list = c.to.Lists.Get(c.ctx, listRequest{c}, time.Time{})
 	if c.rule.list == nil {
 		return next(c)
 	}
 	c.rule.listed = c.rule.list.In(name)
-	e := c.rule.listed.Find(name, asking{c}.again)
+	e := c.rule.listed.Find(name, listRequest{c}.again)
 	c.knowTool(c.rule.listed.Tool)
-	if e != nil && (asking{c}).mayRefuse() {
+	if e != nil && (listRequest{c}).mayRefuse() {
 		if err := c.reply.manner.object(c, c.unknownTool()); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (c *call) withLastList(err error) error {
 	if !ok || f.e.Kind.Class() != recourse.ClassUpstream || c.out.last.Status != 0 {
 		return err
 	}
-	names := c.to.Lists.Seen(asking{c})
+	names := c.to.Lists.Seen(listRequest{c})
 	if names == nil || slices.Contains(names, c.req.msg.Name) {
 		return err
 	}

@@ -32,7 +32,7 @@ func send(c *call, _ next) error {
 	generation := c.session.SetHeader(header)
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
-	c.in.awaits(&c.req, c.to, c.table.config)
+	c.in.reset(&c.req, c.to, c.table.config)
 	if c.to.API != nil && c.req.isCall() {
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
@@ -70,7 +70,7 @@ func send(c *call, _ next) error {
 		c.reply.opening = c.openSession
 	}
 	err = c.reply.manner.answer(c)
-	if !c.in.goesOn {
+	if !c.in.continues {
 		_ = resp.Body.Close() // its answer is known
 	}
 	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped

@@ -18,11 +18,11 @@ func throttle(c *call, next next) error {
 	if l == nil || !c.req.isCall() || !c.req.asks() {
 		return next(c)
 	}
-	a, counted := &c.out.allowance, limits.Call{Tool: c.req.msg.Name, Caller: c.who.counted()}
+	a, counted := &c.out.allowance, limits.Counted{Tool: c.req.msg.Name, Payer: c.who.counted()}
 	defer a.Leave(c.g.counting)
 	var e *recourse.Error
 	if c.on.manner.acts() { // else nothing waits
-		e = a.Enter(c.ctx, c.g.counting, l, &counted, c.waits)
+		e = a.Enter(c.ctx, c.g.counting, l, &counted, c.pauseDeadline)
 	}
 	now := time.Now() // also the time in the headers of a refusal
 	if e == nil {
@@ -43,15 +43,15 @@ func throttle(c *call, next next) error {
 		c.reply.limits = true
 	}
 	err := next(c)
-	if c.out.isFree(err) {
+	if c.out.notCharged(err) {
 		c.giveBack()
 	}
 	return err
 }
 
-// isFree reports whether a call that ended with err is not counted. The server is believed if it says that
+// notCharged reports whether a call that ended with err is not counted. The server is believed if it says that
 // the caller made a mistake: limits protect the server itself.
-func (o *outcome) isFree(err error) bool {
+func (o *outcome) notCharged(err error) bool {
 	e, ok := errors.AsType[*recourse.Error](err)
 	if !ok {
 		return false

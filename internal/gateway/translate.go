@@ -96,7 +96,7 @@ func translate(c *call, next next) error {
 	if !ok {
 		f = &failure{e: recourse.From(err)}
 	}
-	if c.member != nil && c.member.relays && c.out.isFree(f) {
+	if c.member != nil && c.member.relays && c.out.notCharged(f) {
 		outerOf(c.req.http.Context()).free.Store(true)
 	}
 	lapsed := access.Lapsed(c.ctx)
@@ -315,7 +315,7 @@ func (c *call) failed() *toolcall.Call {
 		},
 	}
 	if v := c.rule.Verify; v != nil {
-		call.Verify = &toolcall.Verify{Tool: v.Call, Args: v.Args, With: v.With, LookAt: v.Look}
+		call.Verify = &toolcall.Verification{Tool: v.Call, Args: v.Args, With: v.With, LookAt: v.Look}
 	}
 	return call
 }

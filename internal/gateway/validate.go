@@ -14,7 +14,7 @@ import (
 // the call passes.
 func validate(c *call, next next) error {
 	refuse := func(t *toolcall.Tool) *recourse.Error { return c.req.refuseArguments(c.ctx, t) }
-	if e := c.rule.listed.Check(refuse, asking{c}.again); e != nil && (asking{c}).mayRefuse() {
+	if e := c.rule.listed.Check(refuse, listRequest{c}.again); e != nil && (listRequest{c}).mayRefuse() {
 		if err := c.reply.manner.object(c, e); err != nil {
 			return err
 		}

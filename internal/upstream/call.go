@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// A call is a request that a child has been given, or is about to be given.
-type call struct {
+// A pending call is a request that a child has been given, or is about to be given.
+type pending struct {
 	Mailbox
 
 	id       int64   // of the request and of its progress, toward the child
@@ -33,8 +33,8 @@ var errUnsent = errors.New("the request was not sent")
 
 // accept gives the child a request as soon as there is room for it. The error is errDone if done ended the
 // wait, or errUnsent if the child takes no more requests.
-func (c *child) accept(done <-chan struct{}, m *wire.Message, x *session, stamp string) (*call, error) {
-	call := &call{
+func (c *child) accept(done <-chan struct{}, m *wire.Message, x *session, stamp string) (*pending, error) {
+	call := &pending{
 		clientID: m.ID.Clone(), session: x, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
 	}
@@ -72,7 +72,7 @@ func isToken(raw []byte) bool {
 }
 
 // abandon gives up a call and tells the child why. It reports whether the child may have seen the request.
-func (c *child) abandon(call *call, reason string) (sent bool) {
+func (c *child) abandon(call *pending, reason string) (sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls[call.id] != call {
@@ -91,7 +91,7 @@ func (c *child) abandon(call *call, reason string) (sent bool) {
 
 // withdraw removes a call, also from the data about to be written. It reports whether the child has seen
 // nothing of it; otherwise a late answer may arrive.
-func (c *child) withdraw(call *call) bool {
+func (c *child) withdraw(call *pending) bool {
 	delete(c.calls, call.id)
 	c.used = time.Now()
 	if call.batch != c.batch {
@@ -141,7 +141,7 @@ func (c *child) cancel(m *wire.Message, x *session) {
 }
 
 // answered removes the call that has been answered. known is false if no call has that id.
-func (c *child) answered(id int64) (call *call, known bool) {
+func (c *child) answered(id int64) (call *pending, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if call = c.calls[id]; call != nil {
@@ -156,7 +156,7 @@ func (c *child) answered(id int64) (call *call, known bool) {
 
 // onlyCall returns the only call in progress, to which an answer must belong even before its id is known. It
 // returns nil if there are more, or if the answer may be late or for someone else.
-func (c *child) onlyCall() *call {
+func (c *child) onlyCall() *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shared || c.doubt || len(c.calls) != 1 {
@@ -173,16 +173,16 @@ func (c *child) onlyCall() *call {
 }
 
 // byID returns the call with that id, which is also its progress token.
-func (c *child) byID(id int64) *call {
+func (c *child) byID(id int64) *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[id]
 }
 
-func (c *child) newestCall() *call {
+func (c *child) newestCall() *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var newest *call
+	var newest *pending
 	for _, call := range c.calls {
 		if !call.opening && (newest == nil || call.id > newest.id) {
 			newest = call
@@ -202,7 +202,7 @@ func (c *child) exchange(ctx context.Context, m *wire.Message, x *session) (mess
 }
 
 // last waits for the answer and drops what comes before it.
-func (call *call) last(ctx context.Context) (message, error) {
+func (call *pending) last(ctx context.Context) (message, error) {
 	for {
 		said, err := call.next(ctx)
 		if err != nil || said.last {
@@ -212,14 +212,14 @@ func (call *call) last(ctx context.Context) (message, error) {
 }
 
 // give hands the answer to the call, unless nobody is waiting any more.
-func (call *call) give(m message) {
+func (call *pending) give(m message) {
 	if !call.finish(m) {
 		m.long.close()
 	}
 }
 
 // discard drops what the call was given but nobody has read.
-func (call *call) discard() {
+func (call *pending) discard() {
 	for _, m := range call.drain(errClosed) {
 		m.long.close()
 	}

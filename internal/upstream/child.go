@@ -79,7 +79,7 @@ type child struct {
 	modern atomic.Bool  // it speaks the modern era
 
 	mu       sync.Mutex
-	calls    map[int64]*call
+	calls    map[int64]*pending
 	lateIDs  map[int64]struct{} // calls that were given up, whose answers may still arrive
 	doubt    bool               // there has been such a call; its answer may arrive twice
 	shared   bool               // by clients that must not see each other's data
@@ -122,7 +122,7 @@ func (s *Stdio) newChild(x *session, key string) *child {
 		s: s, session: x, log: s.log, shared: s.isShared(key),
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}),
-		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, outReady: make(chan struct{}, 1),
+		calls: map[int64]*pending{}, lateIDs: map[int64]struct{}{}, batch: 1, outReady: make(chan struct{}, 1),
 	}
 	c.stopping, c.stop = context.WithCancelCause(context.Background())
 	return c

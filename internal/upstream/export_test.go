@@ -77,7 +77,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 	c := s.newChild(nil, "its client")
 	c.modern.Store(modern)
 	ctx := context.Background()
-	var calls []*call
+	var calls []*pending
 	for i := range n {
 		var m wire.Message
 		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d",`+request+`}`, i, i)

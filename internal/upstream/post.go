@@ -130,7 +130,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 // gaveUp is what a child is told when a call is given up.
 const gaveUp = "the caller is no longer waiting"
 
-func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Error {
+func (s *Stdio) giveUp(ctx context.Context, c *child, call *pending) *recourse.Error {
 	sent := c.abandon(call, gaveUp)
 	call.discard()
 	if !sent {
@@ -140,7 +140,7 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 }
 
 // catchUp gives a client what its child said while the client was not listening.
-func (s *Stdio) catchUp(x *session, call *call) {
+func (s *Stdio) catchUp(x *session, call *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.listens {
@@ -151,7 +151,7 @@ func (s *Stdio) catchUp(x *session, call *call) {
 	}
 }
 
-func answer(ctx context.Context, c *child, call *call, said message) *http.Response {
+func answer(ctx context.Context, c *child, call *pending, said message) *http.Response {
 	if said.last && said.long == nil {
 		return wire.Respond(http.StatusOK, said.text)
 	}
@@ -165,7 +165,7 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 }
 
 // stream returns, as an event stream, what the child says about the call from now on.
-func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
+func stream(ctx context.Context, c *child, call *pending) (*http.Response, *eventBody) {
 	body := call.events(ctx, func() {
 		c.abandon(call, gaveUp)
 		call.discard()

@@ -29,7 +29,7 @@ type receiver struct {
 	// For a line that is longer than the window:
 	long bool
 	text *longAnswer // nil: not an answer, or nobody waits for it
-	call *call       // whose answer it is
+	call *pending       // whose answer it is
 	id   bool        // its id has come
 }
 
@@ -84,7 +84,7 @@ func (r *receiver) line(text []byte) {
 }
 
 // answer returns the answer that has just been scanned, with the client's ids.
-func (r *receiver) answer(call *call, text []byte) []byte {
+func (r *receiver) answer(call *pending, text []byte) []byte {
 	edits := []wire.Edit{{At: r.scan.Signs().IDAt, With: call.clientID}}
 	if call.listens && wire.Parse(text, &r.message) == nil && !r.message.Subscription.IsZero() {
 		edits = append(edits, wire.Edit{At: r.message.SubscriptionAt, With: call.clientID})
@@ -93,7 +93,7 @@ func (r *receiver) answer(call *call, text []byte) []byte {
 }
 
 // callOf returns the call with that id, or nil if nobody waits for the answer.
-func (r *receiver) callOf(id wire.ID, text []byte) *call {
+func (r *receiver) callOf(id wire.ID, text []byte) *pending {
 	n, ok := number(id)
 	if !ok {
 		r.odd.quote("an answer has an id that was never given", text)
@@ -193,7 +193,7 @@ func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 var errWrongID = errors.New("the answer has another id than the request")
 
 // open hands the answer to its call, which may read it from then on.
-func (r *receiver) open(call *call) {
+func (r *receiver) open(call *pending) {
 	r.call = call
 	r.text.renumber(wire.IntID(call.id), call.clientID)
 	call.give(message{long: r.text})

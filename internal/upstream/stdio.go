@@ -48,7 +48,7 @@ type Stdio struct {
 	starts   starts
 	era      wire.Era            // of the last child that showed it; 0: none has
 	ready    map[string]*child   // by the client that it belongs to; empty for the shared one
-	attempts map[string]*attempt // to start one of these
+	attempts map[string]*launch // to start one of these
 	children map[*child]struct{}
 	counted  Processes
 	spools   spool.Room // of their long answers
@@ -75,8 +75,8 @@ func (s *Stdio) Processes() Processes {
 	return p
 }
 
-// An attempt is an attempt to start a child that does not belong to a session.
-type attempt struct {
+// A launch is an attempt to start a child that does not belong to a session.
+type launch struct {
 	done chan struct{}
 	err  error // the command could not even be executed
 }
@@ -105,7 +105,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
 		patience: command.Patience.withDefaults(), most: maxChildren, turn: make(chan struct{}, 1),
-		ready: map[string]*child{}, attempts: map[string]*attempt{},
+		ready: map[string]*child{}, attempts: map[string]*launch{},
 		children: map[*child]struct{}{}, streams: map[*Mailbox]*session{},
 		sessions: recent.New[string, *session](recent.Bounds{Most: maxSessions}),
 	}
@@ -249,7 +249,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 			return c, nil
 		case s.attempts[key] != nil:
 		default:
-			a := &attempt{done: make(chan struct{})}
+			a := &launch{done: make(chan struct{})}
 			s.attempts[key] = a
 			s.work.Go(func() { s.try(key, a) })
 		}
@@ -267,7 +267,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 }
 
 // try starts and opens a client's child, or the shared one if key is empty.
-func (s *Stdio) try(key string, a *attempt) {
+func (s *Stdio) try(key string, a *launch) {
 	defer close(a.done)
 	defer func() {
 		s.mu.Lock()

@@ -236,7 +236,7 @@ func TestClientRepeatsItems(t *testing.T) {
 	if diff := cmp.Diff([]string{"FLD-101", "fault-outage"}, told); diff != "" || !strings.Contains(batch.Text, "FLD-101") {
 		t.Errorf("got result %s, reported (-want +got):\n%s", batch.Text, diff)
 	}
-	want := []inject.Entry{
+	want := []inject.LedgerLine{
 		{Tool: "deere_get_fields", Arguments: `{"fieldIds":["FLD-101","fault-outage","FLD-999","fault-504"]}`, Calls: 1, Reached: 1},
 		{Tool: "deere_get_fields", Arguments: `{"fieldIds":["fault-outage","fault-504"]}`, Calls: 1, Reached: 1},
 		{Tool: "deere_get_fields", Arguments: `{"fieldIds":["fault-504"]}`, Calls: 2, Reached: 2},

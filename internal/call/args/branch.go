@@ -6,7 +6,7 @@ import (
 )
 
 // inPlace applies the rules that apply other schemas to the same value.
-func (c *check) inPlace(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) inPlace(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	ok := true
 	for _, schema := range n.all {
 		if ok = c.eval(schema, v, at, out, seen) && ok; !ok && out == nil {
@@ -33,7 +33,7 @@ func (c *check) inPlace(n *node, v *value, at *place, out *report, seen *seen) b
 	return ok
 }
 
-func (c *check) conditional(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) conditional(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	next := n.els
 	if condition := seen.fork(); c.eval(n.cond, v, at, nil, condition) {
 		seen.merge(condition)
@@ -42,7 +42,7 @@ func (c *check) conditional(n *node, v *value, at *place, out *report, seen *see
 	return next == nil || c.eval(next, v, at, out, seen)
 }
 
-func (c *check) anyOf(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) anyOf(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	matched := false
 	branches := make([]*report, 0, len(n.any))
 	for _, schema := range n.any {
@@ -63,8 +63,8 @@ func (c *check) anyOf(n *node, v *value, at *place, out *report, seen *seen) boo
 	return matched
 }
 
-func (c *check) oneOf(n *node, v *value, at *place, out *report, seen *seen) bool {
-	var matched []*node
+func (c *check) oneOf(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
+	var matched []*schemaNode
 	branches := make([]*report, 0, len(n.one))
 	for _, schema := range n.one {
 		marks, faults := seen.fork(), out.fork()
@@ -93,8 +93,8 @@ func (r *report) fork() *report {
 
 // negated is the fault of a value that matches a schema under not. If that schema requires members, these are
 // at fault.
-func negated(n *node, v *value, at *place) finding {
-	names := given(v, []*node{n.not})
+func negated(n *schemaNode, v *value, at *place) finding {
+	names := given(v, []*schemaNode{n.not})
 	if len(names) == 0 {
 		return finding{at: at, rule: "not", node: n, value: v, want: describeNot(n.not)}
 	}
@@ -106,7 +106,7 @@ func negated(n *node, v *value, at *place) finding {
 }
 
 // ambiguous is the fault of a value that matches several branches of oneOf.
-func ambiguous(matched []*node, n *node, v *value, at *place) finding {
+func ambiguous(matched []*schemaNode, n *schemaNode, v *value, at *place) finding {
 	names := given(v, matched)
 	if len(names) < 2 {
 		return finding{at: at, rule: "oneOf", node: n, value: v, want: "exactly one of the allowed forms"}
@@ -116,7 +116,7 @@ func ambiguous(matched []*node, n *node, v *value, at *place) finding {
 
 // given returns the members required by the schemas that v has. It returns nothing if the schemas require
 // anything else.
-func given(v *value, schemas []*node) []string {
+func given(v *value, schemas []*schemaNode) []string {
 	var names []string
 	for _, n := range schemas {
 		for _, name := range n.required {
@@ -134,8 +134,8 @@ func given(v *value, schemas []*node) []string {
 }
 
 // firstMatch returns the branches of n, all of which v matches, that require members which v has.
-func (n *node) firstMatch(v *value) []*node {
-	return slices.DeleteFunc(slices.Concat(n.any, n.one), func(branch *node) bool {
+func (n *schemaNode) firstMatch(v *value) []*schemaNode {
+	return slices.DeleteFunc(slices.Concat(n.any, n.one), func(branch *schemaNode) bool {
 		return len(branch.required) == 0 || slices.ContainsFunc(branch.required, func(name string) bool { return v.member(name) == nil })
 	})
 }

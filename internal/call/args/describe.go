@@ -123,7 +123,7 @@ func (f finding) hidden(secrets []string) bool {
 
 // isSecret reports whether n, or a schema that n applies to the same value, says
 // that the value is a secret.
-func (n *node) isSecret() bool {
+func (n *schemaNode) isSecret() bool {
 	for _, schema := range n.reach() {
 		if schema.secret {
 			return true
@@ -134,11 +134,11 @@ func (n *node) isSecret() bool {
 
 // reach returns n and the schemas that it applies, or may apply, to the same value, as deep as a reader would
 // look.
-func (n *node) reach() []*node {
+func (n *schemaNode) reach() []*schemaNode {
 	const most = 100
-	nodes := []*node{n}
+	nodes := []*schemaNode{n}
 	for i := 0; i < len(nodes) && len(nodes) < most; i++ {
-		next := slices.Concat(nodes[i].all, nodes[i].any, nodes[i].one, []*node{nodes[i].cond, nodes[i].then, nodes[i].els})
+		next := slices.Concat(nodes[i].all, nodes[i].any, nodes[i].one, []*schemaNode{nodes[i].cond, nodes[i].then, nodes[i].els})
 		for _, d := range nodes[i].dependentSchemas {
 			next = append(next, d.schema)
 		}
@@ -210,7 +210,7 @@ func (v *value) beginning() json.Value {
 }
 
 func (v *value) holdsSecret() bool {
-	return slices.ContainsFunc(v.members, func(m member) bool { return secret.Name(m.name) || m.value.holdsSecret() }) ||
+	return slices.ContainsFunc(v.members, func(m property) bool { return secret.Name(m.name) || m.value.holdsSecret() }) ||
 		slices.ContainsFunc(v.items, func(item value) bool { return item.holdsSecret() })
 }
 
@@ -233,7 +233,7 @@ func (f finding) wanted() string {
 	return f.node.want(f.rule)
 }
 
-func (n *node) want(rule string) string {
+func (n *schemaNode) want(rule string) string {
 	switch rule {
 	case "type":
 		names := make([]string, len(n.types))
@@ -298,7 +298,7 @@ func verb(rule string) string {
 }
 
 // describe describes the values that match a simple schema.
-func describe(n *node) string {
+func describe(n *schemaNode) string {
 	switch {
 	case n.types != nil:
 		return "is " + n.want("type")
@@ -316,7 +316,7 @@ func describe(n *node) string {
 }
 
 // describeNot describes the values that do not match n.
-func describeNot(n *node) string {
+func describeNot(n *schemaNode) string {
 	switch {
 	case n.enum != nil:
 		return "anything but " + n.enum.String()
@@ -371,7 +371,7 @@ func (f finding) suggestion() string {
 
 // known returns the parameters that could be given together with the present ones.
 func (f finding) known() []string {
-	schemas := []*node{f.node}
+	schemas := []*schemaNode{f.node}
 	if f.rule == "unevaluatedProperties" {
 		schemas = f.node.reach()
 	}

@@ -53,14 +53,14 @@ func (c *check) fail(out *report, f finding) bool {
 	return false
 }
 
-// rule names a rule of n and says whether v meets it.
-type rule struct {
+// assertion names a rule of n and says whether v meets it.
+type assertion struct {
 	name string
 	kept bool
 }
 
 // rules adds the rules that are broken and reports whether none is.
-func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) bool {
+func (c *check) rules(n *schemaNode, v *value, at *place, out *report, rules ...assertion) bool {
 	ok := true
 	for _, r := range rules {
 		if !r.kept {
@@ -72,7 +72,7 @@ func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) 
 
 // eval reports whether v matches n and adds to out what it breaks. With a nil out it stops at the first
 // fault. Members and items that n evaluates are marked in seen, unless seen is nil.
-func (c *check) eval(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) eval(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	if !c.spend(1) || c.nesting >= maxNesting {
 		c.steps = 0
 		return true
@@ -112,7 +112,7 @@ func (c *check) eval(n *node, v *value, at *place, out *report, seen *seen) bool
 	return ok
 }
 
-func hasType(n *node, v *value) bool {
+func hasType(n *schemaNode, v *value) bool {
 	if n.types == nil {
 		return true
 	}
@@ -141,7 +141,7 @@ func isInteger(v *value) bool {
 	return !ok || d.whole()
 }
 
-func (c *check) byType(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) byType(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	switch v.kind {
 	case '{':
 		return c.object(n, v, at, out, seen)
@@ -156,7 +156,7 @@ func (c *check) byType(n *node, v *value, at *place, out *report, seen *seen) bo
 	}
 }
 
-func (c *check) text(n *node, v *value, at *place, out *report) bool {
+func (c *check) text(n *schemaNode, v *value, at *place, out *report) bool {
 	if n.format == nil && n.minLength == nil && n.maxLength == nil && n.pattern == nil {
 		return true
 	}
@@ -168,8 +168,8 @@ func (c *check) text(n *node, v *value, at *place, out *report) bool {
 	if n.minLength != nil || n.maxLength != nil {
 		length := utf8.RuneCountInString(text)
 		ok = c.rules(n, v, at, out,
-			rule{"minLength", n.minLength == nil || length >= *n.minLength},
-			rule{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
+			assertion{"minLength", n.minLength == nil || length >= *n.minLength},
+			assertion{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
 	}
 	if n.pattern != nil && !c.matches(n.pattern, text) {
 		ok = c.fail(out, finding{at: at, rule: "pattern", node: n, value: v})
@@ -177,7 +177,7 @@ func (c *check) text(n *node, v *value, at *place, out *report) bool {
 	return ok
 }
 
-func (c *check) number(n *node, v *value, at *place, out *report) bool {
+func (c *check) number(n *schemaNode, v *value, at *place, out *report) bool {
 	isBounded := c.native && slices.Contains(n.types, typeInteger)
 	if !isBounded && n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
 		return true
@@ -187,18 +187,18 @@ func (c *check) number(n *node, v *value, at *place, out *report) bool {
 		return true
 	}
 	return c.rules(n, v, at, out,
-		rule{"minimum", n.minimum == nil || d.compare(*n.minimum) >= 0},
-		rule{"maximum", n.maximum == nil || d.compare(*n.maximum) <= 0},
-		rule{"exclusiveMinimum", n.exclusiveMin == nil || d.compare(*n.exclusiveMin) > 0},
-		rule{"exclusiveMaximum", n.exclusiveMax == nil || d.compare(*n.exclusiveMax) < 0},
-		rule{"multipleOf", n.multipleOf == nil || c.spend(100) && d.multipleOf(n.multipleOf)}) &&
+		assertion{"minimum", n.minimum == nil || d.compare(*n.minimum) >= 0},
+		assertion{"maximum", n.maximum == nil || d.compare(*n.maximum) <= 0},
+		assertion{"exclusiveMinimum", n.exclusiveMin == nil || d.compare(*n.exclusiveMin) > 0},
+		assertion{"exclusiveMaximum", n.exclusiveMax == nil || d.compare(*n.exclusiveMax) < 0},
+		assertion{"multipleOf", n.multipleOf == nil || c.spend(100) && d.multipleOf(n.multipleOf)}) &&
 		(!isBounded || c.integer(n, v, d, at, out))
 }
 
-func (c *check) object(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	ok := c.rules(n, v, at, out,
-		rule{"minProperties", n.minMembers == nil || len(v.members) >= *n.minMembers},
-		rule{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
+		assertion{"minProperties", n.minMembers == nil || len(v.members) >= *n.minMembers},
+		assertion{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
 	for _, name := range n.required {
 		if c.spend(1) && v.member(name) == nil {
 			ok = c.fail(out, finding{at: at.member(name), rule: ruleRequired, node: n})
@@ -226,7 +226,7 @@ func (c *check) object(n *node, v *value, at *place, out *report, seen *seen) bo
 	return ok
 }
 
-func (c *check) member(n *node, m *member, of *value, at *place, out *report, seen *seen) bool {
+func (c *check) member(n *schemaNode, m *property, of *value, at *place, out *report, seen *seen) bool {
 	c.spend(1)
 	here := at.member(m.name)
 	ok, evaluated := true, false
@@ -261,11 +261,11 @@ func (c *check) member(n *node, m *member, of *value, at *place, out *report, se
 	return ok
 }
 
-func (c *check) array(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) array(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	ok := c.rules(n, v, at, out,
-		rule{"minItems", n.minItems == nil || len(v.items)+v.more >= *n.minItems},
-		rule{"maxItems", n.maxItems == nil || len(v.items)+v.more <= *n.maxItems},
-		rule{"uniqueItems", !n.unique || c.unique(v)})
+		assertion{"minItems", n.minItems == nil || len(v.items)+v.more >= *n.minItems},
+		assertion{"maxItems", n.maxItems == nil || len(v.items)+v.more <= *n.maxItems},
+		assertion{"uniqueItems", !n.unique || c.unique(v)})
 	for i := range v.items {
 		if !ok && out == nil {
 			return false
@@ -304,7 +304,7 @@ func (c *check) unique(v *value) bool {
 	return true
 }
 
-func (c *check) containing(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) containing(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	if n.contains == nil {
 		return true
 	}
@@ -318,12 +318,12 @@ func (c *check) containing(n *node, v *value, at *place, out *report, seen *seen
 		}
 	}
 	return c.rules(n, v, at, out,
-		rule{"contains", matching+v.more >= n.minContains},
-		rule{"maxContains", n.maxContains == nil || matching <= *n.maxContains})
+		assertion{"contains", matching+v.more >= n.minContains},
+		assertion{"maxContains", n.maxContains == nil || matching <= *n.maxContains})
 }
 
 // unevaluated applies the rules for members and items that no other rule of n has evaluated.
-func (c *check) unevaluated(n *node, v *value, at *place, out *report, seen *seen) bool {
+func (c *check) unevaluated(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	ok := true
 	if n.unevaluated != nil {
 		for i := range v.members {

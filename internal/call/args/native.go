@@ -16,7 +16,7 @@ func isFloat(v *value) bool {
 }
 
 // integer checks a value that the schema calls an integer against these limits.
-func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bool {
+func (c *check) integer(n *schemaNode, v *value, d decimal, at *place, out *report) bool {
 	switch {
 	case !isFloat(v): // already reported
 		return true
@@ -37,7 +37,7 @@ func (c *check) floats(v *value, at *place, out *report) {
 	switch v.kind { //nolint:exhaustive // only numbers matter, and what contains them
 	case '0':
 		if !isFloat(v) {
-			c.fail(out, finding{at: at, rule: "maximum", node: &node{}, value: v, want: "a number that fits into 64 bits"})
+			c.fail(out, finding{at: at, rule: "maximum", node: &schemaNode{}, value: v, want: "a number that fits into 64 bits"})
 		}
 	case '{':
 		for i := range v.members {

@@ -13,34 +13,34 @@ import (
 
 const formatPassword = "password"
 
-// node is one schema in the form that is evaluated. Rules that the drafts spell differently are the same
+// schemaNode is one schema in the form that is evaluated. Rules that the drafts spell differently are the same
 // here.
-type node struct {
+type schemaNode struct {
 	nothing bool // the schema false
 	types   []string
 	enum    *enum // enum, or const as an enum of one
 	format  *jsonschema.Format
 	secret  bool // writeOnly or format: password
 
-	all              []*node // allOf and all kinds of $ref
-	any, one         []*node
-	not              *node
-	cond, then, els  *node
+	all              []*schemaNode // allOf and all kinds of $ref
+	any, one         []*schemaNode
+	not              *schemaNode
+	cond, then, els  *schemaNode
 	dependentSchemas []dependent
 
 	required            []string
-	properties          map[string]*node
+	properties          map[string]*schemaNode
 	patternProperties   []patternProperty
-	additional          *node // nil: anything
-	propertyNames       *node
+	additional          *schemaNode // nil: anything
+	propertyNames       *schemaNode
 	dependentRequired   []dependency
-	unevaluated         *node // unevaluatedProperties
+	unevaluated         *schemaNode // unevaluatedProperties
 	minMembers          *int
 	maxMembers          *int
-	prefix              []*node
-	rest                *node // of an array, after prefix
-	unevaluatedItems    *node
-	contains            *node
+	prefix              []*schemaNode
+	rest                *schemaNode // of an array, after prefix
+	unevaluatedItems    *schemaNode
+	contains            *schemaNode
 	minContains         int
 	maxContains         *int
 	containsIsEvaluated bool // since 2020-12
@@ -64,7 +64,7 @@ type enum struct {
 
 type dependent struct {
 	name   string
-	schema *node
+	schema *schemaNode
 }
 
 type dependency struct {
@@ -74,26 +74,26 @@ type dependency struct {
 
 type patternProperty struct {
 	pattern *pattern
-	schema  *node
+	schema  *schemaNode
 }
 
 // builder makes nodes from a compiled schema. Schemas may refer to each other in cycles, so each is made
 // once.
 type builder struct {
-	nodes map[*jsonschema.Schema]*node
+	nodes map[*jsonschema.Schema]*schemaNode
 	err   error
 	// A dynamic reference is resolved as written, which is right as long as no other resource is embedded.
 	dynamic, embedded bool
 }
 
-func (b *builder) node(s *jsonschema.Schema) *node {
+func (b *builder) node(s *jsonschema.Schema) *schemaNode {
 	if s == nil {
 		return nil
 	}
 	if n, ok := b.nodes[s]; ok {
 		return n
 	}
-	n := &node{}
+	n := &schemaNode{}
 	b.nodes[s] = n
 	if s.Bool != nil {
 		n.nothing = !*s.Bool
@@ -117,15 +117,15 @@ func (b *builder) fail(err error) {
 	}
 }
 
-func (b *builder) nodesOf(list []*jsonschema.Schema) []*node {
-	var nodes []*node
+func (b *builder) nodesOf(list []*jsonschema.Schema) []*schemaNode {
+	var nodes []*schemaNode
 	for _, s := range list {
 		nodes = append(nodes, b.node(s))
 	}
 	return nodes
 }
 
-func (b *builder) values(n *node, s *jsonschema.Schema) {
+func (b *builder) values(n *schemaNode, s *jsonschema.Schema) {
 	if s.Types != nil {
 		n.types = s.Types.ToStrings()
 		if slices.Contains(n.types, "number") { // every integer is a number
@@ -140,7 +140,7 @@ func (b *builder) values(n *node, s *jsonschema.Schema) {
 		if n.enum == nil {
 			n.enum = only
 		} else {
-			n.all = append(n.all, &node{enum: only})
+			n.all = append(n.all, &schemaNode{enum: only})
 		}
 	}
 	if f := s.Format; f != nil && formats[f.Name] != "" {
@@ -183,7 +183,7 @@ func (b *builder) pattern(re jsonschema.Regexp) *pattern {
 	return p
 }
 
-func (b *builder) inPlace(n *node, s *jsonschema.Schema) {
+func (b *builder) inPlace(n *schemaNode, s *jsonschema.Schema) {
 	for _, ref := range []*jsonschema.Schema{s.Ref, s.RecursiveRef} {
 		if ref != nil {
 			n.all = append(n.all, b.node(ref))
@@ -198,13 +198,13 @@ func (b *builder) inPlace(n *node, s *jsonschema.Schema) {
 	n.cond, n.then, n.els = b.node(s.If), b.node(s.Then), b.node(s.Else)
 }
 
-func (b *builder) object(n *node, s *jsonschema.Schema) {
+func (b *builder) object(n *schemaNode, s *jsonschema.Schema) {
 	n.required = s.Required
 	n.minMembers, n.maxMembers = s.MinProperties, s.MaxProperties
 	n.propertyNames = b.node(s.PropertyNames)
 	n.unevaluated = b.node(s.UnevaluatedProperties)
 	if s.Properties != nil {
-		n.properties = make(map[string]*node, len(s.Properties))
+		n.properties = make(map[string]*schemaNode, len(s.Properties))
 		for name, schema := range s.Properties {
 			n.properties[name] = b.node(schema)
 		}
@@ -236,7 +236,7 @@ func (b *builder) object(n *node, s *jsonschema.Schema) {
 	}
 }
 
-func (b *builder) array(n *node, s *jsonschema.Schema) {
+func (b *builder) array(n *schemaNode, s *jsonschema.Schema) {
 	n.minItems, n.maxItems, n.unique = s.MinItems, s.MaxItems, s.UniqueItems
 	n.unevaluatedItems = b.node(s.UnevaluatedItems)
 	if s.Contains != nil {
@@ -257,10 +257,10 @@ func (b *builder) array(n *node, s *jsonschema.Schema) {
 }
 
 // orBool returns the node of a schema that older drafts allow to be a plain boolean.
-func (b *builder) orBool(v any) *node {
+func (b *builder) orBool(v any) *schemaNode {
 	switch v := v.(type) {
 	case bool:
-		return &node{nothing: !v}
+		return &schemaNode{nothing: !v}
 	case *jsonschema.Schema:
 		return b.node(v)
 	default:

@@ -52,7 +52,7 @@ type finding struct {
 	pointer string
 	at      *place
 	rule    string
-	node    *node    // the schema that was broken
+	node    *schemaNode    // the schema that was broken
 	value   *value   // the value there; nil: none, or not shown
 	want    string   // replaces what node says about rule
 	of      *value   // the object that has an unknown parameter

@@ -28,7 +28,7 @@ const (
 
 // Schema is a compiled inputSchema. It is safe for concurrent use.
 type Schema struct {
-	root      *node
+	root      *schemaNode
 	budget    *Budget                // for its patterns, which are compiled when first needed
 	unchecked atomic.Pointer[string] // a pattern that costs too much
 }
@@ -118,7 +118,7 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile inputSchema: %w", err)
 	}
-	b := builder{nodes: map[*jsonschema.Schema]*node{}}
+	b := builder{nodes: map[*jsonschema.Schema]*schemaNode{}}
 	root := b.node(compiled)
 	if b.err != nil {
 		return nil, fmt.Errorf("compile inputSchema: %w", b.err)

@@ -27,13 +27,13 @@ var (
 type value struct {
 	kind    json.Kind // n t f " 0 { [
 	raw     []byte    // its text, part of the input
-	members []member  // of an object, in the order sent
+	members []property  // of an object, in the order sent
 	items   []value   // of an array
 	more    int       // items after these that are only counted
 	index   map[string]int
 }
 
-type member struct {
+type property struct {
 	name  string
 	value value
 }
@@ -116,7 +116,7 @@ func (p *parser) object(v *value) error {
 		if v.member(name) != nil {
 			return errRepeated
 		}
-		v.members = append(v.members, member{name: name})
+		v.members = append(v.members, property{name: name})
 		if v.index != nil {
 			v.index[name] = len(v.members) - 1
 		} else if len(v.members) > fewNames {
@@ -189,7 +189,7 @@ func (v *value) writeCanonical(b *strings.Builder) {
 	switch v.kind {
 	case '{':
 		members := slices.Clone(v.members)
-		slices.SortFunc(members, func(x, y member) int { return strings.Compare(x.name, y.name) })
+		slices.SortFunc(members, func(x, y property) int { return strings.Compare(x.name, y.name) })
 		b.WriteByte('{')
 		for i := range members {
 			writeText(b, members[i].name)

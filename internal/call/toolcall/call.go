@@ -44,7 +44,7 @@ type Call struct {
 
 	// Verify is the call that settles whether this one took effect, and Kept the contract that names one if
 	// neither Verify nor Contract does. Both may be nil.
-	Verify *Verify
+	Verify *Verification
 	Kept   *contract.Contract
 }
 

@@ -86,7 +86,7 @@ func own() *toolcall.Call {
 		Listed: list.In("order_create"), ID: "ours", Method: "tools/call", Name: "order_create",
 		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.Builtin().MustGet(contract.Default),
 		Masker: func() *redact.Masker { return masker }, Nature: retry.Writes, Ran: true, Trusted: true,
-		Verify: &toolcall.Verify{
+		Verify: &toolcall.Verification{
 			Tool: "order_get", Args: map[string]string{"reference": "/reference", "note": "/note", "absent": "/absent"},
 			With: map[string]any{"full": true}, LookAt: "status",
 		},

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// Verify is the call that settles whether another one took effect.
-type Verify struct {
+// Verification is the call that settles whether another one took effect.
+type Verification struct {
 	Tool string
 	// Args are JSON Pointers into the arguments of the call in question, and With the constant values, both
 	// by the name of the parameter.
@@ -20,7 +20,7 @@ type Verify struct {
 }
 
 // of fills v in from the arguments of the call in question. A value that shows rejects is left to the caller.
-func (v *Verify) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
+func (v *Verification) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
 	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
 		pointer := v.Args[name]

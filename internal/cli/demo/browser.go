@@ -20,27 +20,27 @@ func newBrowser() *browser {
 	return &browser{http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// A page is what a browser would show.
-type page struct {
+// A view is what a browser would show.
+type view struct {
 	url  *url.URL
 	text string
 }
 
 // submit sends a form.
-func (b *browser) submit(ctx context.Context, to string, form url.Values) (page, error) {
+func (b *browser) submit(ctx context.Context, to string, form url.Values) (view, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
-		return page{}, err
+		return view{}, err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := b.Do(req)
 	if err != nil {
-		return page{}, err
+		return view{}, err
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	return page{resp.Request.URL, string(text)}, err
+	return view{resp.Request.URL, string(text)}, err
 }
 
 // hidden matches a field that a form sends back.

@@ -28,7 +28,7 @@ func Hosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, er
 // OnlyStarted removes from a hosts file the servers that its host does not start, and those for a single
 // project. It is an error if none is left.
 func OnlyStarted(path string, file *hosts.File) error {
-	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled || s.Internal || s.Project != "" })
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Target) bool { return s.Disabled || s.Internal || s.Project != "" })
 	if len(file.Servers) == 0 {
 		return fmt.Errorf("%s lists no servers", path)
 	}
@@ -39,7 +39,7 @@ func OnlyStarted(path string, file *hosts.File) error {
 // names, what only the host knows. It is an error if none is left.
 func leftToHost(path string, file *hosts.File) (left map[string]string, err error) {
 	left = map[string]string{}
-	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool {
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Target) bool {
 		reference := s.NeedsHost()
 		if reference != "" {
 			left[s.Name] = reference
@@ -83,7 +83,7 @@ func Servers(file *hosts.File, lookup func(string) (string, bool)) ([]*config.Se
 }
 
 // Server returns the server of an entry, with its variables as they stand there.
-func Server(entry *hosts.Server) *config.Server {
+func Server(entry *hosts.Target) *config.Server {
 	s := &config.Server{Name: ServerName(entry.Name), Title: entry.Name}
 	if entry.Command != "" {
 		s.Command, s.Env, s.Cwd = append([]string{entry.Command}, entry.Args...), entry.Env, entry.Cwd

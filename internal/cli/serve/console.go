@@ -74,7 +74,7 @@ func (o *operators) Authenticate(r *http.Request) (authn.Identity, error) {
 	return who, err
 }
 
-// verify implements [console.Verify].
+// verify implements [console.KeyCheck].
 func (o *operators) verify(ctx context.Context, key string) (string, error) {
 	r := (&http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}).WithContext(ctx)
 	who, err := o.Authenticate(r)

@@ -75,9 +75,9 @@ func (s *storage) observe(g *gateway.Gateway) {
 // count adds the journal's counts to the metrics.
 func (s *storage) count(parts *admin.Sources) {
 	if j := s.journal; j != nil {
-		parts.Journal = func() admin.Journal {
+		parts.Journal = func() admin.JournalCounts {
 			counted := j.Stats()
-			return admin.Journal{Written: counted.Written, Lost: counted.Lost}
+			return admin.JournalCounts{Written: counted.Written, Lost: counted.Lost}
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (c *WrapCommand) readHosts(env *term.Environment) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Name != chosen.Title })
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Target) bool { return s.Name != chosen.Title })
 	servers, err := load.Servers(file, env.LookupEnv)
 	if err != nil {
 		return nil, err

@@ -93,8 +93,8 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // tool returns what is said of the tool that has answered.
-func (c *ExplainCommand) tool() explain.Tool {
-	of := explain.Tool{Name: c.Tool, Arguments: []byte(c.Args), Trusted: c.Trusted}
+func (c *ExplainCommand) tool() explain.ToolFacts {
+	of := explain.ToolFacts{Name: c.Tool, Arguments: []byte(c.Args), Trusted: c.Trusted}
 	switch {
 	case c.Writes:
 		of.Nature = new(retry.Writes)

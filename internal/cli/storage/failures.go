@@ -135,7 +135,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 }
 
 // print prints one line per call.
-func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Call, heading bool) error {
+func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Row, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
 			if err := printJSONLine(env.Stdout, call); err != nil {

@@ -40,7 +40,7 @@ func newFollower(ctx context.Context, rows *store.Journal, filter *store.Filter)
 }
 
 // find returns the calls that have been written since it was last called.
-func (f *follower) find(ctx context.Context) ([]*journal.Call, error) {
+func (f *follower) find(ctx context.Context) ([]*journal.Row, error) {
 	began, next := time.Now(), f.filter
 	if since := f.read.Add(-late); since.After(next.Since) {
 		next.Since = since
@@ -49,7 +49,7 @@ func (f *follower) find(ctx context.Context) ([]*journal.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls = slices.DeleteFunc(calls, func(call *journal.Call) bool { return !f.seen[call.Seq].IsZero() })
+	calls = slices.DeleteFunc(calls, func(call *journal.Row) bool { return !f.seen[call.Seq].IsZero() })
 	f.read = began
 	f.note(calls)
 	for seq, at := range f.seen {
@@ -61,7 +61,7 @@ func (f *follower) find(ctx context.Context) ([]*journal.Call, error) {
 }
 
 // note records that calls have been listed.
-func (f *follower) note(calls []*journal.Call) {
+func (f *follower) note(calls []*journal.Row) {
 	for _, call := range calls {
 		at := time.Now()
 		if ended := call.Ended(); ended.After(at) { // by the clock of a replica

@@ -9,13 +9,13 @@ import (
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
-// A reader reads a file and collects its mistakes.
-type reader struct {
+// A fileReader reads a file and collects its mistakes.
+type fileReader struct {
 	file     *File
 	mistakes strictyaml.Errors
 }
 
-func (r *reader) mistakef(at int, hint, format string, args ...any) {
+func (r *fileReader) mistakef(at int, hint, format string, args ...any) {
 	r.mistakes = append(r.mistakes, r.file.mistakef(at, hint, format, args...))
 }
 
@@ -39,7 +39,7 @@ var dialects = []dialect{
 var openCode = dialect{path: []string{"mcp"}, inList: true}
 
 // servers reads the whole file.
-func (r *reader) servers(root *node) {
+func (r *fileReader) servers(root *node) {
 	if root.kind != object {
 		r.mistakef(root.at.start, "", "the file must be an object")
 		return
@@ -47,7 +47,7 @@ func (r *reader) servers(root *node) {
 	found := false
 	for _, d := range dialects {
 		entries := root
-		var named *member
+		var named *pair
 		for _, name := range d.path {
 			named = entries.member(name)
 			entries = entries.get(name)
@@ -70,7 +70,7 @@ func (r *reader) servers(root *node) {
 }
 
 // openCode reads the list of OpenCode.
-func (r *reader) openCode(root *node) (found bool) {
+func (r *fileReader) openCode(root *node) (found bool) {
 	for _, entry := range root.get("mcp").all() {
 		if kind := entry.value.get("type"); kind != nil && (kind.text == "local" || kind.text == "remote") {
 			r.entry(entry, openCode, "")
@@ -81,14 +81,14 @@ func (r *reader) openCode(root *node) (found bool) {
 }
 
 // all returns the members of an object.
-func (n *node) all() []*member {
+func (n *node) all() []*pair {
 	if n == nil {
 		return nil
 	}
 	return n.members
 }
 
-func (r *reader) entries(named *member, d dialect, project string) {
+func (r *fileReader) entries(named *pair, d dialect, project string) {
 	if named.value.kind != object {
 		r.mistakef(named.value.at.start, "", "`%s` must be an object", named.name)
 		return
@@ -100,7 +100,7 @@ func (r *reader) entries(named *member, d dialect, project string) {
 
 // An entryReader reads an entry, and collects its mistakes.
 type entryReader struct {
-	*Server
+	*Target
 
 	file    *File
 	dialect dialect
@@ -111,8 +111,8 @@ func (e *entryReader) mistakef(at int, hint, format string, args ...any) {
 }
 
 // entry reads an entry.
-func (r *reader) entry(entry *member, d dialect, project string) {
-	s := &Server{Name: entry.name, Project: project, at: entry.value.at.start}
+func (r *fileReader) entry(entry *pair, d dialect, project string) {
+	s := &Target{Name: entry.name, Project: project, at: entry.value.at.start}
 	r.file.Servers = append(r.file.Servers, s)
 	e := &entryReader{s, r.file, d}
 	if entry.value.kind != object {
@@ -167,7 +167,7 @@ func (e *entryReader) members(of *node) {
 
 // commandLine reads the program: a text, for OpenCode a list with its arguments, and for Zed also an object
 // with both.
-func (e *entryReader) commandLine(m *member) {
+func (e *entryReader) commandLine(m *pair) {
 	program := m.value.member("path")
 	switch words := e.texts(m.value); {
 	case m.value.kind == object && program != nil:
@@ -182,7 +182,7 @@ func (e *entryReader) commandLine(m *member) {
 }
 
 // text returns the text of a member.
-func (e *entryReader) text(m *member) string {
+func (e *entryReader) text(m *pair) string {
 	if m.value.kind != text {
 		e.mistakef(m.value.at.start, "", "`%s` must be a text", m.name)
 		return ""
@@ -206,7 +206,7 @@ func (*entryReader) texts(n *node) []string {
 }
 
 // byName returns the texts in an object by name.
-func (e *entryReader) byName(m *member) map[string]string {
+func (e *entryReader) byName(m *pair) map[string]string {
 	if m.value.kind != object {
 		e.mistakef(m.value.at.start, "", "`%s` must be an object", m.name)
 		return nil
@@ -233,7 +233,7 @@ func (e *entryReader) checkURL(at int) {
 }
 
 // String returns the server's name, with the project if it belongs to one.
-func (s *Server) String() string {
+func (s *Target) String() string {
 	if s.Project == "" {
 		return s.Name
 	}

@@ -68,8 +68,8 @@ func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 }
 
 // ExpandOne does the same as [File.Expand] for one server of the file of that name.
-func ExpandOne(name string, s *Server, lookup func(name string) (value string, ok bool)) error {
-	return (&File{Servers: []*Server{s}, name: name}).Expand(lookup)
+func ExpandOne(name string, s *Target, lookup func(name string) (value string, ok bool)) error {
+	return (&File{Servers: []*Target{s}, name: name}).Expand(lookup)
 }
 
 // withFolders adds to lookup the folders for which VS Code and Cursor have names.
@@ -87,7 +87,7 @@ func (f *File) withFolders(lookup func(string) (string, bool)) func(string) (str
 }
 
 // NeedsHost returns a reference in the entry that only the host can resolve, such as ${input:key}, or "".
-func (s *Server) NeedsHost() string {
+func (s *Target) NeedsHost() string {
 	texts := slices.Concat([]string{s.Command, s.Cwd, s.URL, s.EnvFile}, s.Args,
 		slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
 	for _, text := range texts {
@@ -101,7 +101,7 @@ func (s *Server) NeedsHost() string {
 }
 
 // readEnvFile adds the variables of the file to those of the entry, which take precedence.
-func (s *Server) readEnvFile() error {
+func (s *Target) readEnvFile() error {
 	text, err := os.ReadFile(filepath.Clean(s.EnvFile))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // formats are hosts' files without and with the wrapper.
 var formats = map[string]struct {
 	name, text, want string
-	servers          []*hosts.Server
+	servers          []*hosts.Target
 }{
 	"Codex": {
 		"config.toml",
@@ -24,7 +24,7 @@ var formats = map[string]struct {
 			"env = { TOKEN = \"t\", }\n\n  [mcp_servers.bare]\n  command = \"farmd\" # ours\n\n[mcp_servers.remote]\nurl = \"https://x.example/mcp\"\nenabled = false\n\n[history]\nsize = 1\n",
 		"model = \"o4\" # mine\n\n[mcp_servers.\"my files\"]\ncommand = \"/bin/recourse\" # runs\nargs = [\n  \"wrap\",\n  \"--name=my files\",\n  \"--\",\n  \"npx\",\n  \"-y\", # yes\n  'server-files',\n]\n" +
 			"env = { TOKEN = \"t\", }\n\n  [mcp_servers.bare]\n  command = \"/bin/recourse\" # ours\n  args = [\"wrap\", \"--name=bare\", \"--\", \"farmd\"]\n\n[mcp_servers.remote]\nurl = \"https://x.example/mcp\"\nenabled = false\n\n[history]\nsize = 1\n",
-		[]*hosts.Server{
+		[]*hosts.Target{
 			{Name: "my files", Command: "npx", Args: []string{"-y", "server-files"}, Env: map[string]string{"TOKEN": "t"}},
 			{Name: "bare", Command: "farmd"},
 			{Name: "remote", URL: "https://x.example/mcp", Disabled: true},
@@ -36,7 +36,7 @@ var formats = map[string]struct {
 		"mcp_servers.a.command = \"/bin/recourse\"\r\nmcp_servers.a.args = [\"wrap\", \"--name=a\", \"--\", \"x\"]\r\nmcp_servers.a.env.B = \"c\"\r\n" +
 			"mcp_servers.b = { command = \"/bin/recourse\", args = [\"wrap\", \"--name=b\", \"--\", \"y\"] }\r\n" +
 			"mcp_servers.c = { args = [\"wrap\", \"--name=c\", \"--\", \"z\" ], command = \"/bin/recourse\" }\r\n",
-		[]*hosts.Server{
+		[]*hosts.Target{
 			{Name: "a", Command: "x", Env: map[string]string{"B": "c"}},
 			{Name: "b", Command: "y"},
 			{Name: "c", Command: "z", Args: []string{}},
@@ -49,7 +49,7 @@ var formats = map[string]struct {
 		"GOOSE_MODEL: x # mine\nextensions:\n  fetch:\n    args:\n    - \"wrap\"\n    - \"--name=fetch\"\n    - \"--\"\n    - \"uvx\"\n    - mcp-server-fetch # the one\n    - \"-v\"\n    cmd: \"/bin/recourse\"\n    enabled: true\n    envs: {A: b}\n    type: stdio\n" +
 			"  developer:\n    bundled: true\n    type: builtin\n  bare:\n    cmd: \"/bin/recourse\"   # ours\n    args: [\"wrap\", \"--name=bare\", \"--\", \"farm's d\"]\n    type: stdio\n  far: {uri: \"https://x.example/mcp\", type: streamable_http, enabled: false}\n" +
 			"  flow: {cmd: \"/bin/recourse\", args: [\"wrap\", \"--name=flow\", \"--\", \"x\", -y, z]}\n",
-		[]*hosts.Server{
+		[]*hosts.Target{
 			{Name: "fetch", Command: "uvx", Args: []string{"mcp-server-fetch", "-v"}, Env: map[string]string{"A": "b"}},
 			{Name: "developer", Internal: true},
 			{Name: "bare", Command: "farm's d"},
@@ -62,13 +62,13 @@ var formats = map[string]struct {
 		"extensions:\r\n  a:\r\n    cmd: x\r\n    args:\r\n      - 'y'\r\n  b:\r\n    cmd: z\r\n",
 		"extensions:\r\n  a:\r\n    cmd: \"/bin/recourse\"\r\n    args:\r\n      - \"wrap\"\r\n      - \"--name=a\"\r\n      - \"--\"\r\n      - \"x\"\r\n      - 'y'\r\n" +
 			"  b:\r\n    cmd: \"/bin/recourse\"\r\n    args: [\"wrap\", \"--name=b\", \"--\", \"z\"]\r\n",
-		[]*hosts.Server{{Name: "a", Command: "x", Args: []string{"y"}}, {Name: "b", Command: "z"}},
+		[]*hosts.Target{{Name: "a", Command: "x", Args: []string{"y"}}, {Name: "b", Command: "z"}},
 	},
 	"OpenCode": {
 		"opencode.jsonc",
 		`{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": "b"}, "enabled": true}, /* c */ "b": {"type": "remote", "url": "https://x.example/mcp"}}}`,
 		`{"mcp": {"a": {"type": "local", "command": ["/bin/recourse", "wrap", "--name=a", "--", "npx", "-y", "x"], "environment": {"A": "b"}, "enabled": true}, /* c */ "b": {"type": "remote", "url": "https://x.example/mcp"}}}`,
-		[]*hosts.Server{
+		[]*hosts.Target{
 			{Name: "a", Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"A": "b"}},
 			{Name: "b", URL: "https://x.example/mcp"},
 		},
@@ -77,7 +77,7 @@ var formats = map[string]struct {
 		"settings.json",
 		`{"theme": "x", "context_servers": {"a": {"source": "custom", "command": "x", "args": []}, "b": {"command": {"path": "y", "args": ["z"]}}, "c": {"settings": {}}}}`,
 		`{"theme": "x", "context_servers": {"a": {"source": "custom", "command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "x"]}, "b": {"command": {"path": "/bin/recourse", "args": ["wrap", "--name=b", "--", "y", "z"]}}, "c": {"settings": {}}}}`,
-		[]*hosts.Server{
+		[]*hosts.Target{
 			{Name: "a", Command: "x", Args: []string{}},
 			{Name: "b", Command: "y", Args: []string{"z"}},
 			{Name: "c", Internal: true},
@@ -87,19 +87,19 @@ var formats = map[string]struct {
 		".claude.json",
 		`{"mcpServers": {"a": {"command": "x", "args": ["1"]}}, "projects": {"/home/ada": {"mcpServers": {"a": {"type": "stdio", "command": "y"}}}, "/srv": {"history": []}}}`,
 		`{"mcpServers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "x", "1"]}}, "projects": {"/home/ada": {"mcpServers": {"a": {"type": "stdio", "command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "y"]}}}, "/srv": {"history": []}}}`,
-		[]*hosts.Server{{Name: "a", Command: "x", Args: []string{"1"}}, {Name: "a", Project: "/home/ada", Command: "y"}},
+		[]*hosts.Target{{Name: "a", Command: "x", Args: []string{"1"}}, {Name: "a", Project: "/home/ada", Command: "y"}},
 	},
 	"Gemini, with another mcp key": {
 		"settings.json",
 		`{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"httpUrl": "https://x.example/mcp"}}}`,
 		`{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"httpUrl": "https://x.example/mcp"}}}`,
-		[]*hosts.Server{{Name: "a", URL: "https://x.example/mcp"}},
+		[]*hosts.Target{{Name: "a", URL: "https://x.example/mcp"}},
 	},
 	"VS Code": {
 		"mcp.json",
 		"{\"inputs\": [], \"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\", \"args\": [\"${input:key}\"], \"envFile\": \"${workspaceFolder}/.env\"}}}",
 		"{\"inputs\": [], \"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"/bin/recourse\", \"args\": [\"wrap\", \"--name=a\", \"--\", \"x\", \"${input:key}\"], \"envFile\": \"${workspaceFolder}/.env\"}}}",
-		[]*hosts.Server{{Name: "a", Command: "x", Args: []string{"${input:key}"}, EnvFile: "${workspaceFolder}/.env"}},
+		[]*hosts.Target{{Name: "a", Command: "x", Args: []string{"${input:key}"}, EnvFile: "${workspaceFolder}/.env"}},
 	},
 }
 
@@ -113,7 +113,7 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.servers, file.Servers, cmpopts.IgnoreUnexported(hosts.Server{})); diff != "" {
+			if diff := cmp.Diff(tt.servers, file.Servers, cmpopts.IgnoreUnexported(hosts.Target{})); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
 			wrapped, _ := file.Wrap("/bin/recourse")

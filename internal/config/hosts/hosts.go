@@ -23,15 +23,15 @@ const MaxSize = 8 << 20
 
 // A File is a hosts file.
 type File struct {
-	Servers []*Server // in the order of the file
+	Servers []*Target // in the order of the file
 
 	name string
 	text []byte // as it was read
 	bare bool   // it has no list of servers
 }
 
-// A Server is an entry of a hosts file: a program, or a URL.
-type Server struct {
+// A Target is an entry of a hosts file: a program, or a URL.
+type Target struct {
 	Name     string
 	Project  string // the folder for which the host lists it; "" means all
 	Command  string
@@ -47,7 +47,7 @@ type Server struct {
 
 	mistakes strictyaml.Errors // in its entry
 	at       int               // position of its name
-	command  *member           // the member with the program, or with all of the command line
+	command  *pair           // the member with the program, or with all of the command line
 	args     *node             // nil: none
 	inList   bool              // the program is the first of args
 }
@@ -120,7 +120,7 @@ func ParseSome(name string, text []byte) (*File, error) {
 		return nil, fmt.Errorf("read the hosts file: %s is larger than %d MiB", name, MaxSize>>20)
 	}
 	f := &File{name: name, text: text}
-	r := &reader{file: f}
+	r := &fileReader{file: f}
 	read := r.readJSON
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".toml":
@@ -165,7 +165,7 @@ func (f *File) Private() []string {
 }
 
 // Mistakef returns a mistake in the entry of a server.
-func (f *File) Mistakef(s *Server, hint, format string, args ...any) *strictyaml.Error {
+func (f *File) Mistakef(s *Target, hint, format string, args ...any) *strictyaml.Error {
 	return f.mistakef(s.at, hint, format, args...)
 }
 

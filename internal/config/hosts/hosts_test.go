@@ -22,27 +22,27 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		text string
-		want []*hosts.Server
+		want []*hosts.Target
 	}{
 		"a program": {
 			`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {"A": "1"}, "cwd": "/srv", "new": [1]}}}`,
-			[]*hosts.Server{{Name: "a", Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"A": "1"}, Cwd: "/srv"}},
+			[]*hosts.Target{{Name: "a", Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"A": "1"}, Cwd: "/srv"}},
 		},
 		"VS Code": {
 			`{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x"}, "b": {"type": "http", "url": "http://127.0.0.1/mcp"}}}`,
-			[]*hosts.Server{{Name: "a", Command: "x"}, {Name: "b", URL: "http://127.0.0.1/mcp"}},
+			[]*hosts.Target{{Name: "a", Command: "x"}, {Name: "b", URL: "http://127.0.0.1/mcp"}},
 		},
 		"comments and commas": {
 			"\ufeff// first\n{\"mcpServers\": {/* a, b */ \"a\": {\"command\": \"http://x, // y\", \"args\": [\"/*\", \"\\\"],\",], },\r\n // c }\n},}",
-			[]*hosts.Server{{Name: "a", Command: "http://x, // y", Args: []string{"/*", "\"],"}}},
+			[]*hosts.Target{{Name: "a", Command: "http://x, // y", Args: []string{"/*", "\"],"}}},
 		},
 		"in the order of the file": {
 			`{"mcpServers": {"z": {"command": "1"}, "a": {"command": "2", "disabled": true}}}`,
-			[]*hosts.Server{{Name: "z", Command: "1"}, {Name: "a", Command: "2", Disabled: true}},
+			[]*hosts.Target{{Name: "z", Command: "1"}, {Name: "a", Command: "2", Disabled: true}},
 		},
 		"the older transport": {
 			`{"mcpServers": {"a": {"type": "sse", "url": "http://127.0.0.1/sse", "headers": {"X-A": "b"}}}}`,
-			[]*hosts.Server{{Name: "a", URL: "http://127.0.0.1/sse", Headers: map[string]string{"X-A": "b"}, SSE: true}},
+			[]*hosts.Target{{Name: "a", URL: "http://127.0.0.1/sse", Headers: map[string]string{"X-A": "b"}, SSE: true}},
 		},
 		"none": {`{"mcpServers": {}}`, nil},
 	}
@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, file.Servers, cmpopts.IgnoreUnexported(hosts.Server{})); diff != "" {
+			if diff := cmp.Diff(test.want, file.Servers, cmpopts.IgnoreUnexported(hosts.Target{})); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
 		})
@@ -107,8 +107,8 @@ func TestExpand(t *testing.T) {
 	if err := file.Expand(lookup); err != nil {
 		t.Fatal(err)
 	}
-	want := &hosts.Server{Name: "a", Command: "t0/x", Args: []string{"d", "t0", "$TOKEN", ""}, Env: map[string]string{"A": "Bearer t0"}}
-	if diff := cmp.Diff(want, file.Servers[0], cmpopts.IgnoreUnexported(hosts.Server{})); diff != "" {
+	want := &hosts.Target{Name: "a", Command: "t0/x", Args: []string{"d", "t0", "$TOKEN", ""}, Env: map[string]string{"A": "Bearer t0"}}
+	if diff := cmp.Diff(want, file.Servers[0], cmpopts.IgnoreUnexported(hosts.Target{})); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
 
@@ -213,7 +213,7 @@ func wrapAgain(t *testing.T, name, text string) {
 	if twice, more := again.Wrap("/bin/recourse"); len(more) > 0 || !bytes.Equal(twice, wrapped) {
 		t.Fatalf("wrapped twice: %q", twice)
 	}
-	if slices.ContainsFunc(file.Servers, (*hosts.Server).Wrapped) || hasTwins(file) {
+	if slices.ContainsFunc(file.Servers, (*hosts.Target).Wrapped) || hasTwins(file) {
 		return
 	}
 	if back, _ := again.Unwrap(file); string(back) != text {

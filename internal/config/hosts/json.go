@@ -12,7 +12,7 @@ import (
 var jsonForm = form{sign: ": ", quote: true}
 
 // readJSON returns the value of a JSON text. Comments and trailing commas are allowed.
-func (r *reader) readJSON(source []byte) *node {
+func (r *fileReader) readJSON(source []byte) *node {
 	d := json.NewDecoder(bytes.NewReader(plain(source)))
 	root, err := r.jsonValue(d)
 	if err == nil {
@@ -27,7 +27,7 @@ func (r *reader) readJSON(source []byte) *node {
 }
 
 // jsonValue reads the next value.
-func (r *reader) jsonValue(d *json.Decoder) (*node, error) {
+func (r *fileReader) jsonValue(d *json.Decoder) (*node, error) {
 	switch d.PeekKind() {
 	case '{':
 		return r.jsonObject(d)
@@ -40,7 +40,7 @@ func (r *reader) jsonValue(d *json.Decoder) (*node, error) {
 		return nil, err
 	}
 	end := int(d.InputOffset())
-	n := &node{at: span{end - len(raw), end}}
+	n := &node{at: extent{end - len(raw), end}}
 	switch raw.Kind() {
 	case '"':
 		n.kind = text
@@ -54,17 +54,17 @@ func (r *reader) jsonValue(d *json.Decoder) (*node, error) {
 	return n, nil
 }
 
-func (r *reader) jsonObject(d *json.Decoder) (*node, error) {
+func (r *fileReader) jsonObject(d *json.Decoder) (*node, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
-	n := &node{kind: object, at: span{start: int(d.InputOffset()) - 1}}
+	n := &node{kind: object, at: extent{start: int(d.InputOffset()) - 1}}
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		m := &member{name: name.String(), nameAt: int(d.InputOffset()), form: jsonForm}
+		m := &pair{name: name.String(), nameAt: int(d.InputOffset()), form: jsonForm}
 		if m.value, err = r.jsonValue(d); err != nil {
 			return nil, err
 		}
@@ -73,11 +73,11 @@ func (r *reader) jsonObject(d *json.Decoder) (*node, error) {
 	return n, endOf(d, n)
 }
 
-func (r *reader) jsonList(d *json.Decoder) (*node, error) {
+func (r *fileReader) jsonList(d *json.Decoder) (*node, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
-	n := &node{kind: list, at: span{start: int(d.InputOffset()) - 1}}
+	n := &node{kind: list, at: extent{start: int(d.InputOffset()) - 1}}
 	for kind := d.PeekKind(); kind != ']' && kind != 0; kind = d.PeekKind() {
 		item, err := r.jsonValue(d)
 		if err != nil {
@@ -96,7 +96,7 @@ func endOf(d *json.Decoder, n *node) error {
 }
 
 // jsonSyntax reports that the text is not JSON.
-func (r *reader) jsonSyntax(err error) {
+func (r *fileReader) jsonSyntax(err error) {
 	_, offset, _ := json.Position(err)
 	why := err
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

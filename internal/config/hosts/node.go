@@ -9,28 +9,28 @@ import (
 
 // A node is a value of a file, in any format, with its position.
 type node struct {
-	kind    kind
-	at      span // of a table or block: where it begins
+	kind    valueType
+	at      extent // of a table or block: where it begins
 	text    string
-	members []*member
+	members []*pair
 	items   []*node
 	between string // of a list over several lines: the text between its items, if the items do not show it
 	fixed   string // why the value cannot be edited
 }
 
-// A kind is the type of a value.
-type kind int
+// A valueType is the type of a value.
+type valueType int
 
 const (
-	other kind = iota
+	other valueType = iota
 	text
 	truth
 	list
 	object
 )
 
-// A member is a member of an object.
-type member struct {
+// A pair is a member of an object.
+type pair struct {
 	name   string
 	nameAt int
 	value  *node
@@ -45,8 +45,8 @@ type form struct {
 	quote bool   // names are in quotes
 }
 
-// A span is the half-open range of bytes of a value.
-type span struct{ start, end int }
+// An extent is the half-open range of bytes of a value.
+type extent struct{ start, end int }
 
 // get returns the value of a member, or nil.
 func (n *node) get(name string) *node {
@@ -56,7 +56,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-func (n *node) member(name string) *member {
+func (n *node) member(name string) *pair {
 	if n == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ var (
 
 // readTOML returns the value of a TOML text. One parser decides whether it is TOML, the other finds the
 // positions.
-func (r *reader) readTOML(source []byte) *node {
+func (r *fileReader) readTOML(source []byte) *node {
 	var checked map[string]any
 	if err := toml.Unmarshal(source, &checked); err != nil {
 		at := 0
@@ -81,8 +81,8 @@ func (p *tomlReader) under(table *node, key *unstable.Node, as form) *node {
 		return inner
 	}
 	at := int(key.Raw.Offset)
-	inner := &node{kind: object, at: span{at, at}}
-	table.members = append(table.members, &member{name: name, nameAt: at + int(key.Raw.Length), value: inner, form: as})
+	inner := &node{kind: object, at: extent{at, at}}
+	table.members = append(table.members, &pair{name: name, nameAt: at + int(key.Raw.Length), value: inner, form: as})
 	return inner
 }
 
@@ -100,7 +100,7 @@ func (p *tomlReader) keyValue(table *node, expression *unstable.Node, as form) {
 	}
 	at := int(last.Raw.Offset)
 	line := bytes.LastIndexByte(p.source[:at], '\n') + 1
-	m := &member{name: string(last.Data), nameAt: at + int(last.Raw.Length), form: as, lead: string(p.source[line:at])}
+	m := &pair{name: string(last.Data), nameAt: at + int(last.Raw.Length), form: as, lead: string(p.source[line:at])}
 	start := m.nameAt + bytes.IndexByte(p.source[m.nameAt:], '=') + 1
 	m.value = p.value(expression.Value(), p.blank(start))
 	table.members = append(table.members, m)
@@ -108,7 +108,7 @@ func (p *tomlReader) keyValue(table *node, expression *unstable.Node, as form) {
 
 // value returns a value that begins at an offset.
 func (p *tomlReader) value(v *unstable.Node, at int) *node {
-	n := &node{at: span{at, at + int(v.Raw.Length)}, text: string(v.Data)}
+	n := &node{at: extent{at, at + int(v.Raw.Length)}, text: string(v.Data)}
 	switch v.Kind {
 	case unstable.String:
 		n.kind = text

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Place is an environment in which hosts keep their files.
-type Place struct {
+// An Environment is an environment in which hosts keep their files.
+type Environment struct {
 	GOOS   string                                    // the operating system, as Go calls it
 	Lookup func(name string) (value string, ok bool) // finds an environment variable
 	Folder string                                    // the folder of the current project
 }
 
-// A host is a program that starts MCP servers, with its files, each in one of the folders that [Place.root]
+// A host is a program that starts MCP servers, with its files, each in one of the folders that [Environment.root]
 // knows.
 type host struct {
 	name  string
@@ -47,7 +47,7 @@ func Names() []string {
 }
 
 // Files returns the paths at which a host may keep its file, existing or not.
-func (p Place) Files(name string) []string {
+func (p Environment) Files(name string) []string {
 	i := slices.IndexFunc(known, func(h host) bool { return h.name == name })
 	if i < 0 {
 		return nil
@@ -62,8 +62,8 @@ func (p Place) Files(name string) []string {
 	return paths
 }
 
-// Found returns the existing paths of [Place.Files], each once: a project may be the home folder.
-func (p Place) Found(name string) []string {
+// Found returns the existing paths of [Environment.Files], each once: a project may be the home folder.
+func (p Environment) Found(name string) []string {
 	var paths []string
 	var files []os.FileInfo
 	for _, path := range p.Files(name) {
@@ -77,7 +77,7 @@ func (p Place) Found(name string) []string {
 }
 
 // root returns the folder for the first word of a path, or "" if it is unknown.
-func (p Place) root(word string) string {
+func (p Environment) root(word string) string {
 	home := p.variable("HOME", "")
 	if p.GOOS == "windows" {
 		home = p.variable("USERPROFILE", home)
@@ -125,7 +125,7 @@ func (p Place) root(word string) string {
 }
 
 // variable returns an environment variable, or otherwise if it is empty.
-func (p Place) variable(name, otherwise string) string {
+func (p Environment) variable(name, otherwise string) string {
 	if value, ok := p.Lookup(name); ok && value != "" {
 		return value
 	}

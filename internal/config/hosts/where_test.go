@@ -17,11 +17,11 @@ func TestFiles(t *testing.T) {
 	lookup := func(values map[string]string) func(string) (string, bool) {
 		return func(name string) (string, bool) { value, ok := values[name]; return value, ok }
 	}
-	linux := hosts.Place{GOOS: "linux", Lookup: lookup(map[string]string{"HOME": "/home/ada"}), Folder: "."}
-	mac := hosts.Place{GOOS: "darwin", Lookup: lookup(map[string]string{"HOME": "/Users/ada"}), Folder: "."}
-	windows := hosts.Place{GOOS: "windows", Lookup: lookup(map[string]string{"USERPROFILE": "/u", "APPDATA": "/u/roaming"}), Folder: "."}
+	linux := hosts.Environment{GOOS: "linux", Lookup: lookup(map[string]string{"HOME": "/home/ada"}), Folder: "."}
+	mac := hosts.Environment{GOOS: "darwin", Lookup: lookup(map[string]string{"HOME": "/Users/ada"}), Folder: "."}
+	windows := hosts.Environment{GOOS: "windows", Lookup: lookup(map[string]string{"USERPROFILE": "/u", "APPDATA": "/u/roaming"}), Folder: "."}
 	for _, tt := range []struct {
-		place hosts.Place
+		place hosts.Environment
 		host  string
 		want  []string
 	}{
@@ -69,7 +69,7 @@ func TestFoundOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := func(name string) (string, bool) { return dir, name == "HOME" }
-	got := hosts.Place{GOOS: "linux", Lookup: home, Folder: dir + "/.cursor/.."}.Found("cursor")
+	got := hosts.Environment{GOOS: "linux", Lookup: home, Folder: dir + "/.cursor/.."}.Found("cursor")
 	if diff := cmp.Diff([]string{path}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -116,7 +116,7 @@ func TestNeedsHost(t *testing.T) {
 	for text, want := range map[string]string{
 		"${input:key}": "${input:key}", "${env:A}": "", "${A:-b}": "", "${A}": "", "x ${config:y} z": "${config:y}",
 	} {
-		s := &hosts.Server{Env: map[string]string{"A": text}}
+		s := &hosts.Target{Env: map[string]string{"A": text}}
 		if got := s.NeedsHost(); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}

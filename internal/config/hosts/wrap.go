@@ -17,7 +17,7 @@ import (
 
 // An edit replaces a part of a file.
 type edit struct {
-	at   span
+	at   extent
 	with string
 }
 
@@ -69,7 +69,7 @@ func (f *File) Left() []Left {
 	return all
 }
 
-func (*File) left(s *Server) (why string) {
+func (*File) left(s *Target) (why string) {
 	switch {
 	case len(s.mistakes) > 0:
 		return strings.TrimPrefix(s.mistakes[0].Message, fmt.Sprintf("the server %q ", s.Name)) // which the line already names
@@ -87,7 +87,7 @@ func (*File) left(s *Server) (why string) {
 }
 
 // Wrapped reports whether the server is started by Recourse already.
-func (s *Server) Wrapped() bool {
+func (s *Target) Wrapped() bool {
 	if len(s.Args) == 0 || s.Args[0] != "wrap" || !slices.Contains(s.Args, "--") {
 		return false
 	}
@@ -125,7 +125,7 @@ func (f *File) Unwrap(before *File) (text []byte, unwrapped []string) {
 		}
 		edits = append(edits, edit{s.programAt(), program})
 		added := f.newMember(s.command, s.Args)
-		if at := (span{added.at.start, added.at.start + len(added.with)}); !hadArgs && own+1 == len(s.Args) && f.has(at, added.with) {
+		if at := (extent{added.at.start, added.at.start + len(added.with)}); !hadArgs && own+1 == len(s.Args) && f.has(at, added.with) {
 			edits = append(edits, edit{at, ""})
 			continue
 		}
@@ -135,11 +135,11 @@ func (f *File) Unwrap(before *File) (text []byte, unwrapped []string) {
 }
 
 // find returns the server of another file that has the name of s.
-func (f *File) find(s *Server) *Server {
+func (f *File) find(s *Target) *Target {
 	if f == nil {
 		return nil
 	}
-	i := slices.IndexFunc(f.Servers, func(other *Server) bool {
+	i := slices.IndexFunc(f.Servers, func(other *Target) bool {
 		return other.Name == s.Name && other.Project == s.Project && len(other.mistakes) == 0
 	})
 	if i < 0 {
@@ -149,12 +149,12 @@ func (f *File) find(s *Server) *Server {
 }
 
 // has reports whether the file has that text at a place.
-func (f *File) has(at span, text string) bool {
+func (f *File) has(at extent, text string) bool {
 	return at.end <= len(f.text) && string(f.text[at.start:at.end]) == text
 }
 
 // programAt returns the position of the program.
-func (s *Server) programAt() span {
+func (s *Target) programAt() extent {
 	if s.inList {
 		return s.args.items[0].at
 	}
@@ -162,13 +162,13 @@ func (s *Server) programAt() span {
 }
 
 // insertion adds arguments before all others.
-func (f *File) insertion(s *Server, args ...string) edit {
+func (f *File) insertion(s *Target, args ...string) edit {
 	if s.args == nil {
 		return f.newMember(s.command, args)
 	}
 	if len(s.args.items) == 0 {
 		at := s.args.at.start + 1
-		return edit{span{at, at}, join(args, ", ")}
+		return edit{extent{at, at}, join(args, ", ")}
 	}
 	first := s.args.items[0].at.start
 	separator := s.args.between
@@ -183,11 +183,11 @@ func (f *File) insertion(s *Server, args ...string) edit {
 			separator = "," + gap
 		}
 	}
-	return edit{span{first, first}, join(args, separator) + separator}
+	return edit{extent{first, first}, join(args, separator) + separator}
 }
 
 // newMember adds args after the command.
-func (f *File) newMember(command *member, args []string) edit {
+func (f *File) newMember(command *pair, args []string) edit {
 	name := "args"
 	if command.form.quote {
 		name = `"args"`
@@ -195,27 +195,27 @@ func (f *File) newMember(command *member, args []string) edit {
 	value := name + command.form.sign + "[" + join(args, ", ") + "]"
 	at := command.value.at.end
 	if !command.form.lines {
-		return edit{span{at, at}, ", " + value}
+		return edit{extent{at, at}, ", " + value}
 	}
 	at += len(line(f.text[at:])) // after a comment
 	end := "\n"
 	if bytes.HasPrefix(f.text[at:], []byte("\r\n")) {
 		end = "\r\n"
 	}
-	return edit{span{at, at}, end + command.lead + value}
+	return edit{extent{at, at}, end + command.lead + value}
 }
 
 // firstItems returns the span of the first items of a list, with the separator after them.
-func (f *File) firstItems(of *node, count int) span {
+func (f *File) firstItems(of *node, count int) extent {
 	first, last := of.items[0].at, of.items[count-1].at
 	if count == len(of.items) {
-		return span{first.start, last.end}
+		return extent{first.start, last.end}
 	}
 	separator := f.text[first.end:of.items[1].at.start]
 	if bytes.HasPrefix(f.text[last.end:], separator) {
-		return span{first.start, last.end + len(separator)}
+		return extent{first.start, last.end + len(separator)}
 	}
-	return span{first.start, of.items[count].at.start}
+	return extent{first.start, of.items[count].at.start}
 }
 
 // quote returns a quoted text that JSON, TOML and YAML all read the same way.

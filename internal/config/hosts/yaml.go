@@ -16,7 +16,7 @@ var (
 )
 
 // readYAML returns the value of a YAML text.
-func (r *reader) readYAML(source []byte) *node {
+func (r *fileReader) readYAML(source []byte) *node {
 	document, err := strictyaml.Parse(r.file.name, source)
 	if err == nil {
 		err = document.Err()
@@ -70,7 +70,7 @@ var dash = regexp.MustCompile(`^ *- +$`)
 
 func (y *yamlReader) value(v *strictyaml.Node) *node {
 	at := y.offset(v.Pos())
-	n := &node{at: span{at, at}}
+	n := &node{at: extent{at, at}}
 	switch v.Kind() {
 	case strictyaml.KindMapping:
 		n.kind = object
@@ -107,9 +107,9 @@ func (y *yamlReader) value(v *strictyaml.Node) *node {
 
 // member returns a member of a mapping. A value from an alias is not edited, and neither is one with an
 // anchor, since it is also used elsewhere.
-func (y *yamlReader) member(name string, key strictyaml.Pos, value *strictyaml.Node, flow bool) *member {
+func (y *yamlReader) member(name string, key strictyaml.Pos, value *strictyaml.Node, flow bool) *pair {
 	at := y.offset(key)
-	m := &member{name: name, nameAt: at + len(name), value: y.value(value), form: yamlLines, lead: y.before(at)}
+	m := &pair{name: name, nameAt: at + len(name), value: y.value(value), form: yamlLines, lead: y.before(at)}
 	if flow {
 		m.form = yamlFlow
 	}

@@ -288,7 +288,7 @@ func retryTable(r contractform.Retryable) json.Value {
 	}
 }
 
-func verifyTable(v contractform.Verify) json.Members {
+func verifyTable(v contractform.VerifyCall) json.Members {
 	var m json.Members
 	m.Text("call", v.Call)
 	m.Add("args", listOf(v.Args, func(a contractform.VerifyArg) json.Value {

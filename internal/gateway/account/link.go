@@ -102,8 +102,8 @@ func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
 	return params, true
 }
 
-// A Session is the session of a legacy client, who is notified when an account is connected.
-type Session interface {
+// Notified is the session of a legacy client, who is notified when an account is connected.
+type Notified interface {
 	// Expects records that the client will be notified about a link. It reports false if it already will be,
 	// or about too many.
 	Expects(link string) bool
@@ -121,7 +121,7 @@ func NewNotices() Notices { return Notices{make(chan struct{}, maxNotices)} }
 
 // WhenConnected notifies a client when the account is connected (MCP 2025-11-25, "Completion Notifications
 // for URL Mode Elicitation"). background runs the waiting, for a limited time.
-func (n Notices) WhenConnected(a *Account, s Session, background func(timeout time.Duration, f func(ctx context.Context))) {
+func (n Notices) WhenConnected(a *Account, s Notified, background func(timeout time.Duration, f func(ctx context.Context))) {
 	manager, p, id := a.manager, &a.at.Provider, a.invitation.ID // the call may be over by then
 	owner, after, scopes := a.owner, a.Version, a.scopes
 	if !s.Expects(id) {

@@ -17,14 +17,14 @@ import (
 )
 
 var (
-	_ http.ResponseWriter = (*answer)(nil)
-	_ http.Flusher        = (*answer)(nil)
+	_ http.ResponseWriter = (*responder)(nil)
+	_ http.Flusher        = (*responder)(nil)
 )
 
-// An answer is the handler's answer to one message from a host: an http.ResponseWriter that writes its
+// A responder is the handler's answer to one message from a host: an http.ResponseWriter that writes its
 // messages as lines. A JSON body is one message; in an event stream each event is one, written as soon as it
 // is complete.
-type answer struct {
+type responder struct {
 	out *lineWriter
 	id  wire.ID       // of the request; empty if no answer is expected
 	msg *wire.Message // what is answered; nil: it is none, or not parsed
@@ -56,7 +56,7 @@ type answer struct {
 // BreaksOff tells w, if it writes to a host over stdio, that the handler is about to abort the answer, and whether the
 // call took effect: nobody else can tell the host.
 func BreaksOff(w http.ResponseWriter, effect recourse.Effect) {
-	if a, ok := w.(*answer); ok {
+	if a, ok := w.(*responder); ok {
 		a.effect = effect
 	}
 }
@@ -64,34 +64,34 @@ func BreaksOff(w http.ResponseWriter, effect recourse.Effect) {
 // IsStdio reports whether the answer that w writes goes to a host over stdio: there are no headers then, and
 // everything has to be in the body (MCP 2026-07-28, basic/transports/stdio, "Request Metadata").
 func IsStdio(w http.ResponseWriter) bool {
-	_, ok := w.(*answer)
+	_, ok := w.(*responder)
 	return ok
 }
 
 // IsOverLimit reports whether what w answers is to be refused, since a host over stdio has [MaxStdioCalls] under way.
 func IsOverLimit(w http.ResponseWriter) bool {
-	a, ok := w.(*answer)
+	a, ok := w.(*responder)
 	return ok && a.overLimit
 }
 
 // Message returns the message that w answers, if it has been parsed: that is so over stdio only. It is not to be changed,
 // and is the body of the request.
 func Message(w http.ResponseWriter) *wire.Message {
-	if a, ok := w.(*answer); ok {
+	if a, ok := w.(*responder); ok {
 		return a.msg
 	}
 	return nil
 }
 
-func (h *host) newAnswer(id wire.ID) *answer {
-	return &answer{
+func (h *host) newAnswer(id wire.ID) *responder {
+	return &responder{
 		out: h.out, text: lineText{Text: spool.NewText(&h.room)}, id: id,
 		header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {},
 	}
 }
 
 // send gets an answer to a message. Answers to notifications are dropped: the handler has logged them.
-func (h *host) send(ctx context.Context, a *answer, method string, l *line, header http.Header) {
+func (h *host) send(ctx context.Context, a *responder, method string, l *hostLine, header http.Header) {
 	var body io.Reader = http.NoBody
 	if a.msg = nil; l != nil {
 		a.msg, body = l.msg, bytes.NewReader(l.Text)
@@ -113,7 +113,7 @@ func (h *host) send(ctx context.Context, a *answer, method string, l *line, head
 
 // recovered ends the answer of a handler that has aborted it, in net/http's way. The gateway handles any other panic
 // itself.
-func (a *answer) recovered() {
+func (a *responder) recovered() {
 	switch fault := recover(); fault {
 	case nil:
 	case http.ErrAbortHandler:
@@ -123,10 +123,10 @@ func (a *answer) recovered() {
 	}
 }
 
-func (a *answer) Header() http.Header { return a.header }
+func (a *responder) Header() http.Header { return a.header }
 
 // WriteHeader records the status of the answer.
-func (a *answer) WriteHeader(status int) {
+func (a *responder) WriteHeader(status int) {
 	if a.status != 0 {
 		return
 	}
@@ -144,7 +144,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 // Write takes a part of the body.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *responder) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.stream {
 		return a.pipe.Write(p)
@@ -155,12 +155,12 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // Flush does nothing: an event is sent when it is complete, and a message cannot be sent before that.
-func (a *answer) Flush() {}
+func (a *responder) Flush() {}
 
 // SetReadDeadline does nothing: the message has been read.
-func (a *answer) SetReadDeadline(time.Time) error { return nil }
+func (a *responder) SetReadDeadline(time.Time) error { return nil }
 
-func (a *answer) events(from io.Reader) {
+func (a *responder) events(from io.Reader) {
 	var messages wire.MessageReader
 	messages.Reset(from, true, 0, 0)
 	for part := range messages.Parts() {
@@ -185,7 +185,7 @@ func (a *answer) events(from io.Reader) {
 }
 
 // message writes the collected text as a line if it is a message, and reports whether it is.
-func (a *answer) message(signs *wire.Signs) bool {
+func (a *responder) message(signs *wire.Signs) bool {
 	if a.text.err != nil {
 		return false
 	}
@@ -216,13 +216,13 @@ const (
 	maxRefusal = 64 << 10
 )
 
-func (a *answer) drop() {
+func (a *responder) drop() {
 	a.text.drop()
 	a.scan.Reset()
 }
 
 // end handles a complete body. If an answer is expected but this is none, settle deals with it.
-func (a *answer) end(ctx context.Context) {
+func (a *responder) end(ctx context.Context) {
 	if a.stream {
 		_ = a.pipe.Close() // never fails
 		<-a.read
@@ -235,7 +235,7 @@ func (a *answer) end(ctx context.Context) {
 }
 
 // wait returns how long to wait before the stream is reopened.
-func (a *answer) wait() time.Duration {
+func (a *responder) wait() time.Duration {
 	if a.retry < 0 {
 		return resumeWait
 	}
@@ -244,7 +244,7 @@ func (a *answer) wait() time.Duration {
 
 // settle makes sure that a request gets its answer: it repeats what the HTTP answer said if that was not a
 // message. A cancelled call gets none.
-func (a *answer) settle(ctx context.Context) {
+func (a *responder) settle(ctx context.Context) {
 	defer a.drop()
 	if a.answered || ctx.Err() != nil || a.quiet.Load() {
 		return
@@ -258,7 +258,7 @@ func (a *answer) settle(ctx context.Context) {
 }
 
 // brokenOff returns the failure of a call whose answer was broken off.
-func (a *answer) brokenOff() *recourse.Error {
+func (a *responder) brokenOff() *recourse.Error {
 	e := recourse.New(recourse.KindBadResponse, "").WithOrigin(recourse.OriginGateway)
 	if a.effect == recourse.EffectNone {
 		return e.WithEffect(recourse.EffectNone).WithMessage("The answer was broken off before its end. The call changed nothing.")
@@ -269,7 +269,7 @@ func (a *answer) brokenOff() *recourse.Error {
 
 // refusal returns the JSON-RPC error for an HTTP answer: an error without an id, a problem document (RFC
 // 9457), or anything else by its status.
-func (a *answer) refusal(body []byte) (code int, message string, data []byte) {
+func (a *responder) refusal(body []byte) (code int, message string, data []byte) {
 	code = wire.CodeInternalError
 	if a.status >= http.StatusBadRequest && a.status < http.StatusInternalServerError {
 		code = wire.CodeInvalidRequest

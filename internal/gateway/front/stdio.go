@@ -86,7 +86,7 @@ type host struct {
 	opening sync.Mutex // held while a session is being opened
 
 	mu          sync.Mutex
-	open        line // its initialize request
+	open        hostLine // its initialize request
 	session     string
 	version     string             // of the protocol, as negotiated; empty: none that HTTP knows
 	ready       bool               // it has said notifications/initialized
@@ -95,8 +95,8 @@ type host struct {
 	calls       map[*hostCall]struct{}
 }
 
-// A line is what the host has written on one.
-type line struct {
+// A hostLine is what the host has written on one.
+type hostLine struct {
 	wire.Line
 
 	msg *wire.Message // nil: it is none, or cut
@@ -181,10 +181,10 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 	if l.Cut() || wire.Parse(l.Text, m) != nil { // the handler refuses it
 		a := h.newAnswer(nil)
 		a.loud = true
-		h.send(h.life, a, http.MethodPost, &line{Line: l}, h.header(nil))
+		h.send(h.life, a, http.MethodPost, &hostLine{Line: l}, h.header(nil))
 		return false
 	}
-	said := line{l, m}
+	said := hostLine{l, m}
 	switch {
 	case m.Kind == wire.Request && m.Method == wire.MethodInitialize:
 		h.initialize(said)
@@ -202,7 +202,7 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 }
 
 // initialize opens a session. Everything that follows waits for it.
-func (h *host) initialize(l line) {
+func (h *host) initialize(l hostLine) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
 	h.mu.Lock()
@@ -217,7 +217,7 @@ func (h *host) initialize(l line) {
 }
 
 // opened takes over the session from the answer to initialize.
-func (h *host) opened(a *answer) {
+func (h *host) opened(a *responder) {
 	version := json.Text(a.result, "/protocolVersion")
 	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
 		version = ""
@@ -252,7 +252,7 @@ func (h *host) reopen(header http.Header) bool {
 	h.opened(a)
 	if ready {
 		text := wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
-		said := line{Line: wire.Line{Text: text, Size: len(text)}}
+		said := hostLine{Line: wire.Line{Text: text, Size: len(text)}}
 		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(nil))
 		h.begin()
 	}
@@ -261,7 +261,7 @@ func (h *host) reopen(header http.Header) bool {
 
 // call carries out a request, while another goroutine reads on. It reports false if there are too many: the handler
 // refuses it, before the next line is read.
-func (h *host) call(l line) bool {
+func (h *host) call(l hostLine) bool {
 	ctx, cancel := context.WithCancel(h.life)
 	c := &hostCall{id: l.msg.ID, era: wire.Legacy, cancel: cancel}
 	if l.msg.ProtocolVersion != "" {
@@ -306,7 +306,7 @@ func (h *host) done(c *hostCall) {
 
 // cancel ends a call that the host no longer wants. A legacy server is notified; in the modern era ending the
 // stream of a call cancels it, which is up to the handler.
-func (h *host) cancel(l line) {
+func (h *host) cancel(l hostLine) {
 	var found *hostCall
 	h.mu.Lock()
 	for c := range h.calls {
@@ -360,7 +360,7 @@ const (
 
 // resume requests the rest of an answer whose stream the server has ended after an event with an id (MCP
 // 2025-11-25, basic/transports, "Resumability and Redelivery").
-func (h *host) resume(ctx context.Context, a *answer, header http.Header) {
+func (h *host) resume(ctx context.Context, a *responder, header http.Header) {
 	for range maxResumes {
 		if a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
 			return

@@ -23,8 +23,8 @@ import (
 // ErrOutrun is why an attempt ends when the other one was answered first.
 var ErrOutrun = errors.New("the other attempt was answered first")
 
-// An Attempt is one of two.
-type Attempt struct {
+// A Copy is one of two.
+type Copy struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed once it is over, or its answer has begun
 
@@ -36,9 +36,9 @@ type Attempt struct {
 }
 
 // Start makes an attempt by send, which may outlive the call that it is made for.
-func Start(ctx context.Context, send func(context.Context) (*http.Response, error)) *Attempt {
+func Start(ctx context.Context, send func(context.Context) (*http.Response, error)) *Copy {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &Attempt{cancel: cancel, done: make(chan struct{})}
+	a := &Copy{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		a.Resp, a.Err = send(ctx) //nolint:bodyclose // whoever gets the answer closes it
@@ -52,13 +52,13 @@ func Start(ctx context.Context, send func(context.Context) (*http.Response, erro
 }
 
 // Wait waits until the attempt is over, or its answer has begun.
-func (a *Attempt) Wait() { <-a.done }
+func (a *Copy) Wait() { <-a.done }
 
 // Within is Wait with a limit. It reports whether the attempt was over, or its answer had begun, in time.
-func (a *Attempt) Within(most time.Duration) bool { return pause.Until(a.done, most) }
+func (a *Copy) Within(most time.Duration) bool { return pause.Until(a.done, most) }
 
 // Outruns waits for the first of two attempts, and reports whether it is a.
-func (a *Attempt) Outruns(other *Attempt) bool {
+func (a *Copy) Outruns(other *Copy) bool {
 	select {
 	case <-a.done:
 		return true
@@ -68,10 +68,10 @@ func (a *Attempt) Outruns(other *Attempt) bool {
 }
 
 // Cancel ends an attempt that may still be running.
-func (a *Attempt) Cancel() { a.cancel(ErrOutrun) }
+func (a *Copy) Cancel() { a.cancel(ErrOutrun) }
 
 // Drop waits for an attempt whose answer is not needed, and ends it.
-func (a *Attempt) Drop() {
+func (a *Copy) Drop() {
 	a.Wait()
 	if a.Resp != nil {
 		_ = a.Resp.Body.Close()

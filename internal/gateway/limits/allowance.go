@@ -20,15 +20,15 @@ import (
 // busyWait is the Retry-After when it is unknown when there will be room again.
 const busyWait = time.Second
 
-// A Call is a call that limits count.
-type Call struct {
-	Caller
+// Counted is a call that limits count.
+type Counted struct {
+	Payer
 
 	Tool string
 }
 
-// A Caller is what limits tell callers apart by.
-type Caller struct {
+// A Payer is what limits tell callers apart by.
+type Payer struct {
 	Verified *authn.Identity // by access control; not known: nobody was verified
 	// Credentials is a digest of an unverified caller's credentials, which the server checks; zero: there are none.
 	Credentials [32]byte
@@ -36,7 +36,7 @@ type Caller struct {
 }
 
 // key returns the key under which a limit counts the call together with others.
-func (c *Call) key(of *config.Limit) limit.Key {
+func (c *Counted) key(of *config.Limit) limit.Key {
 	var key limit.Key
 	for _, by := range of.By {
 		switch by {
@@ -58,7 +58,7 @@ func (c *Call) key(of *config.Limit) limit.Key {
 
 // identify adds the caller to a key. One who was not verified is identified by credentials that the server checks,
 // and otherwise by the address: anything that nobody checks could be changed with each call for free.
-func (who *Caller) identify(key *limit.Key) {
+func (who *Payer) identify(key *limit.Key) {
 	switch {
 	case who.Verified.Known():
 		key.Access, key.Name = who.Verified.Access, who.Verified.Name
@@ -100,7 +100,7 @@ func (a *Allowance) Counts() bool { return len(a.charges) > 0 }
 
 // Enter waits until the call may proceed, or returns why it may not. waits is called before each wait, and its
 // result after that.
-func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c *Call, waits func() (waited func())) *recourse.Error {
+func (a *Allowance) Enter(ctx context.Context, n *Counting, l *Limits, c *Counted, waits func() (waited func())) *recourse.Error {
 	for i := range l.gates {
 		g := &l.gates[i]
 		if !g.Counts(c.Tool) {
@@ -139,7 +139,7 @@ func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 }
 
 // Charge counts the call in all windows, or returns why it may not pass.
-func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c *Call, now time.Time) *recourse.Error {
+func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c *Counted, now time.Time) *recourse.Error {
 	for i := range l.rates {
 		if r := &l.rates[i]; r.Counts(c.Tool) {
 			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.key(r.Limit)})

@@ -63,8 +63,8 @@ type List struct {
 	seen    []string  // the tools of the last one that was available, whole; nil: none was
 }
 
-// A Call asks for the list of its caller, which is fetched with the caller's own credentials.
-type Call interface {
+// A Requester asks for the list of its caller, which is fetched with the caller's own credentials.
+type Requester interface {
 	// Key tells apart the callers whose lists are kept separately.
 	Key() upstream.Caller
 	// Asker tells apart the callers who share a list but might be given another.
@@ -80,7 +80,7 @@ type Call interface {
 	Failed(cause error) (gone bool)
 }
 
-// Lists are the tool lists of a server by [Call.Key].
+// Lists are the tool lists of a server by [Requester.Key].
 type Lists struct {
 	server string
 	log    *slog.Logger
@@ -221,7 +221,7 @@ func (t *Lists) current(slot *listSlot, newerThan time.Time) *List {
 }
 
 // Get returns the list for the caller, fetched not before newerThan, or nil if it is not available.
-func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
+func (t *Lists) Get(ctx context.Context, call Requester, newerThan time.Time) *List {
 	slot := t.slot(call.Key())
 	l := t.current(slot, newerThan)
 	switch {
@@ -249,7 +249,7 @@ func (t *Lists) Get(ctx context.Context, call Call, newerThan time.Time) *List {
 
 // Passed takes note of the first page of a list with which the server has answered the caller itself, unless there is
 // a list already. It need not be fetched then, and it is known if the server cannot be reached later.
-func (t *Lists) Passed(call Call, result json.Value) {
+func (t *Lists) Passed(call Requester, result json.Value) {
 	slot := t.slot(call.Key())
 	if l := t.current(slot, time.Time{}); l != nil && !l.failed {
 		return
@@ -267,7 +267,7 @@ func (t *Lists) Passed(call Call, result json.Value) {
 
 // Seen returns the names of all tools in the last list that was available to the caller, whatever its age; nil: there was
 // none, or it was not whole.
-func (t *Lists) Seen(call Call) []string {
+func (t *Lists) Seen(call Requester) []string {
 	slot := t.slot(call.Key())
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,7 +283,7 @@ func (t *Lists) Seen(call Call) []string {
 	}
 }
 
-func (t *Lists) fetch(ctx context.Context, call Call, slot *listSlot) *List {
+func (t *Lists) fetch(ctx context.Context, call Requester, slot *listSlot) *List {
 	t.mu.Lock()
 	slot.stale = false // later announcements are about a later list
 	t.mu.Unlock()

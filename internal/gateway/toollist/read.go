@@ -66,7 +66,7 @@ func (d *draft) whole(by upstream.Caller) *List {
 }
 
 // read fetches the pages of a list, up to the limits.
-func (t *Lists) read(ctx context.Context, call Call) (*List, error) {
+func (t *Lists) read(ctx context.Context, call Requester) (*List, error) {
 	d := t.draft()
 	for page := range maxPages {
 		result, err := call.Page(ctx, page, d.cursor, d.left)

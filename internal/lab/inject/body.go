@@ -114,7 +114,7 @@ func (s *streamed) Read(p []byte) (int, error) {
 		default:
 			s.passing = bytes.Clone(part.Raw)
 			if err != nil {
-				s.last = io.MultiReader(failing{err})
+				s.last = io.MultiReader(brokenReader{err})
 			}
 		}
 	}
@@ -129,11 +129,11 @@ func (s *streamed) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (s *streamed) Close() error { return s.source.Close() }
 
-// failing is a reader that fails.
-type failing struct{ err error }
+// brokenReader is a reader that fails.
+type brokenReader struct{ err error }
 
 // Read implements [io.Reader].
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f brokenReader) Read([]byte) (int, error) { return 0, f.err }
 
 // drain reads an answer to its end, so that the server has done its work.
 func drain(body io.ReadCloser) error {

@@ -52,7 +52,7 @@ func (i *Injector) SetPlan(plan *Plan) {
 func (i *Injector) Reset() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.ledger, i.entries = Ledger{Calls: []Entry{}}, map[string]int{}
+	i.ledger, i.entries = Ledger{Calls: []LedgerLine{}}, map[string]int{}
 	i.answers, i.held = map[string][]byte{}, 0
 	i.restart()
 }
@@ -69,7 +69,7 @@ func (i *Injector) Ledger() Ledger {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l := i.ledger
-	l.Calls = slices.DeleteFunc(append([]Entry{}, l.Calls...), func(e Entry) bool { return e.counted })
+	l.Calls = slices.DeleteFunc(append([]LedgerLine{}, l.Calls...), func(e LedgerLine) bool { return e.counted })
 	return l
 }
 
@@ -93,7 +93,7 @@ type treatment struct {
 }
 
 // take records a call and returns its treatment. end is called once the client has been given its answer.
-func (i *Injector) take(c *call) treatment {
+func (i *Injector) take(c *exchange) treatment {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := c.key()
@@ -140,7 +140,7 @@ func draw(seed int64, rule int, key string, attempt int) uint64 {
 }
 
 // note adds a call to the ledger, and returns how often it has been made.
-func (i *Injector) note(c *call, key string) (attempt int) {
+func (i *Injector) note(c *exchange, key string) (attempt int) {
 	at, listed := i.entries[key]
 	if !listed {
 		if len(i.ledger.Calls) == maxEntries {
@@ -149,7 +149,7 @@ func (i *Injector) note(c *call, key string) (attempt int) {
 		}
 		at = len(i.ledger.Calls)
 		i.entries[key] = at
-		i.ledger.Calls = append(i.ledger.Calls, Entry{
+		i.ledger.Calls = append(i.ledger.Calls, LedgerLine{
 			Tool: c.name(), Arguments: shownArguments(c.arguments), counted: c.tool == "" && c.path == "",
 		})
 	}
@@ -158,7 +158,7 @@ func (i *Injector) note(c *call, key string) (attempt int) {
 }
 
 // reached records that a call has reached the server, or, with -1, that it has not after all.
-func (i *Injector) reached(c *call, times int) {
+func (i *Injector) reached(c *exchange, times int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if at, listed := i.entries[c.key()]; listed {
@@ -170,7 +170,7 @@ func (i *Injector) reached(c *call, times int) {
 const maxHeld = 64 << 20
 
 // recall returns the first answer to the call, or this one if there was none.
-func (i *Injector) recall(c *call, answer []byte) []byte {
+func (i *Injector) recall(c *exchange, answer []byte) []byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := c.key()

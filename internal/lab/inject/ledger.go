@@ -19,8 +19,8 @@ const (
 	maxShown   = 256 // bytes of the arguments of an entry
 )
 
-// An Entry is a line of the ledger: all calls of a tool with the same arguments.
-type Entry struct {
+// A LedgerLine is a line of the ledger: all calls of a tool with the same arguments.
+type LedgerLine struct {
 	Tool string `json:"tool"`
 	// Arguments are in canonical form, without secrets, and cut.
 	Arguments string `json:"arguments"`
@@ -35,7 +35,7 @@ type Entry struct {
 
 // A Ledger lists what happened to all calls, in the order in which they first came.
 type Ledger struct {
-	Calls []Entry `json:"calls"`
+	Calls []LedgerLine `json:"calls"`
 	// LeftOut counts calls that the ledger had no room for.
 	LeftOut int `json:"leftOut,omitzero"`
 }
@@ -68,7 +68,7 @@ func (l Ledger) WriteTable(w io.Writer) error {
 		return err
 	}
 	var err error
-	if slices.ContainsFunc(l.Calls, func(e Entry) bool { return e.Reached > 1 }) {
+	if slices.ContainsFunc(l.Calls, func(e LedgerLine) bool { return e.Reached > 1 }) {
 		_, err = fmt.Fprintln(w, "* reached the server more than once with the same arguments")
 	}
 	if l.LeftOut > 0 {

@@ -58,7 +58,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // call returns the call in a request, or nil, and the request to send instead.
-func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
+func (t *Transport) call(r *http.Request) (*exchange, *http.Request, error) {
 	if t.traffic == MCP && r.Method != http.MethodPost || r.Body == nil && t.traffic == MCP {
 		return nil, r, nil
 	}
@@ -99,7 +99,7 @@ func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
 }
 
 // send makes the call and records that it has reached the server.
-func (t *Transport) send(r *http.Request, c *call) (*http.Response, error) {
+func (t *Transport) send(r *http.Request, c *exchange) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
 		t.injector.reached(c, 1)
@@ -111,7 +111,7 @@ func (t *Transport) send(r *http.Request, c *call) (*http.Response, error) {
 }
 
 // treat returns what the client gets.
-func (t *Transport) treat(r *http.Request, c *call, todo *treatment) (*http.Response, error) {
+func (t *Transport) treat(r *http.Request, c *exchange, todo *treatment) (*http.Response, error) {
 	if todo.effect == Before && todo.fault != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // in memory
@@ -138,7 +138,7 @@ func (t *Transport) treat(r *http.Request, c *call, todo *treatment) (*http.Resp
 }
 
 // fail returns what the client gets instead of the server's answer.
-func (*Transport) fail(r *http.Request, c *call, todo *treatment) (*http.Response, error) {
+func (*Transport) fail(r *http.Request, c *exchange, todo *treatment) (*http.Response, error) {
 	switch todo.fault.Name {
 	case refuse:
 		return nil, errRefused
@@ -153,7 +153,7 @@ func (*Transport) fail(r *http.Request, c *call, todo *treatment) (*http.Respons
 }
 
 // alter changes the server's answer.
-func (t *Transport) alter(ctx context.Context, resp *http.Response, c *call, todo *treatment) (*http.Response, error) {
+func (t *Transport) alter(ctx context.Context, resp *http.Response, c *exchange, todo *treatment) (*http.Response, error) {
 	todo.remembers = todo.remembers && resp.StatusCode == http.StatusOK
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols, resp.Body == http.NoBody:

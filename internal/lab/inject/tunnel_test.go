@@ -95,7 +95,7 @@ func TestTunnel(t *testing.T) {
 			if took := time.Since(began); !tt.meets(err) || err == nil && string(body) != "POST an order" || took < tt.atLeast {
 				t.Errorf("after %v: got %q %v", took, body, err)
 			}
-			want := []inject.Entry{{Tool: "CONNECT " + strings.TrimPrefix(api, "https://"), Arguments: "{}", Calls: 1, Reached: tt.reached}}
+			want := []inject.LedgerLine{{Tool: "CONNECT " + strings.TrimPrefix(api, "https://"), Arguments: "{}", Calls: 1, Reached: tt.reached}}
 			if err != nil || tt.atLeast > 0 || strings.Contains(tt.rule, "reset-after") {
 				want[0].Faults = 1
 			}

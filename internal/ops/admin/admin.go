@@ -47,7 +47,7 @@ func (a *Admin) Drain() {
 func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
 	a.readiness.mu.Lock()
 	defer a.readiness.mu.Unlock()
-	a.readiness.parts = append(a.readiness.parts, part{name, check})
+	a.readiness.parts = append(a.readiness.parts, dependency{name, check})
 }
 
 // Show makes the listener also serve the console, at all other paths. Call it before [Admin.Handler].

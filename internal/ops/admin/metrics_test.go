@@ -27,8 +27,8 @@ import (
 // everything returns a listener with a value for every metric.
 func everything() *admin.Admin {
 	a := admin.New("v1.2.3", admin.Sources{
-		Gateway: func() gateway.Figures {
-			return gateway.Figures{Requests: 1, Expires: time.Now(), Servers: []gateway.ServerFigures{{Server: "farm", Processes: &upstream.Processes{Running: 1}}}}
+		Gateway: func() gateway.Stats {
+			return gateway.Stats{Requests: 1, Expires: time.Now(), Servers: []gateway.ServerFigures{{Server: "farm", Processes: &upstream.Processes{Running: 1}}}}
 		},
 		Protections: func() []gateway.Protection {
 			return []gateway.Protection{{
@@ -39,7 +39,7 @@ func everything() *admin.Admin {
 		},
 		Limits:  func() gateway.LimitStats { return gateway.LimitStats{Waiting: 10, RedisFailures: 11} },
 		Spans:   func() admin.Spans { return admin.Spans{Sent: 5, Dropped: 6, Refused: 7} },
-		Journal: func() admin.Journal { return admin.Journal{Written: 8, Lost: 9} },
+		Journal: func() admin.JournalCounts { return admin.JournalCounts{Written: 8, Lost: 9} },
 	})
 	a.Ended(&observe.Outcome{
 		Server: "farm", Method: "tools/call", Tool: "get_field", Queued: time.Second, Reason: "gave up after 2 attempts",

@@ -20,8 +20,8 @@ const (
 	checkAge  = time.Second
 )
 
-// A part is something that the gateway uses and can do without for a while, such as a store.
-type part struct {
+// A dependency is something that the gateway uses and can do without for a while, such as a store.
+type dependency struct {
 	name  string
 	check func(ctx context.Context) error
 }
@@ -35,7 +35,7 @@ var ErrNotReady = errors.New("requests are refused meanwhile")
 type readiness struct {
 	mu       sync.Mutex
 	draining bool
-	parts    []part
+	parts    []dependency
 	checked  time.Time
 	troubles []trouble
 	refuses  bool // because one of the parts is missing
@@ -47,24 +47,24 @@ type trouble struct {
 	Cause string `json:"cause"`
 }
 
-// state is the content of /readyz.
-type state struct {
+// readyState is the content of /readyz.
+type readyState struct {
 	Ready    bool      `json:"ready"`
 	Reason   string    `json:"reason,omitempty"` // why it is not ready
 	Troubles []trouble `json:"troubles,omitempty"`
 }
 
-func (r *readiness) state(ctx context.Context) state {
+func (r *readiness) state(ctx context.Context) readyState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.draining {
-		return state{Reason: "draining"}
+		return readyState{Reason: "draining"}
 	}
 	if now := time.Now(); now.Sub(r.checked) > checkAge {
 		r.ask(context.WithoutCancel(ctx)) // the next request gets this answer, too
 		r.checked = now
 	}
-	s := state{Ready: !r.refuses, Troubles: r.troubles}
+	s := readyState{Ready: !r.refuses, Troubles: r.troubles}
 	if r.refuses {
 		s.Reason = "requests are refused, because a part does not work"
 	}
@@ -109,7 +109,7 @@ func (r *readiness) serve(w http.ResponseWriter, req *http.Request) {
 	answerAs(w, status, wire.TypeJSON, string(form))
 }
 
-func (s state) text() string {
+func (s readyState) text() string {
 	lines := []string{"ready"}
 	if !s.Ready {
 		lines[0] = s.Reason

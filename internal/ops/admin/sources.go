@@ -10,18 +10,18 @@ import (
 // Sources are the parts of the program that report figures when the metrics are read. Those that are nil are
 // absent.
 type Sources struct {
-	Gateway     func() gateway.Figures
+	Gateway     func() gateway.Stats
 	Protections func() []gateway.Protection
 	Limits      func() gateway.LimitStats
 	Spans       func() Spans
-	Journal     func() Journal
+	Journal     func() JournalCounts
 }
 
 // Spans counts the exporter's spans.
 type Spans struct{ Sent, Dropped, Refused uint64 }
 
-// Journal counts the calls for the journal.
-type Journal struct{ Written, Lost uint64 }
+// JournalCounts counts the calls for the journal.
+type JournalCounts struct{ Written, Lost uint64 }
 
 // A figure is a metric that is read from its source.
 type figure struct {

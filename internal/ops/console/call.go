@@ -19,7 +19,7 @@ const maxCalls = 10
 
 // A callView is a call as the page shows it.
 type callView struct {
-	*journal.Call
+	*journal.Row
 
 	now     time.Time
 	number  int // its number among those with the same id; 0: it is the only one
@@ -62,13 +62,13 @@ func (c *Console) call(r *http.Request) (*view, error) {
 		}
 		views = append(views, v)
 	}
-	return &view{title: subject(views[0].Call), body: callPage(views, len(calls)), search: id}, nil
+	return &view{title: subject(views[0].Row), body: callPage(views, len(calls)), search: id}, nil
 }
 
-func (c *Console) viewOf(call *journal.Call) *callView {
+func (c *Console) viewOf(call *journal.Row) *callView {
 	story := explain.Story(call)
 	v := &callView{
-		Call: call, now: c.now(), steps: stepsOf(call), story: shortened(story.String()), curl: c.curl(call), asJSON: pretty(call),
+		Row: call, now: c.now(), steps: stepsOf(call), story: shortened(story.String()), curl: c.curl(call), asJSON: pretty(call),
 	}
 	if call.Failure != nil {
 		for _, line := range story {
@@ -124,7 +124,7 @@ const (
 )
 
 // stepsOf returns the timeline of a call.
-func stepsOf(c *journal.Call) []step {
+func stepsOf(c *journal.Row) []step {
 	whole := max(time.Duration(c.Took), 1)
 	for _, a := range c.Attempts {
 		whole = max(whole, time.Duration(a.After+a.Took))
@@ -164,7 +164,7 @@ func stepsOf(c *journal.Call) []step {
 }
 
 // attemptStep describes one request to the server.
-func attemptStep(c *journal.Call, i int) step {
+func attemptStep(c *journal.Row, i int) step {
 	a, last := &c.Attempts[i], i == len(c.Attempts)-1
 	s := step{
 		what: stepAttempt, name: "Attempt " + grouped(int64(i+1)), state: "good", at: time.Duration(a.After), took: time.Duration(a.Took),
@@ -204,7 +204,7 @@ func (v *callView) id(part string) string {
 func percent(share float64) string { return strconv.FormatFloat(share, 'f', 2, 64) + "%" }
 
 // natureText says what kind of tool it is.
-func natureText(c *journal.Call) string {
+func natureText(c *journal.Row) string {
 	switch {
 	case c.Tool == "":
 		return ""

@@ -10,28 +10,28 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A span is the time that a chart covers, and the length of its bars.
-type span struct {
+// A timeSpan is the time that a chart covers, and the length of its bars.
+type timeSpan struct {
 	name, title string
 	length, bar time.Duration
 }
 
-var spans = []span{
+var spans = []timeSpan{
 	{"1h", "1 h", time.Hour, time.Minute},
 	{"24h", "24 h", 24 * time.Hour, 30 * time.Minute},
 	{"7d", "7 d", 7 * 24 * time.Hour, 4 * time.Hour},
 }
 
 // spanOf returns the span of that name; a day by default.
-func spanOf(name string) span {
-	if i := slices.IndexFunc(spans, func(s span) bool { return s.name == name }); i >= 0 {
+func spanOf(name string) timeSpan {
+	if i := slices.IndexFunc(spans, func(s timeSpan) bool { return s.name == name }); i >= 0 {
 		return spans[i]
 	}
 	return spans[1]
 }
 
 // began returns when the span that ends now began: with its first bar.
-func (s span) began(now time.Time) time.Time {
+func (s timeSpan) began(now time.Time) time.Time {
 	return now.UTC().Truncate(s.bar).Add(s.bar - s.length)
 }
 
@@ -47,7 +47,7 @@ const otherKinds = "others"
 
 // A chart is failures by kind over time.
 type chart struct {
-	span  span
+	span  timeSpan
 	began time.Time
 	kinds []kindTotal // the most frequent first
 	bars  []bar
@@ -69,7 +69,7 @@ type bar struct {
 }
 
 // historyChart draws the counts from the journal.
-func historyChart(bars []*store.Bar, s span, now time.Time) *chart {
+func historyChart(bars []*store.Bar, s timeSpan, now time.Time) *chart {
 	return newChart(bars, s, s.began(now))
 }
 
@@ -88,7 +88,7 @@ func minutesChart(minutes []minute, now time.Time) *chart {
 	return newChart(bars, s, began)
 }
 
-func newChart(counted []*store.Bar, s span, began time.Time) *chart {
+func newChart(counted []*store.Bar, s timeSpan, began time.Time) *chart {
 	c := &chart{span: s, began: began, bars: make([]bar, s.length/s.bar)}
 	byKind := map[string]int64{}
 	for _, n := range counted {

@@ -190,7 +190,7 @@ func codeURL(contractName, code string) templ.SafeURL {
 }
 
 // quantile formats a quantile of the durations of a server's calls.
-func quantile(s *server, q float64) string {
+func quantile(s *serverView, q float64) string {
 	if s.tally.took.total == 0 {
 		return "-"
 	}

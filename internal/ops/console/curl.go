@@ -17,7 +17,7 @@ import (
 
 // curl returns the command that repeats a tool call as a modern client, which needs no session. It is "" if
 // it was not a tool call, its arguments were not kept, or clients cannot reach the server itself.
-func (c *Console) curl(call *journal.Call) string {
+func (c *Console) curl(call *journal.Row) string {
 	if call.Tool == "" || len(call.Arguments) == 0 || c.Gateway == nil {
 		return ""
 	}
@@ -54,7 +54,7 @@ func (c *Console) curl(call *journal.Call) string {
 }
 
 // credentials returns the headers by which the caller was let in, with a variable of the shell in place of what is secret.
-func credentials(call *journal.Call, to gateway.Entrance) []string {
+func credentials(call *journal.Row, to gateway.Entrance) []string {
 	switch pair := to.Access.Headers; {
 	case call.Access == "" || call.Access == auth.MethodLoopback:
 		return nil

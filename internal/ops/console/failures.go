@@ -22,7 +22,7 @@ type failureList struct {
 	*query
 
 	now    time.Time
-	calls  []*journal.Call // the latest first
+	calls  []*journal.Row // the latest first
 	more   bool
 	total  int64
 	facets []facet
@@ -135,7 +135,7 @@ func formTime(at time.Time) string {
 func callURL(id string) templ.SafeURL { return templ.SafeURL("/calls/" + url.PathEscape(id)) }
 
 // subject says what was called.
-func subject(c *journal.Call) string { return cmp.Or(c.Tool, c.Name, c.Method, "a request") }
+func subject(c *journal.Row) string { return cmp.Or(c.Tool, c.Name, c.Method, "a request") }
 
 // counted formats a number of things.
 func counted(n int64, one, many string) string {

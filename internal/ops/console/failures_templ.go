@@ -787,7 +787,7 @@ func failureTable(l *failureList) templ.Component {
 	})
 }
 
-func failureRow(l *failureList, c *journal.Call) templ.Component {
+func failureRow(l *failureList, c *journal.Row) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -32,7 +32,7 @@ func openStore(t *testing.T) *store.Store {
 }
 
 // write writes calls into the journal, with their own end times if they have any.
-func write(t *testing.T, s *store.Store, calls ...*journal.Call) {
+func write(t *testing.T, s *store.Store, calls ...*journal.Row) {
 	t.Helper()
 	var entries []*store.Entry
 	for i, c := range calls {
@@ -45,8 +45,8 @@ func write(t *testing.T, s *store.Store, calls ...*journal.Call) {
 }
 
 // failed returns a call that failed after two attempts.
-func failed(id string, e *recourse.Error) *journal.Call {
-	return &journal.Call{
+func failed(id string, e *recourse.Error) *journal.Row {
+	return &journal.Row{
 		RequestID: id, TraceID: "0af7651916cd43dd8448eb211c80319c", Began: time.Now().Add(-time.Minute), Took: ms(400), Server: "farm",
 		Contract: "recourse", Method: "tools/call", Tool: "get_field", Nature: "reads", Arguments: json.RawMessage(`{"field_id":"F-1"}`),
 		Access: "team", Caller: "ada", Org: "acme", Peer: "127.0.0.1:44974", Ending: "failure", Status: 200, Bytes: 853, Sent: 2,
@@ -69,12 +69,12 @@ func timeout() *recourse.Error {
 }
 
 // mixed returns calls that differ in everything that failures can be filtered by.
-func mixed(n int) []*journal.Call {
+func mixed(n int) []*journal.Row {
 	failures := []*recourse.Error{
 		timeout(), recourse.NotFound("field", "F-1").WithOrigin(recourse.OriginServer),
 		recourse.RateLimited(time.Second).WithOrigin(recourse.OriginGateway), recourse.Missing("orgId").WithOrigin(recourse.OriginCaller),
 	}
-	var calls []*journal.Call
+	var calls []*journal.Row
 	for i := range n {
 		c := failed(fmt.Sprintf("req-%04d", i), failures[i%4])
 		c.Began = c.Began.Add(time.Duration(i-n) * time.Second)
@@ -86,7 +86,7 @@ func mixed(n int) []*journal.Call {
 }
 
 // withJournal returns the URL of a console, and its store with these calls.
-func withJournal(t *testing.T, calls ...*journal.Call) (url string, s *store.Store) {
+func withJournal(t *testing.T, calls ...*journal.Row) (url string, s *store.Store) {
 	t.Helper()
 	s = openStore(t)
 	write(t, s, calls...)

@@ -30,7 +30,7 @@ var hostile = []string{
 }
 
 // hostileCall has the text wherever a server or client can put one.
-func hostileCall(id, text string) *journal.Call {
+func hostileCall(id, text string) *journal.Row {
 	whole := text
 	text = text[:min(len(text), 1<<12)]
 	e := timeout().WithMessage("%s", whole).With(func(e *recourse.Error) {

@@ -27,10 +27,10 @@ const (
 	maxSessions = 1000
 )
 
-// Verify returns the name of the operator who owns the API key, or [ErrNotOperator]. Any other error means
+// KeyCheck returns the name of the operator who owns the API key, or [ErrNotOperator]. Any other error means
 // that this cannot be determined at the moment. It is called for every request, so that a revoked key has no
 // effect any more.
-type Verify func(ctx context.Context, key string) (operator string, err error)
+type KeyCheck func(ctx context.Context, key string) (operator string, err error)
 
 var (
 	// ErrNotOperator says that an API key is not an operator's.
@@ -44,31 +44,31 @@ var (
 )
 
 // RequireLogin makes operators sign in. It is called before [Console.Handler].
-func (c *Console) RequireLogin(verify Verify) {
+func (c *Console) RequireLogin(verify KeyCheck) {
 	lockout := door.NewLockout(door.LockoutFailures, door.LockoutTime)
-	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: lockout}
+	c.login = &signIns{verify: verify, sessions: map[sessionID]*signedIn{}, lockout: lockout}
 }
 
-// A login knows who has signed in.
-type login struct {
-	verify  Verify
+// signIns knows who has signed in.
+type signIns struct {
+	verify  KeyCheck
 	lockout *door.Lockout // of addresses
 
 	mu       sync.Mutex
-	sessions map[sessionID]*session
+	sessions map[sessionID]*signedIn
 }
 
 // A sessionID is the hash of a cookie's value.
 type sessionID [sha256.Size]byte
 
-// A session belongs to an operator. The key is only kept in memory, to be verified again.
-type session struct {
+// A signedIn session belongs to an operator. The key is only kept in memory, to be verified again.
+type signedIn struct {
 	key  string
 	ends time.Time
 }
 
 // begin starts a session and returns the cookie's value.
-func (l *login) begin(key string, now time.Time) string {
+func (l *signIns) begin(key string, now time.Time) string {
 	text := rand.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,19 +81,19 @@ func (l *login) begin(key string, now time.Time) string {
 		}
 		delete(l.sessions, oldest)
 	}
-	l.sessions[sha256.Sum256([]byte(text))] = &session{key, now.Add(sessionTime)}
+	l.sessions[sha256.Sum256([]byte(text))] = &signedIn{key, now.Add(sessionTime)}
 	return text
 }
 
 // end ends the session of a cookie.
-func (l *login) end(text string) {
+func (l *signIns) end(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sessions, sha256.Sum256([]byte(text)))
 }
 
 // of returns the operator whose cookie it is.
-func (l *login) of(ctx context.Context, text string, now time.Time) (string, error) {
+func (l *signIns) of(ctx context.Context, text string, now time.Time) (string, error) {
 	l.mu.Lock()
 	s := l.sessions[sha256.Sum256([]byte(text))]
 	l.mu.Unlock()

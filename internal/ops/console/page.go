@@ -37,12 +37,12 @@ type view struct {
 type frame struct {
 	*view
 
-	entries  []entry
+	entries  []navLink
 	operator string // "": there is no sign-in
 }
 
-// An entry is a link in the navigation.
-type entry struct {
+// A navLink is a link in the navigation.
+type navLink struct {
 	name, path string
 	here       bool
 }
@@ -92,7 +92,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v *view) {
 	for _, other := range routes() {
 		if other.name != "" && !v.bare {
 			_, to, _ := strings.Cut(other.pattern, " ")
-			f.entries = append(f.entries, entry{other.name, to, to == v.path || to == v.under})
+			f.entries = append(f.entries, navLink{other.name, to, to == v.path || to == v.under})
 		}
 	}
 	var page bytes.Buffer

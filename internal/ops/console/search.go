@@ -26,8 +26,8 @@ var (
 	reOwnID = regexp.MustCompile(`\breq-[0-9a-f]{24}\b`)
 )
 
-// A finding is the result of a search for a text that somebody pasted.
-type finding struct {
+// A searchResult is the result of a search for a text that somebody pasted.
+type searchResult struct {
 	text    string
 	reading *explain.Reading
 	lines   explain.Lines
@@ -52,7 +52,7 @@ func (c *Console) search(r *http.Request) (*view, error) {
 	case len(text) > maxAnswer:
 		return nil, &problem{http.StatusRequestEntityTooLarge, "This is too long to be read.", "Paste at most 4 MiB."}
 	}
-	f := &finding{text: text}
+	f := &searchResult{text: text}
 	if to, err := c.identify(r.Context(), f); err != nil || to != "" {
 		return &view{to: string(to)}, err
 	}
@@ -69,7 +69,7 @@ func clipped(text string) string {
 }
 
 // identify fills in what was found. A text that is only an id or a message leads to a page of its own.
-func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, err error) {
+func (c *Console) identify(ctx context.Context, f *searchResult) (to templ.SafeURL, err error) {
 	if reID.MatchString(f.text) {
 		if known, err := c.knows(ctx, f.text); known || err != nil {
 			return callURL(f.text), err
@@ -79,7 +79,7 @@ func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, e
 	if err != nil {
 		f.problem = err.Error()
 	} else {
-		f.lines = f.reading.Lines(c.readable(), explain.Tool{})
+		f.lines = f.reading.Lines(c.readable(), explain.ToolFacts{})
 	}
 	for _, id := range f.ids() {
 		known, err := c.knows(ctx, id)
@@ -113,7 +113,7 @@ func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, e
 }
 
 // ids returns the ids of requests in a text.
-func (f *finding) ids() []string {
+func (f *searchResult) ids() []string {
 	var ids []string
 	if f.reading != nil && f.reading.Failure != nil && reID.MatchString(f.reading.Failure.RequestID) {
 		ids = append(ids, f.reading.Failure.RequestID)
@@ -123,7 +123,7 @@ func (f *finding) ids() []string {
 }
 
 // messages returns texts that may be a failure's message: the text itself, or the message read from it.
-func (f *finding) messages() []string {
+func (f *searchResult) messages() []string {
 	const most = 512
 	var messages []string
 	if len(f.text) <= most && !strings.ContainsAny(f.text, "{}") {

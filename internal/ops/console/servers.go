@@ -24,7 +24,7 @@ const serversPath = "/servers"
 
 // A Gateway describes its configuration and its current state: [gateway.Gateway].
 type Gateway interface {
-	Figures() gateway.Figures
+	Figures() gateway.Stats
 	Protections() []gateway.Protection
 	Contracts() *contract.Set
 	Entrance(server, tool, access string) (e gateway.Entrance, ok bool)
@@ -33,8 +33,8 @@ type Gateway interface {
 
 var _ Gateway = (*gateway.Gateway)(nil)
 
-// A server is what is known about a server.
-type server struct {
+// A serverView is what is known about a server.
+type serverView struct {
 	gateway.ServerFigures
 
 	since    time.Time // its calls are counted since then
@@ -44,30 +44,30 @@ type server struct {
 	places   []gateway.Bulkhead
 }
 
-// A state says whether a server answers, in one word and in a sentence.
-type state struct {
+// A reachability says whether a server answers, in one word and in a sentence.
+type reachability struct {
 	name  string // for its colour and shape
 	text  string
 	since time.Time // zero: that is not known
 }
 
 // state returns the state of the server.
-func (s *server) state() state {
+func (s *serverView) state() reachability {
 	if len(s.circuits) > 0 && s.circuits[0].Status != breaker.StatusClosed {
-		return state{name: "held", text: "held back by the breaker"}
+		return reachability{name: "held", text: "held back by the breaker"}
 	}
 	switch a := s.tally.answers; {
 	case !a.called:
-		return state{name: "idle", text: "not called yet"}
+		return reachability{name: "idle", text: "not called yet"}
 	case a.does:
-		return state{"answers", "answers", a.since}
+		return reachability{"answers", "answers", a.since}
 	default:
-		return state{"silent", "does not answer: " + string(a.why), a.since}
+		return reachability{"silent", "does not answer: " + string(a.why), a.since}
 	}
 }
 
 // share returns a part of the calls in per cent.
-func (s *server) share() string {
+func (s *serverView) share() string {
 	if s.tally.calls == 0 {
 		return ""
 	}
@@ -79,7 +79,7 @@ func (s *server) share() string {
 }
 
 // failed returns the number of failures, and their share.
-func (s *server) failed() string {
+func (s *serverView) failed() string {
 	n := grouped(s.tally.failures)
 	if share := s.share(); share != "" {
 		n += " (" + share + ")"
@@ -88,7 +88,7 @@ func (s *server) failed() string {
 }
 
 // servers lists all servers in the order of the configuration.
-func (c *Console) servers() []*server {
+func (c *Console) servers() []*serverView {
 	if c.Gateway == nil {
 		return nil
 	}
@@ -96,10 +96,10 @@ func (c *Console) servers() []*server {
 	for _, p := range c.Gateway.Protections() {
 		protections[p.Server] = p
 	}
-	var all []*server
+	var all []*serverView
 	for _, f := range c.Gateway.Figures().Servers {
 		p := protections[f.Server]
-		all = append(all, &server{
+		all = append(all, &serverView{
 			ServerFigures: f, since: c.Tally.began, now: c.now(), tally: c.Tally.of(f.Server), circuits: p.Circuits, places: p.Bulkheads,
 		})
 	}
@@ -113,7 +113,7 @@ func (c *Console) serverList(*http.Request) (*view, error) {
 
 // A serverPage is the page about one server.
 type serverPage struct {
-	*server
+	*serverView
 
 	chart   *chart
 	kept    bool // its failures come from the journal
@@ -132,11 +132,11 @@ type culprit struct {
 func (c *Console) server(r *http.Request) (*view, error) {
 	name := r.PathValue("name")
 	all := c.servers()
-	i := slices.IndexFunc(all, func(s *server) bool { return s.Server == name })
+	i := slices.IndexFunc(all, func(s *serverView) bool { return s.Server == name })
 	if i < 0 {
 		return nil, &problem{http.StatusNotFound, "There is no such server.", "The configuration has no server of that name any more."}
 	}
-	page := &serverPage{server: all[i]}
+	page := &serverPage{serverView: all[i]}
 	if c.Journal == nil {
 		page.chart = minutesChart(page.tally.minutes[:], c.now())
 		return &view{title: page.Title, body: serverDetail(page)}, nil
@@ -166,7 +166,7 @@ func (c *Console) server(r *http.Request) (*view, error) {
 const maxCulprits = 10
 
 // culprits returns which tools fail, and whose calls fail, the most frequent first.
-func culprits(counts []store.Count, f *store.Filter, s span) (tools, callers []culprit) {
+func culprits(counts []store.Count, f *store.Filter, s timeSpan) (tools, callers []culprit) {
 	byTool, byCaller := map[string]int64{}, map[string]int64{}
 	for i := range counts {
 		if n := &counts[i]; n.Chosen(f) {

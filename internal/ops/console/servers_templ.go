@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/breaker"
 )
 
-func serverList(all []*server, now time.Time) templ.Component {
+func serverList(all []*serverView, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -203,7 +203,7 @@ func serverList(all []*server, now time.Time) templ.Component {
 }
 
 // serverState is whether a server answers: a full circle, a cross, a bar, or an empty circle.
-func serverState(s *server) templ.Component {
+func serverState(s *serverView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -416,7 +416,7 @@ func serverDetail(p *serverPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = serverState(p.server).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = serverState(p.serverView).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -466,11 +466,11 @@ func serverDetail(p *serverPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tile("p50", quantile(p.server, .5)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tile("p50", quantile(p.serverView, .5)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tile("p99", quantile(p.server, .99)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tile("p99", quantile(p.serverView, .99)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -584,11 +584,11 @@ func serverDetail(p *serverPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = breakers(p.server).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = breakers(p.serverView).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = limitsOf(p.server).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = limitsOf(p.serverView).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1065,7 +1065,7 @@ func culpritList(title, none string, all []culprit) templ.Component {
 	})
 }
 
-func breakers(s *server) templ.Component {
+func breakers(s *serverView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1222,7 +1222,7 @@ func breakers(s *server) templ.Component {
 	})
 }
 
-func limitsOf(s *server) templ.Component {
+func limitsOf(s *serverView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -126,7 +126,7 @@ func (w *world) fail(t *testing.T, set *contract.Set) {
 		{"shop", "get-orders", "commerce", 2, recourse.ServerError("Shop", 502).WithOrigin(recourse.OriginServer)},
 		{"notes", "search", "recourse", 2, recourse.Unreachable("notes").WithOrigin(recourse.OriginServer)},
 	}
-	var calls []*journal.Call
+	var calls []*journal.Row
 	for hour := range 24 {
 		for _, f := range faults {
 			for n := random.IntN(f.often + 1); n > 0; n-- {

@@ -20,8 +20,8 @@ import (
 // MaxAnswer bounds the answers that are read, in bytes.
 const MaxAnswer = 4 << 20
 
-// An answer is what somebody has pasted. One of its parts is set.
-type answer struct {
+// A pasted text is what somebody has pasted. One of its parts is set.
+type pasted struct {
 	form     string         // what it was taken for
 	response *http.Response // with a status of 400 or more
 	body     []byte         // of the response
@@ -30,7 +30,7 @@ type answer struct {
 }
 
 // read reads the failure in the answer; ok is false for a success.
-func (a *answer) read(r *contract.Reader) (reading contract.Reading, ok bool) {
+func (a *pasted) read(r *contract.Reader) (reading contract.Reading, ok bool) {
 	switch {
 	case a.response != nil:
 		return r.HTTP(a.response.StatusCode, a.response.Header, a.body), true
@@ -48,7 +48,7 @@ var (
 
 // parse finds out what a text is: a JSON-RPC message, a result, an event stream, an HTTP response with its headers, or the bare text of
 // a tool's error.
-func parse(text []byte) (*answer, error) {
+func parse(text []byte) (*pasted, error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	switch {
 	case len(text) == 0:
@@ -73,7 +73,7 @@ func isEventStream(text []byte) bool {
 	return false
 }
 
-func parseResponse(text []byte) (*answer, error) {
+func parseResponse(text []byte) (*pasted, error) {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	head, body, _ := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
@@ -94,7 +94,7 @@ func parseResponse(text []byte) (*answer, error) {
 	}
 	_ = resp.Body.Close() // its bytes are in body
 	if resp.StatusCode >= http.StatusBadRequest {
-		return &answer{form: "an HTTP response with status " + strings.TrimSpace(resp.Status), response: resp, body: body}, nil
+		return &pasted{form: "an HTTP response with status " + strings.TrimSpace(resp.Status), response: resp, body: body}, nil
 	}
 	inner, err := parse(body)
 	if err != nil {
@@ -113,7 +113,7 @@ func http1(line string) string {
 
 // parseEvents finds the answer in an event stream. It takes no [wire.MessageReader], which passes over events that
 // clients ignore: here somebody wants to know what they say.
-func parseEvents(text []byte) (*answer, error) {
+func parseEvents(text []byte) (*pasted, error) {
 	reader := wire.NewEventReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\n\n")), MaxAnswer)
 	for {
 		event, err := reader.Next()
@@ -131,7 +131,7 @@ func parseEvents(text []byte) (*answer, error) {
 const formMessage = "a JSON-RPC response"
 
 // parseJSON tells a message, a result and an error object apart.
-func parseJSON(text []byte) (*answer, error) {
+func parseJSON(text []byte) (*pasted, error) {
 	var scan wire.Scanner
 	_, err := scan.Write(text)
 	if err == nil {
@@ -143,9 +143,9 @@ func parseJSON(text []byte) (*answer, error) {
 	switch signs := scan.Signs(); signs.Message() {
 	case wire.Response:
 		if !signs.Error.IsZero() {
-			return &answer{form: formMessage, rpcError: signs.Error.Of(text)}, nil
+			return &pasted{form: formMessage, rpcError: signs.Error.Of(text)}, nil
 		}
-		return &answer{form: formMessage, result: signs.Result.Of(text)}, nil
+		return &pasted{form: formMessage, result: signs.Result.Of(text)}, nil
 	case wire.Request, wire.Notification:
 		return nil, fmt.Errorf("this is not an answer but a %s, %s", signs.Message(), signs.Method)
 	default:
@@ -157,17 +157,17 @@ func parseJSON(text []byte) (*answer, error) {
 	for _, name := range []string{"error", "result"} { // a response whose id was not pasted
 		if inner := members[name]; members["jsonrpc"] != nil && inner.Kind() == '{' {
 			if name == "error" {
-				return &answer{form: formMessage + " without an id", rpcError: inner}, nil
+				return &pasted{form: formMessage + " without an id", rpcError: inner}, nil
 			}
-			return &answer{form: formMessage + " without an id", result: inner}, nil
+			return &pasted{form: formMessage + " without an id", result: inner}, nil
 		}
 	}
 	if isToolResult(members) {
-		return &answer{form: "a tool result", result: text}, nil
+		return &pasted{form: "a tool result", result: text}, nil
 	}
 	var inner map[string]json.Value
 	if json.UnmarshalLenient(members["result"], &inner) == nil && isToolResult(inner) {
-		return &answer{form: formMessage + " without an id", result: members["result"]}, nil
+		return &pasted{form: formMessage + " without an id", result: members["result"]}, nil
 	}
 	return toolError("an error object", string(text)), nil
 }
@@ -192,7 +192,7 @@ func place(text []byte, err error) string {
 }
 
 // toolError is a tool result that says that it failed, with that text.
-func toolError(form, text string) *answer {
+func toolError(form, text string) *pasted {
 	result := append([]byte(`{"content":[{"type":"text","text":`), json.AppendQuote(nil, text)...)
-	return &answer{form: form, result: append(result, `}],"isError":true}`...)}
+	return &pasted{form: form, result: append(result, `}],"isError":true}`...)}
 }

@@ -26,7 +26,7 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := reading.Lines(contract.Builtin(), explain.Tool{}).String()
+		text := reading.Lines(contract.Builtin(), explain.ToolFacts{}).String()
 		if strings.ContainsFunc(text, visible.Hides) {
 			t.Errorf("%q: got %q", answer, text)
 		}

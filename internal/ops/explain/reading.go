@@ -18,7 +18,7 @@ type Reading struct {
 	Failure  *recourse.Error
 	Question *recourse.NeedsInput
 
-	answer *answer
+	answer *pasted
 	reader *contract.Reader
 }
 
@@ -43,7 +43,7 @@ func Read(text []byte, reader *contract.Reader) (*Reading, error) {
 }
 
 // Lines tells people of the reading.
-func (r *Reading) Lines(set *contract.Set, of Tool) Lines {
+func (r *Reading) Lines(set *contract.Set, of ToolFacts) Lines {
 	var w teller
 	w.addf("input", "%s", r.Form)
 	switch {
@@ -58,7 +58,7 @@ func (r *Reading) Lines(set *contract.Set, of Tool) Lines {
 }
 
 // failure tells how a failure is read.
-func (w *teller) failure(set *contract.Set, r *Reading, of Tool) {
+func (w *teller) failure(set *contract.Set, r *Reading, of ToolFacts) {
 	e := r.Failure
 	w.addf("read as", "%s, by %s", e.Kind, r.By)
 	w.addf("message", "%s", e.Sentence())
@@ -142,12 +142,12 @@ func advice(e *recourse.Error) string {
 type Explanation struct {
 	Input    string               `json:"input"`
 	By       string               `json:"by,omitempty"` // the sign by which it was read
-	Failure  *Failure             `json:"failure"`
+	Failure  *Told             `json:"failure"`
 	Question *recourse.NeedsInput `json:"question,omitempty"`
 }
 
-// A Failure is a failure as a gateway tells it, and as programs decide by it.
-type Failure struct {
+// Told is a failure as a gateway tells it, and as programs decide by it.
+type Told struct {
 	Kind        recourse.Kind        `json:"kind"`
 	Code        string               `json:"code,omitempty"`
 	Message     string               `json:"message"`
@@ -163,14 +163,14 @@ type Failure struct {
 }
 
 // Explanation returns the reading for programs.
-func (r *Reading) Explanation(set *contract.Set, of Tool) *Explanation {
+func (r *Reading) Explanation(set *contract.Set, of ToolFacts) *Explanation {
 	said := &Explanation{Input: r.Form, By: r.By, Question: r.Question}
 	told := r.toldByDefault(set, of)
 	if told == nil {
 		return said
 	}
 	e := told.Record
-	said.Failure = &Failure{
+	said.Failure = &Told{
 		Kind: e.Kind, Code: cmp.Or(r.Failure.Code, r.Failure.Upstream.Code), Message: e.Sentence(), Origin: e.Origin, Effect: e.Effect,
 		EffectBasis: e.EffectBasis, Retry: e.RetryAdvice(), AfterMs: e.RetryAfter.Milliseconds(), Hints: e.Hints,
 		Violations: e.Violations, Failed: e.Failed, Text: textOf(told),

@@ -13,7 +13,7 @@ import (
 )
 
 // Story tells what happened to a call. The words of servers and clients in it are safe on a terminal.
-func Story(c *journal.Call) Lines {
+func Story(c *journal.Row) Lines {
 	var w teller
 	w.addf("request", "%s", c.RequestID)
 	w.addf("call", "%s", subject(c))
@@ -43,7 +43,7 @@ func Story(c *journal.Call) Lines {
 }
 
 // subject says what was called.
-func subject(c *journal.Call) string {
+func subject(c *journal.Row) string {
 	on := "a path without a server"
 	if c.Server != "" {
 		on = c.Server
@@ -75,7 +75,7 @@ func doing(nature string) string {
 }
 
 // caller says who called.
-func caller(c *journal.Call) string {
+func caller(c *journal.Row) string {
 	var by []string
 	if c.Caller != "" {
 		name := c.Caller
@@ -97,7 +97,7 @@ func caller(c *journal.Call) string {
 }
 
 // attempt tells of one request to the server.
-func (w *teller) attempt(c *journal.Call, i int) {
+func (w *teller) attempt(c *journal.Row, i int) {
 	a, last := c.Attempts[i], i == len(c.Attempts)-1
 	switch {
 	case i == 0:
@@ -129,7 +129,7 @@ func (w *teller) attempt(c *journal.Call, i int) {
 }
 
 // ending tells what the client got.
-func (w *teller) ending(c *journal.Call) {
+func (w *teller) ending(c *journal.Row) {
 	if len(c.Attempts) == 0 {
 		w.eventf(0, "not sent to any server")
 	}
@@ -146,7 +146,7 @@ func (w *teller) ending(c *journal.Call) {
 }
 
 // told tells what the client was told, and what is behind it.
-func (w *teller) told(c *journal.Call) {
+func (w *teller) told(c *journal.Row) {
 	e := c.Failure
 	w.addf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
 	w.addf("message", "%s", e.Sentence())

@@ -17,9 +17,9 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A Tool is what is known of the tool that has answered. The zero value is a tool about which nobody says anything, of a
+// ToolFacts is what is known of the tool that has answered. The zero value is a tool about which nobody says anything, of a
 // server that is not trusted: what a gateway has in front of it if nothing is configured.
-type Tool struct {
+type ToolFacts struct {
 	Name      string
 	Arguments json.Value    // of the call: what stands in them is not masked
 	Nature    *retry.Nature // nil: nobody says what the tool does
@@ -30,7 +30,7 @@ type Tool struct {
 const requestID = "REQUEST_ID"
 
 // call returns the failed call as the gateway sees it.
-func (of Tool) call(c *contract.Contract) *toolcall.Call {
+func (of ToolFacts) call(c *contract.Contract) *toolcall.Call {
 	masker := redact.New(redact.All, string(of.Arguments)).With(c.Mask...).ForAnswer(time.Minute)
 	call := &toolcall.Call{
 		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c,
@@ -48,7 +48,7 @@ func (of Tool) call(c *contract.Contract) *toolcall.Call {
 const serverTitle = "The server"
 
 // effect returns e with what the gateway says of its effect on a tool of that nature.
-func (of Tool) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
+func (of ToolFacts) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
 	call := of.call(contract.Builtin().MustGet(contract.Default))
 	call.Nature = nature
 	return e.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = call.Effect(e) })
@@ -56,7 +56,7 @@ func (of Tool) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
 
 // Told returns what a gateway would answer instead, in a contract, if nothing but of is configured for the server. It is
 // the gateway's own judgement: the same reader, after the same masks, and the same decision about the effect.
-func (r *Reading) Told(set *contract.Set, c *contract.Contract, of Tool) (contract.Answer, error) {
+func (r *Reading) Told(set *contract.Set, c *contract.Contract, of ToolFacts) (contract.Answer, error) {
 	call := of.call(c)
 	reading, original, err := r.masked(set, call)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Reading) masked(set *contract.Set, call *toolcall.Call) (reading contra
 }
 
 // toldByDefault returns what a gateway would answer in the default contract, or nil if the answer is no failure.
-func (r *Reading) toldByDefault(set *contract.Set, of Tool) *contract.Answer {
+func (r *Reading) toldByDefault(set *contract.Set, of ToolFacts) *contract.Answer {
 	own, ok := set.Get(contract.Default)
 	if !ok || r.Failure == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// A Call is a call as the journal describes it. Its JSON form is what the store keeps.
-type Call struct {
+// A Row is a call as the journal describes it. Its JSON form is what the store keeps.
+type Row struct {
 	Seq int64 `json:"-"` // see [store.Journal.Next]
 
 	RequestID string          `json:"requestId"`
@@ -58,7 +58,7 @@ type Attempt struct {
 }
 
 // Ended returns when the call ended.
-func (c *Call) Ended() time.Time { return c.Began.Add(time.Duration(c.Took)) }
+func (c *Row) Ended() time.Time { return c.Began.Add(time.Duration(c.Took)) }
 
 // Millis is a duration, in JSON as a number of milliseconds with up to three decimals.
 type Millis time.Duration
@@ -88,8 +88,8 @@ func failed(o *observe.Outcome) bool {
 const Assumed = observe.Assumed
 
 // callOf returns the part of a call that is kept.
-func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
-	c := &Call{
+func callOf(o *observe.Outcome, arguments config.Arguments) *Row {
+	c := &Row{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
 		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
 		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Observed: o.Observed, Cause: o.Cause(),
@@ -143,7 +143,7 @@ func keptRecord(o *observe.Outcome, arguments config.Arguments) *recourse.Error 
 }
 
 // Entry returns a call's row.
-func (c *Call) Entry(seq int64) *store.Entry {
+func (c *Row) Entry(seq int64) *store.Entry {
 	story, err := json.Marshal(c)
 	if err != nil { // of a record with a member that has no JSON form
 		story = []byte("{}")
@@ -159,18 +159,18 @@ func (c *Call) Entry(seq int64) *store.Entry {
 }
 
 // Find returns the latest calls that match a filter, oldest first.
-func Find(ctx context.Context, rows *store.Journal, f *store.Filter) ([]*Call, error) {
+func Find(ctx context.Context, rows *store.Journal, f *store.Filter) ([]*Row, error) {
 	return read(rows.Find(ctx, f))
 }
 
 // Of returns the calls with a request id, oldest first. There may be several: clients may choose the id.
-func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Call, error) {
+func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Row, error) {
 	return read(rows.Of(ctx, requestID))
 }
 
 // A Page is a [store.Page] with calls in place of entries.
 type Page struct {
-	Calls  []*Call
+	Calls  []*Row
 	More   bool
 	Counts []store.Count
 	Since  time.Time
@@ -187,13 +187,13 @@ func Failures(ctx context.Context, rows *store.Journal, f *store.Filter) (*Page,
 }
 
 // read returns the calls of rows.
-func read(entries []*store.Entry, err error) ([]*Call, error) {
+func read(entries []*store.Entry, err error) ([]*Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := make([]*Call, len(entries))
+	calls := make([]*Row, len(entries))
 	for i, e := range entries {
-		calls[i] = &Call{Seq: e.Seq}
+		calls[i] = &Row{Seq: e.Seq}
 		if err := json.Unmarshal([]byte(e.Story), calls[i]); err != nil {
 			return nil, fmt.Errorf("read call %q of the journal: %w", e.RequestID, err)
 		}

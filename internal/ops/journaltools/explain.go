@@ -56,7 +56,7 @@ func explainSchema() *jsonschema.Schema {
 
 // An explanation is the structured answer for programs: calls of the journal, or a reading.
 type explanation struct {
-	Calls   []*journal.Call      `json:"calls,omitempty" jsonschema:"what the journal has of the request, the oldest first"`
+	Calls   []*journal.Row      `json:"calls,omitempty" jsonschema:"what the journal has of the request, the oldest first"`
 	Reading *explain.Explanation `json:"reading,omitempty" jsonschema:"how the answer is read"`
 }
 
@@ -88,7 +88,7 @@ func (t *tools) story(ctx context.Context, id string) (*mcp.CallToolResult, any,
 }
 
 // calls returns the latest calls of a request.
-func (t *tools) calls(ctx context.Context, id string) ([]*journal.Call, error) {
+func (t *tools) calls(ctx context.Context, id string) ([]*journal.Row, error) {
 	calls, err := journal.Of(ctx, t.Journal, id)
 	if err != nil {
 		return nil, readFailure(err)
@@ -96,7 +96,7 @@ func (t *tools) calls(ctx context.Context, id string) ([]*journal.Call, error) {
 	return calls[max(0, len(calls)-maxStories):], nil
 }
 
-func stories(calls []*journal.Call) string {
+func stories(calls []*journal.Row) string {
 	each := make([]string, len(calls))
 	for i, c := range calls {
 		each[i] = explain.Story(c).String()
@@ -112,7 +112,7 @@ func (t *tools) reading(ctx context.Context, in explainArgs) (*mcp.CallToolResul
 		return nil, nil, recourse.InvalidValue("answer", "an answer of an MCP server", "").
 			WithMessage("The answer cannot be read: %v.", err)
 	}
-	of := explain.Tool{Name: in.Tool}
+	of := explain.ToolFacts{Name: in.Tool}
 	if in.Writes {
 		of.Nature = new(retry.Writes)
 	}

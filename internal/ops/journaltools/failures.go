@@ -119,7 +119,7 @@ func (t *tools) failures(ctx context.Context, _ *mcp.CallToolRequest, in filterA
 }
 
 // list returns the calls for programs and for agents: up to limit, as long as the text stays small.
-func list(calls []*journal.Call, limit int) (failureList, string) {
+func list(calls []*journal.Row, limit int) (failureList, string) {
 	l := failureList{Failures: []failureLine{}}
 	var b strings.Builder
 	for i, c := range calls {
@@ -149,7 +149,7 @@ func position(cursor string) (int64, error) {
 }
 
 // lineOf returns a call as a line of the list. What its texts hide is visible.
-func lineOf(c *journal.Call) failureLine {
+func lineOf(c *journal.Row) failureLine {
 	l := failureLine{
 		RequestID: c.RequestID, Ended: c.Ended().UTC().Format(time.RFC3339), Server: visible.Escape(c.Server),
 		Tool: visible.Escape(c.Tool), Caller: visible.Escape(c.Caller), Attempts: c.Sent,

@@ -95,15 +95,15 @@ func (all AnyOf) Authenticate(r *http.Request) (authn.Identity, error) {
 		if !refusal.Elsewhere {
 			return authn.Identity{}, refusal
 		}
-		if i == 0 || tells(refusal.At) > tells(told.At) {
+		if i == 0 || informativeness(refusal.At) > informativeness(told.At) {
 			told = refusal
 		}
 	}
 	return authn.Identity{}, told
 }
 
-// tells ranks places by how informative they are to the caller.
-func tells(at contract.At) int {
+// informativeness ranks places by how informative they are to the caller.
+func informativeness(at contract.At) int {
 	switch at {
 	case contract.AtCredentialsInvalid:
 		return 2

@@ -26,12 +26,12 @@ type Settings struct {
 	MaxOpen     time.Duration // up to this
 }
 
-// An Outcome is what a call shows about a server.
-type Outcome uint8
+// A Sign is what a call shows about a server.
+type Sign uint8
 
 // The outcomes of a call.
 const (
-	Nothing  Outcome = iota // nothing: it was cancelled, or never sent
+	Nothing  Sign = iota // nothing: it was cancelled, or never sent
 	Answered                // the server works, whatever it said
 	Failed                  // it did not answer
 	TimedOut                // no answer came in time: that may be due to the tool alone
@@ -142,7 +142,7 @@ func (b *Breaker) refusal(now time.Time, tool string, l *lane) *Refusal {
 
 // Done reports how a pass's call ended, and how long the server asked to be left alone, if it did. It returns
 // the circuits that have opened or closed.
-func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration) (changed []State) {
+func (b *Breaker) Done(now time.Time, pass Pass, o Sign, stated time.Duration) (changed []State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stated = min(stated, maxStated)

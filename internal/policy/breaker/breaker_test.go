@@ -20,7 +20,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UT
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // call makes a call that ends immediately, and reports whether it was let through.
-func (c *clock) call(b *breaker.Breaker, tool string, o breaker.Outcome) bool {
+func (c *clock) call(b *breaker.Breaker, tool string, o breaker.Sign) bool {
 	pass, refusal := b.Admit(c.now, tool)
 	if refusal != nil {
 		return false
@@ -30,7 +30,7 @@ func (c *clock) call(b *breaker.Breaker, tool string, o breaker.Outcome) bool {
 }
 
 // open makes calls fail until the breaker opens.
-func (c *clock) open(t *testing.T, b *breaker.Breaker, tool string, o breaker.Outcome) {
+func (c *clock) open(t *testing.T, b *breaker.Breaker, tool string, o breaker.Sign) {
 	t.Helper()
 	for range rule.MinCalls {
 		if !c.call(b, tool, o) {
@@ -47,15 +47,15 @@ func TestOpensOnRate(t *testing.T) {
 	const ok, bad, nothing = breaker.Answered, breaker.Failed, breaker.Nothing
 	for _, test := range []struct {
 		name  string
-		calls []breaker.Outcome
+		calls []breaker.Sign
 		open  bool
 	}{
-		{"too few calls", []breaker.Outcome{bad, bad, bad}, false},
-		{"enough", []breaker.Outcome{bad, bad, bad, bad}, true},
-		{"half of them", []breaker.Outcome{ok, ok, bad, bad}, true},
-		{"less than half", []breaker.Outcome{ok, ok, ok, bad, bad}, false},
-		{"an answer never opens", []breaker.Outcome{bad, bad, bad, ok}, false},
-		{"cancelled calls do not count", []breaker.Outcome{bad, bad, bad, nothing, nothing}, false},
+		{"too few calls", []breaker.Sign{bad, bad, bad}, false},
+		{"enough", []breaker.Sign{bad, bad, bad, bad}, true},
+		{"half of them", []breaker.Sign{ok, ok, bad, bad}, true},
+		{"less than half", []breaker.Sign{ok, ok, ok, bad, bad}, false},
+		{"an answer never opens", []breaker.Sign{bad, bad, bad, ok}, false},
+		{"cancelled calls do not count", []breaker.Sign{bad, bad, bad, nothing, nothing}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

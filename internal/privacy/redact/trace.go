@@ -24,8 +24,8 @@ const (
 // maxGap is how many lines there may be between two frames of one trace: causes, lines of source, "10 more".
 const maxGap = 8
 
-// line is a line of a text, without its end.
-type line struct {
+// A textLine is a line of a text, without its end.
+type textLine struct {
 	start, end int
 	text       string // without surrounding white space
 	indent     int
@@ -82,7 +82,7 @@ func lastFrame(roles []role, i int) (last int, ok bool) {
 }
 
 // withGlue extends a trace to the lines that belong to it, but not to what begins before done.
-func withGlue(lines []line, roles []role, first, last, done int) (from, to int) {
+func withGlue(lines []textLine, roles []role, first, last, done int) (from, to int) {
 	for first > 0 && lines[first-1].start >= done {
 		signal := first > 1 && lines[first-1].text == "" && strings.HasPrefix(lines[first-2].text, "[signal ") // Go
 		if roles[first-1] != glue && !signal {
@@ -217,8 +217,8 @@ func inlinePython(s string, at int) int {
 }
 
 // split splits s into lines, also at escaped line ends, as in JSON inside a text.
-func split(s string) []line {
-	lines := make([]line, 0, strings.Count(s, "\n")+1)
+func split(s string) []textLine {
+	lines := make([]textLine, 0, strings.Count(s, "\n")+1)
 	group := blanks
 	if strings.Contains(s, groupTrace) {
 		group = groupBlanks
@@ -243,7 +243,7 @@ const (
 
 // escapedLines adds the lines in a part of s that has escaped line ends. If that part is indented, so are they: it is a line
 // of source.
-func escapedLines(lines []line, s string, start, stop int, group string) []line {
+func escapedLines(lines []textLine, s string, start, stop int, group string) []textLine {
 	escapes := 0 // how many backslashes a line end begins with
 	least := skip(s, start, stop-start, isBlank) - start
 	add := func(from, to int) {
@@ -277,19 +277,19 @@ func escapedLines(lines []line, s string, start, stop int, group string) []line 
 	return lines
 }
 
-func lineOf(s string, start, end int, group string) line {
+func lineOf(s string, start, end int, group string) textLine {
 	raw := s[start:end]
 	if strings.Contains(raw, `\t`) {
 		raw = strings.ReplaceAll(raw, `\t`, "\t")
 	}
 	text := strings.TrimLeft(raw, group)
-	return line{start, end, strings.TrimRight(text, " \t\r\\"), len(raw) - len(text)}
+	return textLine{start, end, strings.TrimRight(text, " \t\r\\"), len(raw) - len(text)}
 }
 
 // deep reports whether the line is indented.
-func (l line) deep() bool { return l.indent > 0 }
+func (l textLine) deep() bool { return l.indent > 0 }
 
-func classify(lines []line, inGroup bool) []role {
+func classify(lines []textLine, inGroup bool) []role {
 	roles := make([]role, len(lines))
 	least := 0 // the indentation of source lines below a frame; 0: there are none
 	for i, l := range lines {

@@ -6,7 +6,7 @@ import (
 )
 
 // roleOf returns what a line is by its own form. It looks at the line's ends first: most lines are told apart by a single byte.
-func roleOf(l line) role {
+func roleOf(l textLine) role {
 	text := l.text
 	if text == "" {
 		return other
@@ -213,7 +213,7 @@ func isNumbered(text string) bool {
 }
 
 // numberedFrame judges a line that begins with a digit: Rust, Swift, Xdebug.
-func numberedFrame(l line) role {
+func numberedFrame(l textLine) role {
 	text := l.text
 	end := skip(text, 0, len(text), isDigit)
 	rest := text[end:]
@@ -248,7 +248,7 @@ func isGoFile(text string) bool {
 }
 
 // isOtherFrame judges the frames that have no beginning of their own.
-func isOtherFrame(l line) bool {
+func isOtherFrame(l textLine) bool {
 	text := l.text
 	last := text[len(text)-1]
 	switch {
@@ -277,7 +277,7 @@ func isOtherFrame(l line) bool {
 }
 
 // isNumberEnd judges the lines that end in a digit.
-func isNumberEnd(l line) bool {
+func isNumberEnd(l textLine) bool {
 	text := l.text
 	switch {
 	case strings.Contains(text, " line "):
@@ -319,7 +319,7 @@ func isBeamFrame(text string) bool {
 }
 
 // isDeepLua judges a frame of Lua.
-func isDeepLua(l line) bool {
+func isDeepLua(l textLine) bool {
 	return l.deep() && (strings.HasSuffix(l.text, ": in main chunk") || strings.HasSuffix(l.text, "]: in ?") ||
 		containsAny(l.text, ": in function ", ": in upvalue ", ": in local ", ": in method "))
 }

@@ -40,7 +40,7 @@ func (r *RefusedError) Error() string {
 	return fmt.Sprintf("HTTP %d: %s", r.Status, r.Body[:min(most, len(r.Body))])
 }
 
-func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Response) ([]byte, error) {
+func (c *Connection) read(ctx context.Context, t *openapi.Offer, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // if reading fails, the status still counts
 		return nil, c.refused(resp, body)
@@ -104,7 +104,7 @@ func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
 }
 
 // empty says what an answer without a body means.
-func (*Connection) empty(t *openapi.Tool, resp *http.Response) string {
+func (*Connection) empty(t *openapi.Offer, resp *http.Response) string {
 	switch {
 	case t.Method == http.MethodHead:
 		return fmt.Sprintf("It is there (HTTP %d). Content-Type: %s; Content-Length: %d.",

@@ -39,7 +39,7 @@ type Format struct {
 type Connection struct {
 	Options
 
-	tools     map[string]*openapi.Tool
+	tools     map[string]*openapi.Offer
 	pages     [][]byte // results of tools/list
 	hello     []byte   // result of server/discover
 	transport *http.Transport
@@ -56,7 +56,7 @@ func New(o Options) (*Connection, error) {
 		return nil, fmt.Errorf("base URL of %s: %w", o.Name, err)
 	}
 	c := &Connection{
-		Options: o, tools: make(map[string]*openapi.Tool, len(o.API.Tools)),
+		Options: o, tools: make(map[string]*openapi.Offer, len(o.API.Tools)),
 		hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
 	}
 	tools := slices.Clone(o.API.Tools)
@@ -71,7 +71,7 @@ func New(o Options) (*Connection, error) {
 }
 
 // of returns a tool with the argument, unless it has one of that name.
-func (f *Format) of(t *openapi.Tool) *openapi.Tool {
+func (f *Format) of(t *openapi.Offer) *openapi.Offer {
 	if json.Lookup(t.InputSchema, json.Pointer("/properties").AppendToken(f.Argument)) != nil {
 		return t
 	}
@@ -150,7 +150,7 @@ func (c *Connection) list(m *wire.Message) *http.Response {
 // listTTL is how long clients may keep the list. It only changes with the configuration.
 const listTTL = 5 * time.Minute
 
-func pages(tools []*openapi.Tool) (all [][]byte) {
+func pages(tools []*openapi.Offer) (all [][]byte) {
 	page := []byte(nil)
 	end := func(next int) {
 		page = append(page, ']')
@@ -176,7 +176,7 @@ func pages(tools []*openapi.Tool) (all [][]byte) {
 }
 
 // appendTool appends a tool as lists describe it.
-func appendTool(dst []byte, t *openapi.Tool) []byte {
+func appendTool(dst []byte, t *openapi.Offer) []byte {
 	var l json.Members
 	l.Text("name", t.Name)
 	l.Text("description", t.Summary)

@@ -33,7 +33,7 @@ const (
 var tracing = []string{"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID}
 
 // call sends the request for a tool call, and returns the result.
-func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.Tool, arguments []byte) ([]byte, error) {
+func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.Offer, arguments []byte) ([]byte, error) {
 	request, err := t.Request(arguments)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 }
 
 // header returns the headers of a request. Those in the entry take precedence.
-func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Header, user string) http.Header {
+func (c *Connection) header(r *upstream.Request, t *openapi.Offer, own http.Header, user string) http.Header {
 	header := own
 	for _, name := range slices.Concat(tracing, c.Forward) {
 		if values := r.Header[name]; len(values) > 0 {
@@ -104,7 +104,7 @@ func addQuery(u *url.URL, query map[string]string) {
 // follow sends a request, and again if the provider redirects it on the same host. A request that writes is sent once:
 // only 303 says that it has been carried out, and where its answer is. query are the entry's parameters in it.
 func (c *Connection) follow(
-	ctx context.Context, t *openapi.Tool, r *http.Request, body []byte, query map[string]string,
+	ctx context.Context, t *openapi.Offer, r *http.Request, body []byte, query map[string]string,
 ) (*http.Response, error) {
 	written := false
 	for range maxRedirects + 1 {

@@ -19,8 +19,8 @@ type Options = peer.Options
 type Bridge struct {
 	p      *peer.Peer
 	tells  eraTeller // nil: the connection does not
-	legacy *legacy.Server
-	modern *modern.Server
+	legacy *legacy.Bridge
+	modern *modern.Bridge
 }
 
 // Holds reports whether a requestState is a bridge's own: of a call that waits in it, for the same call by the same caller.

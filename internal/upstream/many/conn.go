@@ -25,8 +25,8 @@ type Names interface {
 	Allows(local string) bool
 }
 
-// Server is one of the servers of a [Conn]. It is immutable.
-type Server struct {
+// Source is one of the servers of a [Conn]. It is immutable.
+type Source struct {
 	Name  string // unique among the servers
 	Title string // for people
 	Names Names
@@ -50,7 +50,7 @@ type Failing interface{ Failure() *recourse.Error }
 type Options struct {
 	Title    string // of the whole, for people
 	Version  string
-	Servers  []*Server
+	Servers  []*Source
 	Deadline time.Duration // for one server to list
 	Time     time.Duration // for the same in the background
 }

@@ -75,7 +75,7 @@ func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*http.Respons
 }
 
 // instruct adds the server's instructions to the others, under its title.
-func (s *Server) instruct(to *strings.Builder, said json.Value) {
+func (s *Source) instruct(to *strings.Builder, said json.Value) {
 	var text string
 	if json.UnmarshalLenient(json.Lookup(said, "/instructions"), &text) != nil || strings.TrimSpace(text) == "" {
 		return

@@ -18,7 +18,7 @@ import (
 // A feed is one server's part in a subscription.
 type feed struct {
 	l    *listener
-	s    *Server
+	s    *Source
 	once sync.Once // the server has agreed, or is no longer waited for
 }
 

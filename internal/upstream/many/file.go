@@ -73,20 +73,20 @@ func readFile(path string) ([]byte, error) {
 }
 
 // read returns the lists that were in the file.
-func (f *file) read() map[key]*list {
+func (f *file) read() map[listKey]*list {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lists := map[key]*list{}
+	lists := map[listKey]*list{}
 	for _, e := range f.said.Lists {
 		if e.List != nil {
-			lists[key{server: e.Server, place: e.Place, method: e.Method}] = e.List
+			lists[listKey{server: e.Server, place: e.Place, method: e.Method}] = e.List
 		}
 	}
 	return lists
 }
 
 // put schedules a list to be written.
-func (f *file) put(at key, l *list) {
+func (f *file) put(at listKey, l *list) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lists := make([]entry, 0, len(f.said.Lists)+1)

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A kind is one of the lists that servers provide.
-type kind struct {
+// A listKind is one of the lists that servers provide.
+type listKind struct {
 	method     string
 	member     string // of the result
 	name       string // the member that identifies an item
@@ -70,8 +70,8 @@ func (l *list) same(other *list) bool {
 	return true
 }
 
-// A key identifies a list: by server, place, kind, and who it is for.
-type key struct {
+// A listKey identifies a list: by server, place, kind, and who it is for.
+type listKey struct {
 	server, place, method string
 	of                    upstream.Caller
 }
@@ -79,7 +79,7 @@ type key struct {
 // kept holds the last lists of the servers.
 type kept struct {
 	mu    sync.Mutex
-	slots *recent.Map[key, *slot]
+	slots *recent.Map[listKey, *slot]
 	file  *file // nil: they are only kept in memory
 }
 
@@ -92,7 +92,7 @@ type slot struct {
 
 func newKept(path string, note func(string)) *kept {
 	bounds := recent.Bounds{Most: maxLists, Bytes: maxListsBytes}
-	k := &kept{slots: recent.New[key, *slot](bounds)}
+	k := &kept{slots: recent.New[listKey, *slot](bounds)}
 	if path == "" {
 		return k
 	}
@@ -109,7 +109,7 @@ func (k *kept) close() {
 	}
 }
 
-func (k *kept) slot(at key) *slot {
+func (k *kept) slot(at listKey) *slot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, ok := k.slots.Get(at)
@@ -135,7 +135,7 @@ func (s *slot) last() *list {
 }
 
 // grown records that the list at a key has changed its size.
-func (k *kept) grown(at key, bytes int) {
+func (k *kept) grown(at listKey, bytes int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.slots.Grow(at, bytes)
@@ -143,7 +143,7 @@ func (k *kept) grown(at key, bytes int) {
 }
 
 // write schedules a list to be written to the file, if everybody sees it.
-func (k *kept) write(at key, l *list) {
+func (k *kept) write(at listKey, l *list) {
 	if k.file != nil && at.of.IsAnonymous() {
 		k.file.put(at, l)
 	}

@@ -18,19 +18,19 @@ import (
 
 // The lists that servers provide.
 var (
-	tools     = &kind{wire.MethodToolsList, "tools", "name", "/capabilities/tools", wire.MethodToolsChanged, "tool"}
-	prompts   = &kind{wire.MethodPromptsList, "prompts", "name", "/capabilities/prompts", wire.MethodPromptsChanged, "prompt"}
-	resources = &kind{wire.MethodResourcesList, "resources", "uri", "/capabilities/resources", wire.MethodResourcesChanged, "resource"}
-	templates = &kind{
+	tools     = &listKind{wire.MethodToolsList, "tools", "name", "/capabilities/tools", wire.MethodToolsChanged, "tool"}
+	prompts   = &listKind{wire.MethodPromptsList, "prompts", "name", "/capabilities/prompts", wire.MethodPromptsChanged, "prompt"}
+	resources = &listKind{wire.MethodResourcesList, "resources", "uri", "/capabilities/resources", wire.MethodResourcesChanged, "resource"}
+	templates = &listKind{
 		wire.MethodTemplatesList, "resourceTemplates", "uriTemplate", "/capabilities/resources",
 		wire.MethodResourcesChanged, "resource template",
 	}
-	discovery = &kind{method: wire.MethodDiscover}
+	discovery = &listKind{method: wire.MethodDiscover}
 )
 
 // kindOf returns the list that a method asks for; nil: none.
-func kindOf(method string) *kind {
-	for _, k := range []*kind{tools, prompts, resources, templates} {
+func kindOf(method string) *listKind {
+	for _, k := range []*listKind{tools, prompts, resources, templates} {
 		if k.method == method {
 			return k
 		}
@@ -57,9 +57,9 @@ type flight struct {
 	late bool            // somebody stopped waiting for it; guarded by slot.mu
 }
 
-// An outcome is the result of asking a server: a list, or the reason why there is no new one.
-type outcome struct {
-	server *Server
+// A fetched list is the result of asking a server: a list, or the reason why there is no new one.
+type fetched struct {
+	server *Source
 	list   *list           // the last one; nil: there has never been one
 	fail   *recourse.Error // nil: it has answered
 	late   bool            // it has not answered yet
@@ -68,8 +68,8 @@ type outcome struct {
 var errClosed = errors.New("the endpoint is closed")
 
 // fly starts to ask a server for a list, unless a request is already under way.
-func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*slot, *flight) {
-	at := key{s.Name, s.Place, k.method, s.Of(r)}
+func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Source, k *listKind) (*slot, *flight) {
+	at := listKey{s.Name, s.Place, k.method, s.Of(r)}
 	slot := c.kept.slot(at)
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
@@ -99,7 +99,7 @@ func introduced(r *upstream.Request) *wire.Message {
 }
 
 // land ends a flight.
-func (c *Conn) land(at key, slot *slot, f *flight, k *kind) {
+func (c *Conn) land(at listKey, slot *slot, f *flight, k *listKind) {
 	slot.mu.Lock()
 	before := slot.good
 	changed := f.list != nil && !f.list.same(before)
@@ -126,19 +126,19 @@ func (c *Conn) land(at key, slot *slot, f *flight, k *kind) {
 }
 
 // await waits for a flight until ctx ends.
-func await(ctx context.Context, s *Server, slot *slot, f *flight) outcome {
+func await(ctx context.Context, s *Source, slot *slot, f *flight) fetched {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
 		if list, late := slot.leave(f); late {
-			return outcome{server: s, list: list, late: true}
+			return fetched{server: s, list: list, late: true}
 		}
 		<-f.done // it is ending right now
 	}
 	if f.fail != nil {
-		return outcome{server: s, list: slot.last(), fail: f.fail}
+		return fetched{server: s, list: slot.last(), fail: f.fail}
 	}
-	return outcome{server: s, list: f.list}
+	return fetched{server: s, list: f.list}
 }
 
 // leave records that somebody has stopped waiting for a flight, and returns the last list. It reports
@@ -154,10 +154,10 @@ func (s *slot) leave(f *flight) (last *list, late bool) {
 }
 
 // askAll asks servers for a list, all at once, and waits no longer than the deadline.
-func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Server, k *kind) []outcome {
+func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Source, k *listKind) []fetched {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Load().Deadline)
 	defer cancel()
-	slots, flights, outcomes := make([]*slot, len(servers)), make([]*flight, len(servers)), make([]outcome, len(servers))
+	slots, flights, outcomes := make([]*slot, len(servers)), make([]*flight, len(servers)), make([]fetched, len(servers))
 	for i, s := range servers {
 		slots[i], flights[i] = c.fly(ctx, r, s, k)
 	}
@@ -168,7 +168,7 @@ func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Serve
 }
 
 // collect asks a server for all pages of a list, up to the limits.
-func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*list, *recourse.Error) {
+func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Source, k *listKind) (*list, *recourse.Error) {
 	if k != discovery {
 		hello, fail := c.hello(ctx, r, s)
 		if fail != nil {
@@ -219,7 +219,7 @@ func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Server, k *k
 
 // add adds the items of a page; if a name is repeated, the last item counts. It reports whether some
 // did not fit.
-func (l *list) add(items []json.Value, k *kind, at map[string]int) (cut bool) {
+func (l *list) add(items []json.Value, k *listKind, at map[string]int) (cut bool) {
 	for _, raw := range items {
 		var name string
 		if json.Unmarshal(json.Lookup(raw, json.Pointer("/"+k.name)), &name) != nil || name == "" || len(name) > maxItemName {
@@ -239,7 +239,7 @@ func (l *list) add(items []json.Value, k *kind, at map[string]int) (cut bool) {
 }
 
 // hello returns what a server says it can do.
-func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list, *recourse.Error) {
+func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Source) (*list, *recourse.Error) {
 	if l := c.last(r, s, discovery); l != nil && time.Since(l.At) < helloAge {
 		return l, nil
 	}
@@ -255,16 +255,16 @@ func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list
 }
 
 // last returns a server's last list for the sender of a request; nil: there has never been one.
-func (c *Conn) last(r *upstream.Request, s *Server, k *kind) *list {
-	return c.kept.slot(key{s.Name, s.Place, k.method, s.Of(r)}).last()
+func (c *Conn) last(r *upstream.Request, s *Source, k *listKind) *list {
+	return c.kept.slot(listKey{s.Name, s.Place, k.method, s.Of(r)}).last()
 }
 
 // Listed returns what a server's last list says about the tool with its own name local; nil: nothing. A
 // server that has not listed its tools yet is asked. Listed reports false if it does not answer.
-func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Server, local string) (tool json.Value, ok bool) {
+func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Source, local string) (tool json.Value, ok bool) {
 	l := c.last(r, s, tools)
 	if l == nil {
-		c.askAll(ctx, r, []*Server{s}, tools)
+		c.askAll(ctx, r, []*Source{s}, tools)
 		l = c.last(r, s, tools)
 	}
 	if l == nil {
@@ -293,7 +293,7 @@ func (f *failing) Do(ctx context.Context, r *upstream.Request) (*http.Response, 
 }
 
 // ask sends a request by the endpoint itself, and returns the result.
-func ask(ctx context.Context, s *Server, r *upstream.Request, id wire.ID, limit int) (json.Value, *recourse.Error) {
+func ask(ctx context.Context, s *Source, r *upstream.Request, id wire.ID, limit int) (json.Value, *recourse.Error) {
 	to := &failing{Connection: s.Ask}
 	answer, err := upstream.Ask(ctx, to, r, id, int64(limit))
 	if to.body != nil {

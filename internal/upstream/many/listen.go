@@ -95,7 +95,7 @@ type listener struct {
 	mu      sync.Mutex
 	begun   bool     // the client has been told what it will hear
 	early   [][]byte // messages from before that
-	feeds   map[*Server]context.CancelFunc
+	feeds   map[*Source]context.CancelFunc
 	waiting int             // servers that have not agreed or refused yet
 	settled chan struct{}   // closed when there are none left
 	watched map[string]bool // resources that a server watches
@@ -105,7 +105,7 @@ type listener struct {
 func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	l := &listener{
 		c: c, r: &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}, id: r.Message.ID.Clone(),
-		feeds: map[*Server]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},
+		feeds: map[*Source]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},
 	}
 	_ = json.UnmarshalLenient(json.Lookup(r.Message.Params, "/notifications"), &l.wants) // what cannot be read is not wanted
 	l.wants.Watched = l.wants.Watched[:min(len(l.wants.Watched), maxURIs)]

@@ -19,7 +19,7 @@ import (
 const MetaTargets = "io.github.recoursehq/targets"
 
 // list answers a request for a list with the lists of all servers, in their order. It has one page.
-func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Response, error) {
+func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*http.Response, error) {
 	if cursor := json.Lookup(r.Message.Params, "/cursor"); cursor != nil && cursor.Kind() != 'n' {
 		return nil, recourse.New(recourse.KindInvalidValue, "This list has a single page: leave cursor out.").
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
@@ -45,7 +45,7 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *kind) (*http.Re
 }
 
 // allFailed returns the failure of a list when nothing is known, since no server has answered.
-func (c *Conn) allFailed(outcomes []outcome) *recourse.Error {
+func (c *Conn) allFailed(outcomes []fetched) *recourse.Error {
 	var why []string
 	for _, o := range outcomes {
 		switch {
@@ -72,7 +72,7 @@ type merged struct {
 // merge combines the lists of servers. Tools and prompts whose name two servers use are left out: a
 // call would reach one of them by chance. If two servers have the same resource, the first server's
 // counts, since the endpoint cannot rename resources.
-func (c *Conn) merge(outcomes []outcome, k *kind) merged {
+func (c *Conn) merge(outcomes []fetched, k *listKind) merged {
 	m := merged{ttl: -1, public: true}
 	names, left := offeredBy(outcomes, k)
 	m.items = append(m.items, '[')
@@ -104,7 +104,7 @@ func (c *Conn) merge(outcomes []outcome, k *kind) merged {
 	return m
 }
 
-func (o outcome) items() []item {
+func (o fetched) items() []item {
 	if o.list == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (o outcome) items() []item {
 }
 
 // offers returns the name under which clients see an item of a list.
-func (s *Server) offers(local string, k *kind) (string, bool) {
+func (s *Source) offers(local string, k *listKind) (string, bool) {
 	if k == tools || k == prompts {
 		return s.Names.Offered(local)
 	}
@@ -121,7 +121,7 @@ func (s *Server) offers(local string, k *kind) (string, bool) {
 
 // offeredBy returns the index of the first server with each name, and, by name, the servers whose item
 // is left out.
-func offeredBy(outcomes []outcome, k *kind) (names map[string]int, left map[string][]int) {
+func offeredBy(outcomes []fetched, k *listKind) (names map[string]int, left map[string][]int) {
 	names, left = map[string]int{}, map[string][]int{}
 	for i, o := range outcomes {
 		for _, it := range o.items() {
@@ -147,7 +147,7 @@ func offeredBy(outcomes []outcome, k *kind) (names map[string]int, left map[stri
 }
 
 // told returns the names that server i cannot offer, and notes them.
-func (c *Conn) told(outcomes []outcome, i int, left map[string][]int, k *kind) []string {
+func (c *Conn) told(outcomes []fetched, i int, left map[string][]int, k *listKind) []string {
 	var names []string
 	for name, of := range left {
 		if slices.Contains(of, i) {
@@ -167,7 +167,7 @@ func (c *Conn) told(outcomes []outcome, i int, left map[string][]int, k *kind) [
 }
 
 // tell returns the outcome of asking a server, for the _meta of a list.
-func (o outcome) tell(k *kind, listed int, left []string) json.Value {
+func (o fetched) tell(k *listKind, listed int, left []string) json.Value {
 	var m json.Members
 	switch {
 	case o.late:
@@ -194,7 +194,7 @@ func (o outcome) tell(k *kind, listed int, left []string) json.Value {
 }
 
 // as returns an item with another name.
-func (it item) as(name string, k *kind) json.Value {
+func (it item) as(name string, k *listKind) json.Value {
 	if name == it.Name {
 		return it.Raw
 	}
@@ -211,7 +211,7 @@ func (it item) as(name string, k *kind) json.Value {
 const maxNoted = 1000
 
 // noteOnce logs a note about a server, unless it repeats the last one.
-func (c *Conn) noteOnce(s *Server, text string) {
+func (c *Conn) noteOnce(s *Source, text string) {
 	c.mu.Lock()
 	known := c.noted[s.Name+text]
 	if c.noted == nil || len(c.noted) >= maxNoted {

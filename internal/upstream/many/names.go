@@ -15,7 +15,7 @@ import (
 )
 
 // named passes a request on to the server that has the tool or prompt in it.
-func (c *Conn) named(ctx context.Context, r *upstream.Request, k *kind) (*http.Response, error) {
+func (c *Conn) named(ctx context.Context, r *upstream.Request, k *listKind) (*http.Response, error) {
 	s, local, e := c.find(ctx, r, k, r.Message.Name)
 	if e != nil {
 		return nil, e
@@ -24,7 +24,7 @@ func (c *Conn) named(ctx context.Context, r *upstream.Request, k *kind) (*http.R
 }
 
 // pass passes a request on to a server, using the server's own name for the item, local.
-func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Server, local string) (*http.Response, error) {
+func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Source, local string) (*http.Response, error) {
 	var edits []wire.Edit
 	if local != r.Message.Name {
 		edits = append(edits, wire.Edit{At: r.Message.NameAt, With: json.AppendQuote(nil, local)})
@@ -36,7 +36,7 @@ func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Server, local s
 
 // A candidate is a server that may have the item that a client names.
 type candidate struct {
-	*Server
+	*Source
 
 	local string
 }
@@ -46,7 +46,7 @@ const freshAge = 5 * time.Second
 
 // find returns the server that has a tool or prompt, and its own name for it. If the names alone
 // decide, no list is read.
-func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name string) (*Server, string, *recourse.Error) {
+func (c *Conn) find(ctx context.Context, r *upstream.Request, k *listKind, name string) (*Source, string, *recourse.Error) {
 	var all []candidate
 	for _, s := range c.options.Load().Servers {
 		if local, ok := s.Names.Local(name); ok {
@@ -57,10 +57,10 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 	case 0:
 		return nil, "", c.unknown(r, k, name)
 	case 1:
-		return all[0].Server, all[0].local, nil
+		return all[0].Source, all[0].local, nil
 	}
 	if owner := c.onlyOwner(r, k, all); owner != nil {
-		return owner.Server, owner.local, nil
+		return owner.Source, owner.local, nil
 	}
 	outcomes := c.askAll(ctx, r, c.stale(r, k, all), k)
 	if ctx.Err() != nil {
@@ -68,13 +68,13 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 	}
 	var owners []candidate
 	for _, one := range all {
-		if c.last(r, one.Server, k).has(one.local) {
+		if c.last(r, one.Source, k).has(one.local) {
 			owners = append(owners, one)
 		}
 	}
 	switch len(owners) {
 	case 1:
-		return owners[0].Server, owners[0].local, nil
+		return owners[0].Source, owners[0].local, nil
 	case 0:
 		for _, o := range outcomes {
 			if o.list == nil { // it may be this one
@@ -97,9 +97,9 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 
 // onlyOwner returns the only server that lists a name, by the last lists; nil: they do not decide. A
 // server that has never answered has no list, and delays nobody's calls.
-func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *candidate) {
+func (c *Conn) onlyOwner(r *upstream.Request, k *listKind, all []candidate) (owner *candidate) {
 	for i, one := range all {
-		if !c.last(r, one.Server, k).has(one.local) {
+		if !c.last(r, one.Source, k).has(one.local) {
 			continue
 		}
 		if owner != nil {
@@ -111,17 +111,17 @@ func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *
 }
 
 // stale returns the servers whose list is too old to justify a refusal.
-func (c *Conn) stale(r *upstream.Request, k *kind, all []candidate) (servers []*Server) {
+func (c *Conn) stale(r *upstream.Request, k *listKind, all []candidate) (servers []*Source) {
 	for _, one := range all {
-		if l := c.last(r, one.Server, k); l == nil || time.Since(l.At) > freshAge {
-			servers = append(servers, one.Server)
+		if l := c.last(r, one.Source, k); l == nil || time.Since(l.At) > freshAge {
+			servers = append(servers, one.Source)
 		}
 	}
 	return servers
 }
 
 // unknown returns the failure of a request with a name that no server has.
-func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Error {
+func (c *Conn) unknown(r *upstream.Request, k *listKind, name string) *recourse.Error {
 	e := recourse.UnknownTool(name)
 	if k != tools {
 		e = recourse.NotFound(k.what, name)
@@ -129,7 +129,7 @@ func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Erro
 	e = e.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	var names []string
 	for _, s := range c.options.Load().Servers {
-		for _, it := range (outcome{list: c.last(r, s, k)}).items() {
+		for _, it := range (fetched{list: c.last(r, s, k)}).items() {
 			if offered, ok := s.offers(it.Name, k); ok {
 				names = append(names, offered)
 			}
@@ -142,7 +142,7 @@ func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Erro
 }
 
 // collision returns the failure of a call with a name that several servers have.
-func collision(k *kind, name string, owners []candidate) *recourse.Error {
+func collision(k *listKind, name string, owners []candidate) *recourse.Error {
 	titles := make([]string, len(owners))
 	for i, one := range owners {
 		titles[i] = one.Title

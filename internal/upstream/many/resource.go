@@ -30,24 +30,24 @@ func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, e
 
 // readers returns the servers that may have a resource: the first one that lists it, otherwise the
 // first one with a matching template, otherwise all that have resources.
-func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]*Server, *recourse.Error) {
-	var allowed []*Server
+func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]*Source, *recourse.Error) {
+	var allowed []*Source
 	for _, s := range c.options.Load().Servers {
 		if s.Names.Allows(uri) {
 			allowed = append(allowed, s)
 		}
 	}
 	if owner := c.reader(r, allowed, uri); owner != nil {
-		return []*Server{owner}, nil
+		return []*Source{owner}, nil
 	}
 	outcomes := append(c.askAll(ctx, r, allowed, resources), c.askAll(ctx, r, allowed, templates)...)
 	if ctx.Err() != nil {
 		return nil, upstream.EndedBeforeSend(ctx, c.Name())
 	}
 	if owner := c.reader(r, allowed, uri); owner != nil {
-		return []*Server{owner}, nil
+		return []*Source{owner}, nil
 	}
-	var may []*Server
+	var may []*Source
 	for _, o := range outcomes[:len(allowed)] {
 		if l := c.last(r, o.server, discovery); l == nil || json.Lookup(l.Said, resources.capability) != nil {
 			may = append(may, o.server)
@@ -60,14 +60,14 @@ func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]
 }
 
 // reader returns the server that has a resource, by the last lists; nil: they do not decide.
-func (c *Conn) reader(r *upstream.Request, servers []*Server, uri string) *Server {
+func (c *Conn) reader(r *upstream.Request, servers []*Source, uri string) *Source {
 	for _, s := range servers {
 		if c.last(r, s, resources).has(uri) {
 			return s
 		}
 	}
 	for _, s := range servers {
-		for _, it := range (outcome{list: c.last(r, s, templates)}).items() {
+		for _, it := range (fetched{list: c.last(r, s, templates)}).items() {
 			if it.Name == uri || fits(it.Name, uri) {
 				return s
 			}

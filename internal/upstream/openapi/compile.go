@@ -24,7 +24,7 @@ type API struct {
 	Title   string
 	Version string
 	Base    string // URL before the paths, without a trailing slash
-	Tools   []*Tool
+	Tools   []*Offer
 	Total   int // operations in the description
 
 	digest [sha256.Size]byte
@@ -38,8 +38,8 @@ func (a *API) Same(other *API) bool {
 	return a.digest == other.digest
 }
 
-// A Tool is an operation that is offered. It is immutable.
-type Tool struct {
+// An Offer is an operation that is offered. It is immutable.
+type Offer struct {
 	Name         string
 	Method       string
 	Path         string // as spelled in the description
@@ -129,13 +129,13 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	if len(b.problems) > 0 {
 		return nil, b.problems
 	}
-	slices.SortFunc(api.Tools, func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(api.Tools, func(a, b *Offer) int { return strings.Compare(a.Name, b.Name) })
 	api.digest = digest(text, opts)
 	return api, nil
 }
 
 // tools returns the tools that are offered.
-func (b *builder) tools() (tools []*Tool) {
+func (b *builder) tools() (tools []*Offer) {
 	b.taken = map[string]*operation{}
 	for _, o := range b.doc.operations {
 		r := route(b.Routes, o)
@@ -160,7 +160,7 @@ func (b *builder) tools() (tools []*Tool) {
 }
 
 // sizeOf returns the size of the schemas of tools, in bytes.
-func sizeOf(tools []*Tool) (size int) {
+func sizeOf(tools []*Offer) (size int) {
 	for _, t := range tools {
 		size += len(t.InputSchema) + len(t.OutputSchema)
 	}
@@ -278,7 +278,7 @@ func (b *builder) serverURL(servers []server) (string, error) {
 var errOwnServer = errors.New("it has a server of its own: set `base_url` if it is at the same place as the others")
 
 // tool returns the tool of an operation.
-func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
+func (b *builder) tool(o *operation, r *Route) (*Offer, error) {
 	if o.invalid != nil {
 		return nil, o.invalid
 	}
@@ -287,7 +287,7 @@ func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
 			return nil, errOwnServer
 		}
 	}
-	t := &Tool{
+	t := &Offer{
 		Name: o.tool, Method: o.Method, Path: o.Path, Timeout: r.Timeout, accept: "application/json, */*;q=0.5",
 		RouteReadOnly: r.ReadOnly, RouteIdempotent: r.Idempotent, paths: b.paths,
 	}

@@ -1,7 +1,7 @@
 // Package openapi turns the operations in an OpenAPI description (3.0 or 3.1) into tools.
 //
-// [Compile] reads a description and returns an [API]: a [Tool] for each operation that a [Route]
-// offers. [Tool.Request] turns the arguments of a call into an HTTP request. Only [Fetch] sends
+// [Compile] reads a description and returns an [API]: an [Offer] for each operation that a [Route]
+// offers. [Offer.Request] turns the arguments of a call into an HTTP request. Only [Fetch] sends
 // anything.
 //
 //	read.go      the text: JSON or YAML, and its limits

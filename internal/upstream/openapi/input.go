@@ -24,7 +24,7 @@ type input struct {
 
 // input adds the input of a tool, with descriptions of about usual bytes. If the schema is too large,
 // it is rebuilt with less.
-func (b *builder) input(t *Tool, o *operation, usual int) error {
+func (b *builder) input(t *Offer, o *operation, usual int) error {
 	declared, err := b.doc.params(o)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (b *builder) input(t *Tool, o *operation, usual int) error {
 }
 
 // checkPath reports a placeholder in the path that no parameter fills.
-func checkPath(t *Tool) error {
+func checkPath(t *Offer) error {
 	for _, name := range placeholders(t.Path) {
 		if !slices.ContainsFunc(t.params, func(p *param) bool { return p.in == inPath && p.name == name }) {
 			return fmt.Errorf("the path has {%s}, and there is no such path parameter", clip(name, maxTitle))
@@ -217,7 +217,7 @@ func (in *input) schema() (json.Value, error) {
 }
 
 // result adds the schema of a trusted tool's result, if that is an object.
-func (b *builder) result(t *Tool, o *operation) {
+func (b *builder) result(t *Offer, o *operation) {
 	var responses map[string]json.Value
 	if unmarshal(o.Responses, &responses) != nil {
 		return

@@ -15,7 +15,7 @@ import (
 
 // leadsTo reports whether a path leads to the operation, however often it is decoded: no value, and no values together,
 // have emptied or removed a segment, or added one so that the path is that of another operation.
-func (t *Tool) leadsTo(path string) bool {
+func (t *Offer) leadsTo(path string) bool {
 	if strings.HasSuffix(path, "/") && !strings.HasSuffix(t.Path, "/") { // the last value is empty
 		return false
 	}
@@ -69,7 +69,7 @@ func fits(template string, segments []string) bool {
 
 // misplaced is the failure of a call whose values do not stay in their places in the path. It names the arguments that
 // do not even alone.
-func (t *Tool) misplaced(given map[string]json.Value) *recourse.Error {
+func (t *Offer) misplaced(given map[string]json.Value) *recourse.Error {
 	const must = "must not be empty, and must not lead elsewhere: without dot segments, empty ones and control characters, " +
 		"even if it is decoded"
 	var violations []recourse.Violation
@@ -78,7 +78,7 @@ func (t *Tool) misplaced(given map[string]json.Value) *recourse.Error {
 			continue
 		}
 		v, _ := json.UnmarshalAny(given[p.arg]) // it has been written already
-		if text, err := p.simple(v, escapeAll); err == nil && !(&Tool{Path: "/x"}).leadsTo("/"+text) {
+		if text, err := p.simple(v, escapeAll); err == nil && !(&Offer{Path: "/x"}).leadsTo("/"+text) {
 			violations = append(violations, recourse.Violation{
 				Pointer: string(json.Pointer("").AppendToken(p.arg)), Param: p.arg, Rule: "pattern", Message: "It " + must + ".",
 			})

@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// A Request is a tool call as an HTTP request.
-type Request struct {
+// An HTTPRequest is a tool call as an HTTP request.
+type HTTPRequest struct {
 	Method string
 	Target string // path and query, escaped
 	Header http.Header
@@ -20,7 +20,7 @@ type Request struct {
 
 // Request returns the HTTP request for a call with these arguments. The error is a [*recourse.Error]
 // about an argument that cannot be written in its place.
-func (t *Tool) Request(arguments json.Value) (*Request, error) {
+func (t *Offer) Request(arguments json.Value) (*HTTPRequest, error) {
 	given := map[string]json.Value{}
 	if len(arguments) > 0 && arguments.Kind() != 'n' {
 		if err := json.Unmarshal(arguments, &given); err != nil {
@@ -48,7 +48,7 @@ func (t *Tool) Request(arguments json.Value) (*Request, error) {
 			return nil, invalid(p.arg, err)
 		}
 	}
-	r := &Request{Method: t.Method, Header: w.header}
+	r := &HTTPRequest{Method: t.Method, Header: w.header}
 	if t.body != nil {
 		if err := t.body.write(r, given, members); err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func escaped(pairs []pair, reserved bool) []string {
 }
 
 // write adds the body to a request.
-func (b *body) write(r *Request, given map[string]json.Value, members json.Members) error {
+func (b *body) write(r *HTTPRequest, given map[string]json.Value, members json.Members) error {
 	var whole json.Value
 	if b.arg != "" {
 		whole = given[b.arg]
@@ -199,7 +199,7 @@ func (b *body) pairs(object json.Value) (list []string, err error) {
 }
 
 // QueryArgument returns the name of the argument for a query parameter; "" if there is none.
-func (t *Tool) QueryArgument(name string) string {
+func (t *Offer) QueryArgument(name string) string {
 	for _, p := range t.params {
 		if p.in == inQuery && p.name == name {
 			return p.arg

@@ -12,7 +12,7 @@ import (
 )
 
 // spell returns a request as one line.
-func spell(r *openapi.Request) string {
+func spell(r *openapi.HTTPRequest) string {
 	var line strings.Builder
 	line.WriteString(r.Method + " " + r.Target)
 	for _, name := range []string{"X-List", "Cookie", "Content-Type"} {
@@ -78,7 +78,7 @@ func TestPaths(t *testing.T) {
 /a/{x}/b/{y}/secret.json: {delete: {operationId: other, parameters: [
   {name: x, in: path, required: true, schema: {}}, {name: y, in: path, required: true, schema: {}}]}}
 `, ""))
-	tools := map[string]*openapi.Tool{}
+	tools := map[string]*openapi.Offer{}
 	for _, tool := range api.Tools {
 		tools[tool.Name] = tool
 	}
@@ -140,7 +140,7 @@ func TestPaths(t *testing.T) {
 }
 
 // target returns the path of the request for a call, or the kind of the failure, which has no effect.
-func target(t *testing.T, tool *openapi.Tool, arguments string) string {
+func target(t *testing.T, tool *openapi.Offer, arguments string) string {
 	t.Helper()
 	r, err := tool.Request([]byte(arguments))
 	e, ok := errors.AsType[*recourse.Error](err)

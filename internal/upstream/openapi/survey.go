@@ -16,7 +16,7 @@ type Survey struct {
 	Title       string
 	Base        string // URL of the API; "" if the description does not say
 	Operations  []Surveyed
-	Failures    []Failure
+	Failures    []DeclaredStatus
 	Credentials []Credential
 }
 
@@ -28,8 +28,8 @@ type Surveyed struct {
 	Err   error // why it cannot be a tool
 }
 
-// A Failure is a status that operations declare.
-type Failure struct {
+// A DeclaredStatus is a status that operations declare.
+type DeclaredStatus struct {
 	Status      int
 	Description string   // the most frequent one
 	Codes       []string // codes in the provider's answers
@@ -66,7 +66,7 @@ func Look(text []byte, source *url.URL) (*Survey, error) {
 	for _, status := range slices.Sorted(maps.Keys(declared)) {
 		said := declared[status]
 		most := slices.MaxFunc(slices.Sorted(maps.Keys(said)), func(a, b string) int { return cmp.Compare(said[a], said[b]) })
-		s.Failures = append(s.Failures, Failure{status, most, slices.Sorted(maps.Keys(codes[status]))})
+		s.Failures = append(s.Failures, DeclaredStatus{status, most, slices.Sorted(maps.Keys(codes[status]))})
 	}
 	return s, nil
 }

@@ -90,8 +90,8 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	return &answer
 }
 
-// A failure is what a handler failed with.
-type failure struct {
+// A raised error is what a handler failed with.
+type raised struct {
 	e        *recourse.Error
 	original json.Value         // the result or the JSON-RPC error that contained it
 	at       contract.Surface   // which of these
@@ -99,12 +99,12 @@ type failure struct {
 	pass     *contract.Answer   // it is for the client's program, and passes unchanged
 }
 
-func (x *exchange) read(err error) failure {
+func (x *exchange) read(err error) raised {
 	if said, ok := errors.AsType[recourse.Failure](err); ok {
-		return failure{e: recourse.From(said)}
+		return raised{e: recourse.From(said)}
 	}
 	if p, ok := errors.AsType[*PanicError](err); ok {
-		return failure{e: recourse.Internal().CausedBy(p)}
+		return raised{e: recourse.Internal().CausedBy(p)}
 	}
 	if r, ok := errors.AsType[*RPCError](err); ok {
 		return x.readRPC(r)
@@ -120,7 +120,7 @@ func (x *exchange) read(err error) failure {
 			e = e.WithMessage("%s", text)
 		}
 	}
-	return failure{e: e}
+	return raised{e: e}
 }
 
 // maxText limits the length of an error's text for clients.
@@ -147,16 +147,16 @@ func (x *exchange) reader() *contract.Reader {
 	}
 }
 
-func (x *exchange) readResult(r *ResultError) failure {
+func (x *exchange) readResult(r *ResultError) raised {
 	original := json.Value(x.masker().JSON(r.Result))
 	reading, ok := x.reader().Result(original)
 	switch {
 	case !ok:
-		return failure{e: recourse.Internal().CausedBy(r)}
+		return raised{e: recourse.Internal().CausedBy(r)}
 	case reading.Error() == nil: // a question, which is not an error
-		return failure{e: recourse.From(reading.Failure)}
+		return raised{e: recourse.From(reading.Failure)}
 	}
-	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
+	f := raised{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
 	if x.listed.Tool == nil || !x.listed.Tool.OutputSchema {
 		return f
 	}
@@ -165,7 +165,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 	case r.Own && f.from == nil && structured != nil:
 		f.e = f.e.WithDetail("structuredContent", stdjson.RawMessage(structured))
 	case !r.Own && f.e.Kind == recourse.KindUnknown && r.Err == nil && isOnlyOutput(original):
-		return failure{e: recourse.Internal().CausedBy(errOverwritten)}
+		return raised{e: recourse.Internal().CausedBy(errOverwritten)}
 	}
 	f.original = json.Without(original, "structuredContent")
 	return f
@@ -201,7 +201,7 @@ func isOnlyOutput(result json.Value) bool {
 // readRPC reads a JSON-RPC error. One that is for the client's program rather than for its model passes unchanged: it
 // is about the message itself, about a method other than tools/call or about a call that continues, or asks for
 // something.
-func (x *exchange) readRPC(r *RPCError) failure {
+func (x *exchange) readRPC(r *RPCError) raised {
 	raw := json.Value(x.masker().JSON(r.Raw))
 	reading := x.reader().RPC(raw)
 	e := reading.Error()
@@ -217,9 +217,9 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	_ = json.UnmarshalLenient(raw, &head) // it was written here
 	code, _ := strconv.Atoi(string(head.Code))
 	if x.isCall() && !x.req.Continues && code != wire.CodeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
-		return failure{e: e, original: raw, at: contract.SurfaceRPC, from: reading.Contract}
+		return raised{e: e, original: raw, at: contract.SurfaceRPC, from: reading.Contract}
 	}
-	return failure{e: e, pass: &contract.Answer{
+	return raised{e: e, pass: &contract.Answer{
 		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: stdjson.RawMessage(head.Data), Record: e,
 	}}
 }

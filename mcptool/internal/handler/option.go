@@ -15,7 +15,7 @@ import (
 type Option interface{ server(s *Server) }
 
 // ToolOption changes how one tool follows its contract. The interface is sealed.
-type ToolOption interface{ tool(r *rule) }
+type ToolOption interface{ tool(r *toolFacts) }
 
 // SharedOption is an option for a whole server, or for one tool, where it takes precedence over the server's.
 type SharedOption interface {
@@ -23,11 +23,11 @@ type SharedOption interface {
 	ToolOption
 }
 
-// A rule is what is known about one tool in addition to its annotations.
-type rule struct {
+// toolFacts is what is known about one tool in addition to its annotations.
+type toolFacts struct {
 	contract *contract.Contract
 	deadline time.Duration
-	verify   *toolcall.Verify
+	verify   *toolcall.Verification
 	texts    *bool // whether clients are told the texts of errors
 	families []*contract.Family
 
@@ -38,14 +38,14 @@ type serverOption func(s *Server)
 
 func (o serverOption) server(s *Server) { o(s) }
 
-type toolOption func(r *rule)
+type toolOption func(r *toolFacts)
 
-func (o toolOption) tool(r *rule) { o(r) }
+func (o toolOption) tool(r *toolFacts) { o(r) }
 
-type sharedOption func(r *rule)
+type sharedOption func(r *toolFacts)
 
 func (o sharedOption) server(s *Server) { o(&s.rule) }
-func (o sharedOption) tool(r *rule)     { o(r) }
+func (o sharedOption) tool(r *toolFacts)     { o(r) }
 
 // WithLogger makes log, which is not nil, the logger of failures.
 func WithLogger(log *slog.Logger) Option {
@@ -77,18 +77,18 @@ func WithTool[O any](name string, options ...O) Option {
 
 // WithDeadline makes the server answer calls within d.
 func WithDeadline(d time.Duration) SharedOption {
-	return sharedOption(func(r *rule) { r.deadline = d })
+	return sharedOption(func(r *toolFacts) { r.deadline = d })
 }
 
 // WithErrorTexts decides whether clients are told the texts of errors.
 func WithErrorTexts(told bool) SharedOption {
-	return sharedOption(func(r *rule) { r.texts = &told })
+	return sharedOption(func(r *toolFacts) { r.texts = &told })
 }
 
 // WithFamilies recognises failures in the forms of families.
 func WithFamilies(families []*contract.Family) SharedOption {
 	given := slices.DeleteFunc(slices.Clone(families), func(f *contract.Family) bool { return f == nil })
-	return sharedOption(func(r *rule) { r.families = given })
+	return sharedOption(func(r *toolFacts) { r.families = given })
 }
 
 // NoDeadline lets a call take as long as its handler takes.
@@ -97,16 +97,16 @@ const NoDeadline time.Duration = -1
 // WithContract makes a tool follow c.
 func WithContract(c *contract.Contract) ToolOption {
 	given := Given(c)
-	return toolOption(func(r *rule) { r.contract = given })
+	return toolOption(func(r *toolFacts) { r.contract = given })
 }
 
 // WithNature says what a tool does to the world.
 func WithNature(n retry.Nature) ToolOption {
 	reads, idempotent := n == retry.Reads, n == retry.Idempotent
-	return toolOption(func(r *rule) { r.readOnly, r.idempotent = &reads, &idempotent })
+	return toolOption(func(r *toolFacts) { r.readOnly, r.idempotent = &reads, &idempotent })
 }
 
 // WithVerify makes v the call that settles whether a call of the tool took effect.
-func WithVerify(v toolcall.Verify) ToolOption {
-	return toolOption(func(r *rule) { r.verify = &v })
+func WithVerify(v toolcall.Verification) ToolOption {
+	return toolOption(func(r *toolFacts) { r.verify = &v })
 }

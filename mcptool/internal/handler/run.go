@@ -20,7 +20,7 @@ import (
 type exchange struct {
 	s         *Server
 	req       *Request
-	rule      rule
+	rule      toolFacts
 	start     time.Time
 	requestID string
 	listed    toolcall.Listed

@@ -16,8 +16,8 @@ import (
 
 // Server is an author's server under a contract. It is safe for concurrent use.
 type Server struct {
-	rule   rule // for every tool without its own
-	rules  map[string]rule
+	rule   toolFacts // for every tool without its own
+	rules  map[string]toolFacts
 	log    *slog.Logger
 	now    func() time.Time
 	charge func(ctx context.Context) error // nil: calls are not charged
@@ -26,7 +26,7 @@ type Server struct {
 
 // NewServer returns a server that follows c. Each of options is an Option.
 func NewServer[O any](c *contract.Contract, options []O) *Server {
-	s := &Server{rule: rule{contract: Given(c)}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
+	s := &Server{rule: toolFacts{contract: Given(c)}, rules: map[string]toolFacts{}, log: slog.Default(), now: time.Now}
 	for _, o := range options {
 		if o, ok := any(o).(Option); ok {
 			o.server(s)
@@ -45,7 +45,7 @@ func Given(c *contract.Contract) *contract.Contract {
 }
 
 // ruleOf returns the rule of a tool.
-func (s *Server) ruleOf(tool string) rule {
+func (s *Server) ruleOf(tool string) toolFacts {
 	r, ok := s.rules[tool]
 	if !ok {
 		return s.rule

@@ -16,9 +16,9 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 
-// A call is a request that the bridge has made to the server. It takes several turns of the client if the
+// An exchange is a request that the bridge has made to the server. It takes several turns of the client if the
 // server asks something meanwhile.
-type call struct {
+type exchange struct {
 	s      *session
 	at     *opened
 	header http.Header
@@ -49,15 +49,15 @@ type said struct {
 
 // An ending is how a call ends.
 type ending struct {
-	of     *hearing   // where the answer is; nil: no answer has begun
+	of     *eventReader   // where the answer is; nil: no answer has begun
 	answer *wire.Part // its first piece; nil: it is yet to be read
 	err    error      // why there is none
 }
 
 // newCall makes a request in the session. The caller takes its first turn.
-func (s *session) newCall(at *opened, r *upstream.Request) *call {
+func (s *session) newCall(at *opened, r *upstream.Request) *exchange {
 	m := r.Message
-	c := &call{
+	c := &exchange{
 		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, purpose: purposeOf(r),
 		said: make(chan said), ending: make(chan ending, 1),
 	}
@@ -73,7 +73,7 @@ func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	return c
 }
 
-func (c *call) run() {
+func (c *exchange) run() {
 	resp, err := c.s.post(c.ctx, c.header, c.body)
 	switch {
 	case err != nil:
@@ -86,14 +86,14 @@ func (c *call) run() {
 }
 
 // own closes the answer when the call ends.
-func (c *call) own(resp *http.Response) *http.Response {
+func (c *exchange) own(resp *http.Response) *http.Response {
 	body := resp.Body
 	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
 	return resp
 }
 
 // tell passes something to the client's turn, and waits for a turn until the call ends.
-func (c *call) tell(s said) {
+func (c *exchange) tell(s said) {
 	select {
 	case c.said <- s:
 	case <-c.ctx.Done():
@@ -101,7 +101,7 @@ func (c *call) tell(s said) {
 }
 
 // offer is tell for what is useless later: it does not wait long for a slow client.
-func (c *call) offer(notice *wire.Message) {
+func (c *exchange) offer(notice *wire.Message) {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
 	select {
@@ -111,7 +111,7 @@ func (c *call) offer(notice *wire.Message) {
 }
 
 // listen reads an event stream up to the answer.
-func (c *call) listen(l *hearing) {
+func (c *exchange) listen(l *eventReader) {
 	for {
 		part, err := l.next()
 		switch {
@@ -132,7 +132,7 @@ func (c *call) listen(l *hearing) {
 
 // resume continues an event stream that the server has ended on purpose, if the server has said how (MCP
 // 2025-11-25, basic/transports).
-func (c *call) resume(l *hearing, err error) bool {
+func (c *exchange) resume(l *eventReader, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause.For(c.ctx, max(l.retry, streamFirst)) {
 		return false
 	}
@@ -153,7 +153,7 @@ func (c *call) resume(l *hearing, err error) bool {
 // nobody is the id of an answer that is not to the client's request.
 var nobody = wire.ID("null")
 
-func (c *call) hear(part *wire.Part) {
+func (c *exchange) hear(part *wire.Part) {
 	if part.Kind == wire.Notification {
 		if c.s.srv.isHeld(c) { // there is nobody to tell
 			return
@@ -175,7 +175,7 @@ func (c *call) hear(part *wire.Part) {
 }
 
 // end forgets the call. It reports false if that was done before.
-func (c *call) end(cause error) (ended bool) {
+func (c *exchange) end(cause error) (ended bool) {
 	c.once.Do(func() {
 		ended = true
 		c.cancel(cause)
@@ -188,13 +188,13 @@ func (c *call) end(cause error) (ended bool) {
 }
 
 // giveUp ends a call without an answer, and notifies the server.
-func (c *call) giveUp(cause error) {
+func (c *exchange) giveUp(cause error) {
 	if c.end(cause) {
 		c.s.srv.p.Background(c.cancelAtServer)
 	}
 }
 
-func (c *call) cancelAtServer(ctx context.Context) {
+func (c *exchange) cancelAtServer(ctx context.Context) {
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller is no longer waiting"}`, c.id)
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ const (
 
 // keepCall holds a call until its client brings the answer to a question, and returns the state that
 // identifies it. It reports false if too many are held already.
-func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
+func (srv *Bridge) keepCall(c *exchange, q *question) (state string, ok bool) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	if of := c.s.key.of; len(srv.held) >= maxHeld || srv.heldBy[of] >= maxHeldByCaller && !of.IsAnonymous() {
@@ -45,7 +45,7 @@ const statePrefix = "held-"
 func Holds(state string) bool { return strings.HasPrefix(state, statePrefix) }
 
 // hold registers c under its number. Server.mu is held.
-func (srv *Server) hold(c *call) {
+func (srv *Bridge) hold(c *exchange) {
 	srv.held[c.hold] = c
 	srv.heldBy[c.s.key.of]++
 	c.s.held++
@@ -60,7 +60,7 @@ func (srv *Server) hold(c *call) {
 var errExpired = errors.New("the client did not answer the question in time")
 
 // takeCall returns the call held under that number, and stops holding it; nil if there is none.
-func (srv *Server) takeCall(number int64) *call {
+func (srv *Bridge) takeCall(number int64) *exchange {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	c := srv.held[number]
@@ -77,7 +77,7 @@ func (srv *Server) takeCall(number int64) *call {
 }
 
 // isHeld reports whether the call waits for its client.
-func (srv *Server) isHeld(c *call) bool {
+func (srv *Bridge) isHeld(c *exchange) bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return srv.held[c.hold] == c
@@ -99,7 +99,7 @@ func stateOf(m *wire.Message) string {
 
 // numberIn returns the number of the held call that a state identifies. The error says that the state is not
 // the bridge's, or not for this request.
-func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
+func (srv *Bridge) numberIn(state string, r *upstream.Request) (int64, error) {
 	name, err := srv.seal.Open(strings.TrimPrefix(state, statePrefix), purposeOf(r))
 	if err != nil {
 		return 0, err
@@ -108,7 +108,7 @@ func (srv *Server) numberIn(state string, r *upstream.Request) (int64, error) {
 }
 
 // resume passes the client's answer to the server, and begins the call's next turn.
-func (srv *Server) resume(ctx context.Context, m *wire.Message, number int64) (*http.Response, error) {
+func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*http.Response, error) {
 	c := srv.takeCall(number)
 	if c == nil {
 		return nil, srv.forgotten(nil)
@@ -136,13 +136,13 @@ func (srv *Server) resume(ctx context.Context, m *wire.Message, number int64) (*
 
 // forgotten is the failure for a state that identifies no call. The call may have been answered before, so its
 // effect is not known.
-func (srv *Server) forgotten(cause error) *recourse.Error {
+func (srv *Bridge) forgotten(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is no longer waiting. Call again from the start.").
 		WithOrigin(recourse.OriginGateway).WithProvider(srv.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 
-func (c *call) answer(result json.Value) error {
+func (c *exchange) answer(result json.Value) error {
 	srv := c.s.srv
 	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
 	switch {

@@ -34,7 +34,7 @@ func (s *session) refuse(at *opened, id wire.ID, why *wire.Error) {
 
 // asked handles a request from the server about the call c; c is nil if it is unclear which call. It returns
 // the question if the client should be asked.
-func (s *session) asked(at *opened, c *call, part *wire.Part) *question {
+func (s *session) asked(at *opened, c *exchange, part *wire.Part) *question {
 	method, id := string(part.Signs.Method), part.Signs.ID
 	capability, known := asks[method]
 	switch {
@@ -70,21 +70,21 @@ func (q *question) ask(id wire.ID, state string) []byte {
 
 // onlyCall returns the only call of the session, or nil. It also returns nil if callers may be anybody: the
 // server may mean somebody else's call, which has just ended.
-func (s *session) onlyCall() *call {
-	return s.only(func(*call) bool { return true })
+func (s *session) onlyCall() *exchange {
+	return s.only(func(*exchange) bool { return true })
 }
 
 // askable returns the call that a question is about which does not say so: the only one whose result has a place for
 // questions. Lists are fetched beside it, by clients and by the gateway itself, whenever a server says that they have changed.
-func (s *session) askable() *call {
-	if c := s.only(func(c *call) bool { return wire.Named(c.method) }); c != nil {
+func (s *session) askable() *exchange {
+	if c := s.only(func(c *exchange) bool { return wire.Named(c.method) }); c != nil {
 		return c
 	}
 	return s.onlyCall()
 }
 
 // only returns the only call of the session that counts, or nil.
-func (s *session) only(counts func(*call) bool) (found *call) {
+func (s *session) only(counts func(*exchange) bool) (found *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.key.of.IsAnonymous() {

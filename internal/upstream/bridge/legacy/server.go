@@ -20,8 +20,8 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 
-// Server presents a legacy server to modern clients as one of theirs.
-type Server struct {
+// Bridge presents a legacy server to modern clients as one of theirs.
+type Bridge struct {
 	p    *peer.Peer
 	seal *seal.Sealer // with a key of its own: nobody else holds the calls
 
@@ -29,23 +29,23 @@ type Server struct {
 	closed   bool
 	sessions *recent.Map[sessionKey, *session]
 	sweeping *time.Timer // ends idle sessions; nil: there are none
-	held     map[int64]*call
+	held     map[int64]*exchange
 	heldBy   map[upstream.Caller]int
 	lastHold int64
 }
 
 // New returns the way to p.
-func New(p *peer.Peer) *Server {
+func New(p *peer.Peer) *Bridge {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
-	return &Server{
+	return &Bridge{
 		p: p, seal: seal.New(), sessions: recent.New[sessionKey, *session](bounds),
-		held: map[int64]*call{}, heldBy: map[upstream.Caller]int{},
+		held: map[int64]*exchange{}, heldBy: map[upstream.Caller]int{},
 	}
 }
 
 // Do takes a request of the modern era. It returns [peer.ErrOtherEra] if the server opens no session. again says that the
 // server has refused the request in the other era: it is then made once here.
-func (srv *Server) Do(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
+func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
 	m := r.Message
 	switch {
 	case m == nil:
@@ -195,7 +195,7 @@ func drain(resp *http.Response) {
 }
 
 // Close ends the sessions and the calls that are held.
-func (srv *Server) Close() {
+func (srv *Bridge) Close() {
 	srv.mu.Lock()
 	srv.closed = true
 	if srv.sweeping != nil {

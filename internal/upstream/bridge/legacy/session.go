@@ -36,7 +36,7 @@ type sessionKey struct {
 // A session is a session of the bridge at the server. It is opened when needed, and again if the server loses
 // it.
 type session struct {
-	srv      *Server
+	srv      *Bridge
 	key      sessionKey
 	declared json.Value  // capabilities
 	asks     bool        // the server may ask something
@@ -49,7 +49,7 @@ type session struct {
 	mu      sync.Mutex
 	at      *opened  // nil: not open
 	opening *opening // nil: nobody does
-	calls   map[string]*call
+	calls   map[string]*exchange
 	ended   bool
 	heard   *stream // nil: there is none
 
@@ -77,7 +77,7 @@ type opening struct {
 // enter returns the session for a request, and keeps it until leave is called. A session in which a call
 // waits for its client is not used, so that the server's next question can be assigned to a call; callers who
 // may be anybody are only asked if the server itself assigns the question.
-func (srv *Server) enter(r *upstream.Request) *session {
+func (srv *Bridge) enter(r *upstream.Request) *session {
 	declared, asks := srv.declare(r.Caller, r.Message.ClientCapabilities)
 	key := sessionKey{of: r.Caller, declared: sha256.Sum256(declared)}
 	srv.mu.Lock()
@@ -96,10 +96,10 @@ func (srv *Server) enter(r *upstream.Request) *session {
 }
 
 // add makes a session. Server.mu is held.
-func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
+func (srv *Bridge) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
 	s := &session{
 		srv: srv, key: key, declared: declared, asks: asks, header: http.Header{},
-		calls: map[string]*call{}, leveling: make(chan struct{}, 1),
+		calls: map[string]*exchange{}, leveling: make(chan struct{}, 1),
 	}
 	for _, name := range srv.p.Forward {
 		if values, ok := header[name]; ok {
@@ -119,20 +119,20 @@ func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header ht
 func (s *session) busy() bool { return s.users > 0 }
 
 // leave ends one use of the session, begun by enter or stay.
-func (srv *Server) leave(s *session) {
+func (srv *Bridge) leave(s *session) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	s.users--
 	srv.sessions.Get(s.key) // it has been used until now
 }
 
-func (srv *Server) stay(s *session) {
+func (srv *Bridge) stay(s *session) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	s.users++
 }
 
-func (srv *Server) sweep() {
+func (srv *Bridge) sweep() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	for _, s := range srv.sessions.Trim(0, (*session).busy) {
@@ -146,7 +146,7 @@ func (srv *Server) sweep() {
 // declare returns which of a client's capabilities the server is told about, and whether it may ask questions
 // because of them. A program does not say which request a question belongs to, so it is told about none if
 // callers may be anybody.
-func (srv *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
+func (srv *Bridge) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	if srv.p.Silent || srv.p.Program && of.IsAnonymous() {
 		return json.Value("{}"), false
 	}

@@ -73,7 +73,7 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 func (s *session) keepHearing(st *stream) {
 	ctx := st.ctx
 	defer st.cancel()
-	l := &hearing{}
+	l := &eventReader{}
 	wait := streamFirst
 	for {
 		resp, err := s.without(ctx, http.MethodGet, st.at, l.lastID)
@@ -115,7 +115,7 @@ func (st *stream) settle(given, lost bool) (first bool) {
 	}
 }
 
-func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
+func (s *session) hearAll(st *stream, l *eventReader, resp *http.Response) {
 	defer resp.Body.Close()
 	if !st.settle(true, false) && l.lastID == "" {
 		s.missed()
@@ -150,7 +150,7 @@ func (s *session) hear(at *opened, part *wire.Part) {
 
 // hearOfCall passes a notification to the call that it is about. It reports false if it is about none.
 func (s *session) hearOfCall(m *wire.Message) bool {
-	var c *call
+	var c *exchange
 	switch m.Method {
 	case wire.MethodProgress:
 		s.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // A turn is a client's request about a call, and its answer: the call's result, or a question. It is the body
 // of that answer.
 type turn struct {
-	c     *call
+	c     *exchange
 	id    wire.ID
 	token []byte // the client's progress token; nil: no progress is wanted
 	level wire.LogLevel
@@ -27,7 +27,7 @@ type turn struct {
 	err error // how reading ends after that
 
 	isEvents bool         // the answer is an event stream, and not one JSON text
-	of       *hearing     // where the call's answer is; nil: it has not begun
+	of       *eventReader     // where the call's answer is; nil: it has not begun
 	passage  wire.Passage // of that
 	whole    bool         // it has been read
 
@@ -37,7 +37,7 @@ type turn struct {
 }
 
 // turn begins a turn. When ctx ends, so does the call.
-func (c *call) turn(ctx context.Context, m *wire.Message) *turn {
+func (c *exchange) turn(ctx context.Context, m *wire.Message) *turn {
 	t := &turn{c: c, id: m.ID.Clone(), level: wire.LogLevelOf(m.LogLevel)}
 	if len(m.ProgressToken) > 0 {
 		t.token = bytes.Clone(m.ProgressToken)

@@ -18,7 +18,7 @@ import (
 const window = peer.MaxRefusal
 
 // run makes the call, and again whenever the server first wants answers.
-func (c *call) run() {
+func (c *exchange) run() {
 	resp, err := c.post()
 	for err == nil && resp != nil {
 		resp, err = c.take(resp)
@@ -40,7 +40,7 @@ func (c *call) run() {
 }
 
 // close ends the answer; with an error it is aborted.
-func (c *call) close(err error) {
+func (c *exchange) close(err error) {
 	if c.answer != nil {
 		_ = c.answer.CloseWithError(err) // never fails
 	}
@@ -48,7 +48,7 @@ func (c *call) close(err error) {
 
 // post sends the request. If the server misses headers, because it mirrors arguments that the bridge did not
 // know about, the request is sent once more.
-func (c *call) post() (*http.Response, error) {
+func (c *exchange) post() (*http.Response, error) {
 	resp, err := c.postOnce()
 	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
 		return resp, err
@@ -61,14 +61,14 @@ func (c *call) post() (*http.Response, error) {
 	return c.postOnce()
 }
 
-func (c *call) postOnce() (*http.Response, error) {
+func (c *exchange) postOnce() (*http.Response, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
 	return c.srv.p.Post(c.ctx, c.of, h, c.text)
 }
 
 // take handles an answer from the server. After a question it returns the next answer.
-func (c *call) take(resp *http.Response) (next *http.Response, err error) {
+func (c *exchange) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, c.refusal(resp)
@@ -81,13 +81,13 @@ func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	return c.ask(asked)
 }
 
-func (c *call) broken(err error) error { return c.srv.p.Broken(c.ctx, err) }
+func (c *exchange) broken(err error) error { return c.srv.p.Broken(c.ctx, err) }
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
 // relay passes the answer on, with what precedes it on an event stream; it returns a question. Ids of events
 // are not passed on: the client cannot resume the stream.
-func (c *call) relay(resp *http.Response) (*inputRequired, error) {
+func (c *exchange) relay(resp *http.Response) (*inputRequired, error) {
 	isStream := wire.IsEvents(resp)
 	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
 	if isStream {
@@ -128,7 +128,7 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 }
 
 // look returns what an answer asks, and learns from lists of tools.
-func (c *call) look(part *wire.Part) (*inputRequired, error) {
+func (c *exchange) look(part *wire.Part) (*inputRequired, error) {
 	switch {
 	case !part.Complete && c.isQuestion(part.Signs):
 		return nil, c.srv.p.BadResponse(errLargeQuestion)
@@ -140,7 +140,7 @@ func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	return nil, nil
 }
 
-func (c *call) pass(resp *http.Response, part *wire.Part) error {
+func (c *exchange) pass(resp *http.Response, part *wire.Part) error {
 	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
 		text := c.passage.Close(c.passage.Append(make([]byte, 0, len(part.Data)), part.Data))
@@ -161,12 +161,12 @@ func (c *call) pass(resp *http.Response, part *wire.Part) error {
 }
 
 // isQuestion reports whether the answer, as far as it is known, says that it needs input.
-func (c *call) isQuestion(signs *wire.Signs) bool {
+func (c *exchange) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
 // begin begins an answer in pieces, as events or as one JSON text.
-func (c *call) begin(from http.Header, events bool) {
+func (c *exchange) begin(from http.Header, events bool) {
 	if c.answer != nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (c *call) begin(from http.Header, events bool) {
 
 // write gives the client a piece of the answer. A call whose client has gone continues, unless the body was
 // closed.
-func (c *call) write(p []byte) {
+func (c *exchange) write(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (c *call) write(p []byte) {
 	}
 }
 
-func (c *call) refusal(resp *http.Response) error {
+func (c *exchange) refusal(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
@@ -234,14 +234,14 @@ func (c *call) refusal(resp *http.Response) error {
 
 // otherEra reports whether a server that refuses in legacy words no longer speaks the modern era. The words alone would
 // be a reason to make a call again that it may have carried out.
-func (c *call) otherEra() bool {
+func (c *exchange) otherEra() bool {
 	speaks, err := c.srv.p.Discover(c.ctx, c.of, c.header)
 	return err == nil && speaks == peer.No
 }
 
 // passRefusal returns a server's refusal in legacy form. There a JSON-RPC error has status 200, and 404 would
 // mean a lost session.
-func (srv *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
+func (srv *Bridge) passRefusal(status int, header http.Header, text []byte) *http.Response {
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}

@@ -22,11 +22,11 @@ const (
 	maxOrphans = 256
 )
 
-// A call is a client's request. It runs beside its caller, for whom it begins an answer, and continues if the
+// An exchange is a client's request. It runs beside its caller, for whom it begins an answer, and continues if the
 // caller disconnects.
-type call struct {
-	srv *Server
-	s   *session // nil: the client has none
+type exchange struct {
+	srv *Bridge
+	s   *clientState // nil: the client has none
 
 	// The request at the server.
 	ctx       context.Context
@@ -56,9 +56,9 @@ type beginning struct {
 	err  error
 }
 
-func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
-	c := &call{
+	c := &exchange{
 		srv: srv, s: s, of: r.Caller, header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
@@ -87,7 +87,7 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 }
 
 // enter registers a call. It reports false if the session has ended; s may be nil.
-func (s *session) enter(c *call) bool {
+func (s *clientState) enter(c *exchange) bool {
 	if s == nil {
 		return true
 	}
@@ -100,7 +100,7 @@ func (s *session) enter(c *call) bool {
 	return true
 }
 
-func (s *session) exit(c *call) {
+func (s *clientState) exit(c *exchange) {
 	c.end(context.Canceled)
 	if s != nil {
 		s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *session) exit(c *call) {
 }
 
 // leave is called when the caller stops waiting. If the client has gone, the call continues for a while.
-func (c *call) leave() {
+func (c *exchange) leave() {
 	cause := context.Cause(c.asker)
 	if !errors.Is(cause, context.Canceled) {
 		c.end(cause)
@@ -131,10 +131,10 @@ func (c *call) leave() {
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
 // cancel ends a call, at the server as well, where closing the connection means that.
-func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.srv.p.Name())) }
+func (c *exchange) cancel(e *recourse.Error) { c.end(e.WithProvider(c.srv.p.Name())) }
 
 // cancel ends the calls named in notifications/cancelled.
-func (s *session) cancel(id wire.ID) {
+func (s *clientState) cancel(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.calls {

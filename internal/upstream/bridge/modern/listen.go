@@ -23,7 +23,7 @@ const (
 // A stream is where a client hears what the server announces. It is backed by a subscriptions/listen for
 // everything that the client wants to hear, which is replaced when that changes.
 type stream struct {
-	s    *session
+	s    *clientState
 	ctx  context.Context
 	end  context.CancelFunc
 	box  upstream.Mailbox // for what the client hears
@@ -49,7 +49,7 @@ type listening struct {
 }
 
 // wants returns what the client wants to hear.
-func (s *session) wants() wire.Filter {
+func (s *clientState) wants() wire.Filter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.offered.changes
@@ -59,7 +59,7 @@ func (s *session) wants() wire.Filter {
 
 // listen opens the stream of a session, replacing an existing one. Nothing is kept for a client that does not
 // listen.
-func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	f := s.wants()
 	if f.IsEmpty() && !s.offered.subscribe {
 		return silent(), nil
@@ -94,7 +94,7 @@ func silent() *http.Response {
 }
 
 // put gives the session its stream. It reports false if the session has ended.
-func (s *session) put(t *stream) bool {
+func (s *clientState) put(t *stream) bool {
 	s.mu.Lock()
 	before, ended := s.stream, s.ended
 	if !ended {
@@ -107,7 +107,7 @@ func (s *session) put(t *stream) bool {
 	return !ended
 }
 
-func (s *session) leave(t *stream) {
+func (s *clientState) leave(t *stream) {
 	t.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *session) leave(t *stream) {
 
 // subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the server
 // agrees, or ctx ends. If the server refuses, it returns the client's answer.
-func (srv *Server) subscribeTo(
+func (srv *Bridge) subscribeTo(
 	ctx context.Context, t *stream, header http.Header, f wire.Filter,
 ) (l *listening, refusal *http.Response, err error) {
 	wants, err := json.Marshal(f)
@@ -152,7 +152,7 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
 // agree waits for the server's agreement, with which the stream begins. If the server refuses, it returns the
 // client's answer.
-func (srv *Server) agree(
+func (srv *Bridge) agree(
 	ctx context.Context, l *listening, of upstream.Caller, header http.Header, params []byte,
 ) (refusal *http.Response, err error) {
 	l.resp, err = srv.p.Post(ctx, of, header, wire.AppendRequest(nil, l.id, wire.MethodListen, params))
@@ -186,7 +186,7 @@ func (srv *Server) agree(
 }
 
 // hear makes the stream pass on what arrives on l, instead of what it passed on before; l may be nil.
-func (srv *Server) hear(t *stream, l *listening) {
+func (srv *Bridge) hear(t *stream, l *listening) {
 	t.mu.Lock()
 	before := t.current
 	t.current = l
@@ -242,7 +242,7 @@ func announced(part *wire.Part) []byte {
 
 // subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses nothing after
 // the answer: the server is asked first.
-func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) subscribe(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	uri := json.Text(m.Params, "/uri")
 	switch {
@@ -275,7 +275,7 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 }
 
 // watch adds or removes a resource to which the client has subscribed, and makes room for what is kept.
-func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) {
+func (srv *Bridge) watch(s *clientState, uri string, add bool) (changed, full bool) {
 	size := len(uri)
 	s.mu.Lock()
 	at := slices.Index(s.watched, uri)
@@ -294,7 +294,7 @@ func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) 
 	}
 	srv.mu.Lock()
 	srv.sessions.Grow(s.id, size)
-	idle := srv.sessions.Trim(0, (*session).busy)
+	idle := srv.sessions.Trim(0, (*clientState).busy)
 	srv.mu.Unlock()
 	for _, old := range idle {
 		old.end()
@@ -304,7 +304,7 @@ func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) 
 
 // relisten replaces the subscription by one for everything that the client wants now. It reports whether the
 // server does not agree to the resource uri.
-func (srv *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
+func (srv *Bridge) relisten(ctx context.Context, s *clientState, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()

@@ -82,7 +82,7 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn requests the server's tools on behalf of a caller, and reports whether the tool turns out to mirror something
 // else than was known.
-func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
+func (srv *Bridge) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
 	before := srv.mirrors.of(tool)
 	h := peer.ModernHeader(header, wire.MethodToolsList)
 	var cursor json.Value

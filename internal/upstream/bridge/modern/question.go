@@ -83,7 +83,7 @@ func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) 
 }
 
 // ask asks the client, and repeats the call with the answers.
-func (c *call) ask(asked *inputRequired) (*http.Response, error) {
+func (c *exchange) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
 		return nil, c.srv.p.BadResponse(errManyRounds)
@@ -101,7 +101,7 @@ func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 }
 
 // answers returns the client's answers by the server's names for its questions.
-func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
+func (c *exchange) answers(asked *inputRequired) (map[string]json.Value, error) {
 	if len(asked.Requests) == 0 {
 		return nil, c.rest()
 	}
@@ -144,7 +144,7 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	return answers, nil
 }
 
-func (c *call) rest() error {
+func (c *exchange) rest() error {
 	if !pause.For(c.ctx, min(firstRest<<(c.rounds-1), longestRest)) {
 		return c.broken(context.Cause(c.ctx))
 	}
@@ -152,7 +152,7 @@ func (c *call) rest() error {
 }
 
 // mayAsk returns an error for a question that the client has not declared support for.
-func (c *call) mayAsk(q inputRequest) error {
+func (c *exchange) mayAsk(q inputRequest) error {
 	var can declared
 	if c.s != nil {
 		can = c.s.declared
@@ -185,7 +185,7 @@ func (c *call) mayAsk(q inputRequest) error {
 }
 
 // question creates an id for a question to the client, and the channel for its answer.
-func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
+func (s *clientState) question(srv *Bridge) (wire.ID, <-chan reply, error) {
 	id := wire.ID(`"ask-` + srv.p.NewID().String() + `"`)
 	answer := make(chan reply, 1)
 	s.mu.Lock()
@@ -198,7 +198,7 @@ func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
 	return id, answer, nil
 }
 
-func (s *session) withdraw(ids []wire.ID) {
+func (s *clientState) withdraw(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -207,7 +207,7 @@ func (s *session) withdraw(ids []wire.ID) {
 }
 
 // answer takes the client's answer to a question. It is dropped if nobody waits for it.
-func (s *session) answer(m *wire.Message) {
+func (s *clientState) answer(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, answer := range s.questions {
@@ -222,7 +222,7 @@ func (s *session) answer(m *wire.Message) {
 
 // answerTo returns the answer to a question in the server's form. An error is a cancelled elicitation; the
 // other questions have no such answer, so it ends the call.
-func (c *call) answerTo(q inputRequest, a reply) (json.Value, error) {
+func (c *exchange) answerTo(q inputRequest, a reply) (json.Value, error) {
 	switch {
 	case a.result != nil:
 		return a.result, nil

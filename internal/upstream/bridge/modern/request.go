@@ -24,7 +24,7 @@ func renewed(m *wire.Message, introduction []byte) []byte {
 
 // again returns the call's request under a new id, with the answers to the server's questions and its state;
 // both may be nil.
-func (c *call) again(id wire.ID, answers map[string]json.Value, state json.Value) []byte {
+func (c *exchange) again(id wire.ID, answers map[string]json.Value, state json.Value) []byte {
 	params := json.Lookup(c.text, "/params")
 	members := json.MembersOf(json.Without(json.Without(params, "inputResponses"), "requestState"))
 	if answers != nil {

@@ -16,24 +16,24 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 
-// Server presents a modern server to legacy clients as one of theirs.
-type Server struct {
+// Bridge presents a modern server to legacy clients as one of theirs.
+type Bridge struct {
 	p       *peer.Peer
 	mirrors mirrors
 	orphans atomic.Int64 // calls whose client has gone
 
 	mu       sync.Mutex
-	sessions *recent.Map[string, *session]
+	sessions *recent.Map[string, *clientState]
 }
 
 // New returns the way to p.
-func New(p *peer.Peer) *Server {
+func New(p *peer.Peer) *Bridge {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
-	return &Server{p: p, sessions: recent.New[string, *session](bounds)}
+	return &Bridge{p: p, sessions: recent.New[string, *clientState](bounds)}
 }
 
 // Close ends the sessions with their calls and streams.
-func (srv *Server) Close() {
+func (srv *Bridge) Close() {
 	srv.mu.Lock()
 	sessions := srv.sessions.All()
 	srv.mu.Unlock()
@@ -44,9 +44,9 @@ func (srv *Server) Close() {
 
 // Do takes a request of the legacy era. It returns [peer.ErrOtherEra] if the server does not speak the modern
 // one.
-func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	id := r.Header.Get(wire.HeaderSession)
-	var s *session
+	var s *clientState
 	if id != "" {
 		s = srv.find(id, r.Caller)
 	}
@@ -70,7 +70,7 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 }
 
 // post takes a message; s is nil if the client has no session.
-func (srv *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) post(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	switch r.Message.Kind {
 	case wire.Request:
 		return srv.request(ctx, s, r)
@@ -85,7 +85,7 @@ func (srv *Server) post(ctx context.Context, s *session, r *upstream.Request) (*
 }
 
 // request answers a request, itself if the modern era has no such method.
-func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) request(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	switch m := r.Message; {
 	case m.Method == wire.MethodPing:
 		return wire.RespondResult(m.ID, []byte("{}")), nil
@@ -119,7 +119,7 @@ func crosses(method string) bool {
 }
 
 // notification takes a client's notification. Those about a session are not passed on.
-func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) notification(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch m.Method {
 	case wire.MethodInitialized, wire.MethodRootsChanged, wire.MethodProgress:
@@ -154,7 +154,7 @@ const (
 // refused returns whether the answer to a legacy message looks like the refusal of a server that only speaks
 // the modern era (MCP 2026-07-28, versioning, "Compatibility Matrix"). The answer is not consumed. A server
 // that has opened a session speaks the legacy era, and is only suspected if it refuses in modern words.
-func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
+func (srv *Bridge) refused(r *upstream.Request, resp *http.Response) suspicion {
 	known := srv.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
@@ -194,7 +194,7 @@ var (
 
 // Alone reports whether resp, the answer to a legacy message, comes from a server that only speaks the modern
 // era: one that accepts no initialize at all. The answer is not consumed.
-func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
+func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
 	is := srv.refused(r, resp)
 	if is == innocent {
 		return false
@@ -227,6 +227,6 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 const sessionPrefix = "bridged-"
 
 // Owns reports whether a message names a session of a bridge, known or not.
-func (srv *Server) Owns(header http.Header) bool {
+func (srv *Bridge) Owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
 }

@@ -24,8 +24,8 @@ const (
 	maxIntroduction = 8 << 10
 )
 
-// A session holds what a modern server does not remember from one request of a client to the next.
-type session struct {
+// clientState holds what a modern server does not remember from one request of a client to the next.
+type clientState struct {
 	id       string
 	of       upstream.Caller
 	meta     []byte // members of each request's _meta, without braces
@@ -35,7 +35,7 @@ type session struct {
 	mu        sync.Mutex
 	ended     bool
 	level     string                  // of the logs that the client wants
-	calls     map[*call]struct{}      // under way
+	calls     map[*exchange]struct{}      // under way
 	questions map[string]chan<- reply // to the client, by the id of the request to it
 	watched   []string                // URIs that the client has subscribed to
 	stream    *stream                 // on which the client listens; nil: it does not
@@ -56,7 +56,7 @@ type offered struct {
 }
 
 // find returns the session of that id, or nil. It belongs to the caller who opened it.
-func (srv *Server) find(id string, of upstream.Caller) *session {
+func (srv *Bridge) find(id string, of upstream.Caller) *clientState {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	s, ok := srv.sessions.Get(id)
@@ -66,16 +66,16 @@ func (srv *Server) find(id string, of upstream.Caller) *session {
 	return s
 }
 
-func (srv *Server) forget(s *session) {
+func (srv *Bridge) forget(s *clientState) {
 	srv.mu.Lock()
 	srv.sessions.Remove(s.id)
 	srv.mu.Unlock()
 	s.end()
 }
 
-func (srv *Server) add(s *session) {
+func (srv *Bridge) add(s *clientState) {
 	srv.mu.Lock()
-	idle := srv.sessions.Trim(1, (*session).busy)
+	idle := srv.sessions.Trim(1, (*clientState).busy)
 	srv.sessions.Put(s.id, s, 2*len(s.meta))
 	srv.mu.Unlock()
 	for _, old := range idle {
@@ -83,13 +83,13 @@ func (srv *Server) add(s *session) {
 	}
 }
 
-func (s *session) busy() bool {
+func (s *clientState) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls) > 0 || s.stream != nil
 }
 
-func (s *session) end() {
+func (s *clientState) end() {
 	s.mu.Lock()
 	s.ended = true
 	calls, stream := s.calls, s.stream
@@ -104,7 +104,7 @@ func (s *session) end() {
 }
 
 // open answers initialize from the server's answer to server/discover.
-func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	s, version, refusal := srv.introduced(r)
 	if refusal != nil {
@@ -138,7 +138,7 @@ func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Respons
 
 // introduced returns a session for a client that introduces itself in initialize, and the version for the
 // answer: the client's own, if it is known.
-func (srv *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
+func (srv *Bridge) introduced(r *upstream.Request) (s *clientState, version string, refusal *http.Response) {
 	m := r.Message
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
@@ -156,9 +156,9 @@ func (srv *Server) introduced(r *upstream.Request) (s *session, version string, 
 	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
 		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says about itself in initialize is too long.")
 	}
-	s = &session{
+	s = &clientState{
 		id: sessionPrefix + rand.Text(), of: r.Caller, meta: introduction(params.ClientInfo, capabilities),
-		calls: map[*call]struct{}{}, questions: map[string]chan<- reply{},
+		calls: map[*exchange]struct{}{}, questions: map[string]chan<- reply{},
 	}
 	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared
 	return s, params.ProtocolVersion, nil
@@ -176,7 +176,7 @@ func introduction(info, capabilities []byte) []byte {
 var stranger = introduction(nil, []byte("{}"))
 
 // greet turns the result of server/discover into that of initialize.
-func (s *session) greet(discovered json.Value, version, name string) json.Value {
+func (s *clientState) greet(discovered json.Value, version, name string) json.Value {
 	capabilities := json.Without(json.Lookup(discovered, "/capabilities"), "tasks")
 	capabilities = json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
 		return json.Without(extensions, wire.ExtensionTasks)
@@ -203,7 +203,7 @@ func (s *session) greet(discovered json.Value, version, name string) json.Value 
 }
 
 // setLevel remembers which logs the client wants; each of its requests asks for them.
-func (s *session) setLevel(m *wire.Message) *http.Response {
+func (s *clientState) setLevel(m *wire.Message) *http.Response {
 	level := json.Text(m.Params, "/level")
 	switch {
 	case !s.offered.logging:
@@ -218,7 +218,7 @@ func (s *session) setLevel(m *wire.Message) *http.Response {
 }
 
 // introduce returns the introduction of the session's requests; s may be nil.
-func (s *session) introduce() []byte {
+func (s *clientState) introduce() []byte {
 	if s == nil {
 		return stranger
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A Verdict says whether a server speaks an era.
-type Verdict uint8
+// A Support says whether a server speaks an era.
+type Support uint8
 
 // The verdicts.
 const (
-	Unknown Verdict = iota
+	Unknown Support = iota
 	Yes
 	No
 )
 
-// Eras is what is known about a server: a [Verdict] for each era. Since every request reads it, it takes no
+// Eras is what is known about a server: a [Support] for each era. Since every request reads it, it takes no
 // lock.
 type Eras struct{ v atomic.Uint32 }
 
 func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
 
 // Of returns what is known about an era.
-func (e *Eras) Of(era wire.Era) Verdict { return Verdict(e.v.Load() >> shift(era) & 0xf) }
+func (e *Eras) Of(era wire.Era) Support { return Support(e.v.Load() >> shift(era) & 0xf) }
 
 // Set records whether the server speaks an era.
-func (e *Eras) Set(era wire.Era, v Verdict) {
+func (e *Eras) Set(era wire.Era, v Support) {
 	for {
 		was := e.v.Load()
 		is := was&^(0xf<<shift(era)) | uint32(v)<<shift(era)
@@ -57,7 +57,7 @@ func (e *Eras) Forget() { e.v.Store(0) }
 // A discovery is a server/discover in progress. Everyone who wants to know meanwhile waits for it.
 type discovery struct {
 	done   chan struct{}
-	speaks Verdict
+	speaks Support
 	denied bool // the credentials of the caller were refused
 	err    error
 }
@@ -73,7 +73,7 @@ const (
 // Discover finds out whether the server speaks the modern era, and records it. It asks with the headers of a
 // request, which it does not change. The verdict is Unknown for a server that is in trouble, or refuses the
 // credentials. The error states recourse.EffectNone: the actual request has not been sent.
-func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Header) (Verdict, error) {
+func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Header) (Support, error) {
 	for {
 		p.mu.Lock()
 		q, own := p.discovering, false

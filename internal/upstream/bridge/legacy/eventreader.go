@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// A hearing reads an answer or a stream from a server, message by message.
-type hearing struct {
+// An eventReader reads an answer or a stream from a server, message by message.
+type eventReader struct {
 	resp     *http.Response
 	messages wire.MessageReader
 
@@ -28,19 +28,19 @@ const (
 // errUnheard ends a stream with a message that is too long or invalid.
 var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
 
-func newHearing(resp *http.Response) *hearing {
-	l := new(hearing)
+func newHearing(resp *http.Response) *eventReader {
+	l := new(eventReader)
 	l.open(resp)
 	return l
 }
 
-func (l *hearing) open(resp *http.Response) {
+func (l *eventReader) open(resp *http.Response) {
 	l.resp = resp
 	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
 }
 
 // next returns the next message, or the first piece of a large one that may be an answer.
-func (l *hearing) next() (*wire.Part, error) {
+func (l *eventReader) next() (*wire.Part, error) {
 	for part := range l.messages.Parts() {
 		l.note(part)
 		if part.Other {
@@ -58,7 +58,7 @@ func (l *hearing) next() (*wire.Part, error) {
 }
 
 // collect makes a message of its first piece.
-func (l *hearing) collect(part *wire.Part) error {
+func (l *eventReader) collect(part *wire.Part) error {
 	switch err := l.messages.Rest(part, maxHeard); {
 	case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
 		return errUnheard
@@ -69,7 +69,7 @@ func (l *hearing) collect(part *wire.Part) error {
 	return nil
 }
 
-func (l *hearing) note(part *wire.Part) {
+func (l *eventReader) note(part *wire.Part) {
 	if part.HasID {
 		l.lastID = string(part.ID)
 	}

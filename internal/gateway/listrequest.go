@@ -17,12 +17,12 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// asking is a call as package toollist sees it: it asks for the list of its caller's tools.
-type asking struct{ of *call }
+// listRequest is a call as package toollist sees it: it asks for the list of its caller's tools.
+type listRequest struct{ of *call }
 
 // Key implements [toollist.Call]: callers are told apart by their credentials, and, if each has its own
 // program, by the session or its substitute.
-func (a asking) Key() upstream.Caller {
+func (a listRequest) Key() upstream.Caller {
 	c := a.of
 	switch {
 	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
@@ -36,7 +36,7 @@ func (a asking) Key() upstream.Caller {
 
 // Asker implements [toollist.Call]: a server may list other tools in another session, or for a client with
 // more capabilities.
-func (a asking) Asker() upstream.Caller {
+func (a listRequest) Asker() upstream.Caller {
 	c := a.of
 	if c.session != nil {
 		return upstream.CallerOf("session", c.session.ID)
@@ -44,18 +44,18 @@ func (a asking) Asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (a asking) HeldBack() bool { return a.of.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
+func (a listRequest) HeldBack() bool { return a.of.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
 
-func (a asking) Timeout() time.Duration { return a.of.to.Timeout }
+func (a listRequest) Timeout() time.Duration { return a.of.to.Timeout }
 
-func (a asking) Failed(cause error) (gone bool) {
+func (a listRequest) Failed(cause error) (gone bool) {
 	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.left()
 }
 
-func (a asking) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
+func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
 	c := a.of
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := json.Members{{Name: "cursor", Value: cursor}}
@@ -91,7 +91,7 @@ func (a asking) Page(ctx context.Context, page int, cursor json.Value, limit int
 
 // again fetches the list again before the call is refused because of it, unless it was fetched for this caller
 // just now.
-func (a asking) again() *toolcall.List {
+func (a listRequest) again() *toolcall.List {
 	c, newerThan := a.of, time.Now()
 	if c.rule.list.By == a.Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
@@ -106,7 +106,7 @@ func (a asking) again() *toolcall.List {
 
 // mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
 // contains the tool, or is complete and up to date.
-func (a asking) mayRefuse() bool {
+func (a listRequest) mayRefuse() bool {
 	r := &a.of.rule
 	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial && !r.unconfirmed)
 }
