@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -50,7 +51,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 			all.restore(e.Failed, again)
 			break
 		}
-		if next = x.settled(next, x.tool); next.Kind != recourse.KindPartial {
+		if next = x.settled(next, x.tool); next.Kind != recourse.KindPartial && !x.tellsItems(next) {
 			next = asPartial(e, next, ids)
 		}
 		all.leave(e.Failed, again, next)
@@ -59,15 +60,32 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 	if all.complete(asked); len(all.Failed) == 0 {
 		return all.result(false)
 	}
-	whole := recourse.Partial(all.Succeeded, all.Failed)
-	whole = e.With(func(c *recourse.Error) {
-		c.Succeeded, c.Failed, c.Message = whole.Succeeded, whole.Failed, whole.Message
-	})
+	whole := x.whole(e, &all)
 	merged, err := all.result(true)
 	if err != nil || len(result) == 0 {
 		return nil, whole
 	}
 	return merged, x.given(whole)
+}
+
+// tellsItems reports whether a failure of a whole batch says how each item failed: then the first item's code, which it may have as
+// its own, does not decide about the others.
+func (x *exchange) tellsItems(e *recourse.Error) bool {
+	return len(e.Failed) > 0 && x.batchArgument(e) != ""
+}
+
+// whole returns what the batch has failed with, over all attempts. Where some items have succeeded, that is a partial failure.
+func (x *exchange) whole(e *recourse.Error, all *merged) *recourse.Error {
+	partial := recourse.Partial(all.Succeeded, all.Failed)
+	if e.Kind != recourse.KindPartial && len(all.Succeeded) > 0 {
+		return x.contract.Write(partial.WithOrigin(e.Origin), &contract.Call{}).Record
+	}
+	return e.With(func(c *recourse.Error) {
+		c.Succeeded, c.Failed = partial.Succeeded, partial.Failed
+		if e.Kind == recourse.KindPartial {
+			c.Message = partial.Message
+		}
+	})
 }
 
 // batchArgument returns the argument that lists the items: by the contract, or else the only one whose items the failure is about; ""

@@ -97,7 +97,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool && !x.refused {
 			x.options.server.remember(x.now(), x.fingerprint(), e)
 		}
-		if e.Kind == recourse.KindPartial {
+		if e.Kind == recourse.KindPartial || x.tellsItems(e) {
 			return x.repeatItems(result, e)
 		}
 		if x.connect(e) {

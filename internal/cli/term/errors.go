@@ -105,12 +105,17 @@ func (e *CallError) report(out Painter) {
 	out.errorf("%s%s", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
 	for _, item := range failed.Failed {
 		if item.Error != nil {
-			out.Printf(Plain, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
+			out.Printf(Plain, "%s\n", visible.Escape(joined(item.ID, item.Error.Code, strings.TrimSuffix(item.Error.Sentence(), "."))))
 		}
 	}
 	for _, m := range failed.Missing {
-		said := strings.TrimSuffix(m.Message, ".")
-		out.Printf(Plain, "missing: %s (%s): %s\n", visible.Escape(m.What), visible.Escape(m.Impact), visible.Escape(said))
+		what := m.What
+		if m.Impact != "" {
+			what += " (" + m.Impact + ")"
+		}
+		if said := joined(what, strings.TrimSuffix(m.Message, ".")); said != "" {
+			out.Printf(Plain, "missing: %s\n", visible.Escape(said))
+		}
 	}
 	if len(failed.MissingScopes) > 0 {
 		out.Printf(Plain, "missing scopes: %s\n", visible.Escape(strings.Join(failed.MissingScopes, ", ")))
@@ -118,4 +123,9 @@ func (e *CallError) report(out Painter) {
 	for _, hint := range failed.Hints {
 		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
 	}
+}
+
+// joined puts colons between those of the parts that there are.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

@@ -64,7 +64,7 @@ class _Exchange:
                 mistakes = self.server.mistakes if len(self.server.mistakes) < 1000 else {}
                 self.server.mistakes = {**mistakes, self.fingerprint(): (Failure(e), _now() + 600_000)}
 #{{if has "contract.batch"}}
-            if _kind(e) == "partial":
+            if self.tells_items(e):
                 return await self.repeat_items(result, e)
 #{{end}}
             if await self.connect(e):
@@ -282,6 +282,10 @@ class _Exchange:
         found = [name for name, v in self.arguments.items() if ids and ids <= {_id(item) for item in _list(v)}]
         return CONTRACT["batch"].get(self.tool) or (found[0] if len(found) == 1 else None)
 
+    def tells_items(self, e):
+        """Says whether a failure tells how each item failed: then the code of the whole does not decide about them."""
+        return _kind(e) == "partial" or bool(_list(e.get("failed")) and self.batch_argument(e))
+
     async def repeat_items(self, result, e):
         """Repeats a call that has failed in part, with only the failed items that may succeed. An item that is never
         mentioned has failed."""
@@ -309,7 +313,7 @@ class _Exchange:
                 answer, next_failed = await self.call("call", self.tool, arguments)
             if isinstance(next_failed, Failure) and self.is_sent:
                 before, e = e, _settle(next_failed.stated, nature)
-                if _kind(e) != "partial":
+                if not self.tells_items(e):
                     each = [{"id": id, "error": e} for id in again]
                     e = {**before, "message": None, "failed": each, "succeeded": []}
                 told = [f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))]
@@ -335,6 +339,9 @@ class _Exchange:
         if not failed:
             return whole
         result = None if result is None else whole
+        if _kind(e) != "partial" and done:  # the first answer had none
+            code = next((c["code"] for c in CODES if c.get("kind") == "partial"), None)
+            e = {"kind": "partial", "contract": CONTRACT["name"], "code": code, "origin": e.get("origin")}
         raise Failure({**e, "succeeded": done, "failed": failed}, result) from self.cause
 
     async def hand(self, done, items):

@@ -12,6 +12,11 @@ function batchArgument(x: Exchange, e: Fields): string {
   return textOr(own(contract.batch, x.tool)) || (found.length === 1 ? (found[0]?.[0] ?? "") : "");
 }
 
+/** Says whether a failure tells how each item failed: then the code of the whole does not decide about them. */
+function tellsItems(x: Exchange, e: Fields): boolean {
+  return kindOf(e) === "partial" || (listOr(e["failed"]).length > 0 && batchArgument(x, e) !== "");
+}
+
 /** Repeats a call that has failed in part, with only the failed items that may succeed. An item that is never mentioned
  * has failed. */
 async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unknown> {
@@ -43,7 +48,7 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
     if (next.e && !next.unsent) {
       const settled = settle(next.e, nature);
       const all = [...retried.keys()].map((id) => ({ id, error: settled }));
-      e = kindOf(settled) === "partial" ? settled : { ...e, message: undefined, succeeded: [], failed: all };
+      e = tellsItems(x, settled) ? settled : { ...e, message: undefined, succeeded: [], failed: all };
       const told = [...listOr(e["succeeded"]), ...listOr(e["failed"])].map((f) => own(f, "id"));
       over.push(...[...retried.values()].filter((f) => !told.includes(f["id"])));
       items = new Map([...retried.keys()].map((id) => [id, items.get(id)]));
@@ -69,6 +74,9 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
   const content = [{ type: "text", text: JSON.stringify(merged) }];
   const all = { content, structuredContent: merged, isError: over.length > 0 };
   if (over.length === 0) return all;
+  const isPartial = kindOf(e) !== "partial" && succeeded.length > 0; // the first answer had none
+  const code = codes.find((entry) => entry.kind === "partial")?.code;
+  if (isPartial) e = { kind: "partial", contract: contract.name, code, origin: e["origin"] };
   throw failed(x, { ...e, succeeded, failed: over }, result === undefined ? undefined : all);
 }
 

@@ -45,7 +45,7 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
     const isMistake = classOf(before) === "input" && kindOf(before) !== "unknown_tool" && !outcome.refused;
     if (isMistake) mistakes.set(fingerprint(x), { failure, until: Date.now() + 600_000 });
 //{{if has "contract.batch"}}
-    if (kindOf(before) === "partial") return (await repeatItems(x, outcome.result, before)) as R;
+    if (tellsItems(x, before)) return (await repeatItems(x, outcome.result, before)) as R;
 //{{end}}
     if (connect && classOf(before) === "auth" && before["effect"] === "none" && !x.connected) {
       x.connected = true;
