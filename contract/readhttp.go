@@ -5,6 +5,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -237,10 +238,22 @@ func (c *Contract) upstreamError(provider string, status int, header http.Header
 				StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(inner.Raw)),
 			})
 			c.readUpstream(e, inner, false)
+			inOtherSentence(e, inner)
 			return e
 		}
 	}
 	return nil
+}
+
+// inOtherSentence takes the sentence of a body from another member than the usual one, where frameworks put it.
+func inOtherSentence(e *recourse.Error, body *json.Node) {
+	if body.Member("message") != nil {
+		return
+	}
+	if sentence := wild.AddObject(new(recourse.Error), body); sentence != "" {
+		e.Message = sentence
+		maps.DeleteFunc(e.Details, func(_ string, value stdjson.RawMessage) bool { return json.Plain(json.Value(value)) == sentence })
+	}
 }
 
 // readUpstream adds the body's facts to e, which was made from the status; drops says that those without a place are not kept.

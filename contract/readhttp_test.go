@@ -215,3 +215,21 @@ func TestReadHTTPKeepsWhatIsBeside(t *testing.T) {
 		}
 	}
 }
+
+// The sentence of a backend in a contract's form may stand where its framework puts it, beside what the form knows.
+func TestReadHTTPOtherSentence(t *testing.T) {
+	t.Parallel()
+	c := contract.Builtin().MustGet("studies")
+	r := contract.Reader{Provider: "Backend", Own: c, Contracts: contract.Builtin().All()}
+	for body, want := range map[string]string{
+		`{"detail":"The name is taken.","field":"name","suggestions":["use another"]}`: `The name is taken. [The server says: use another] {"field":"name"}`,
+		`{"message":"Taken.","detail":"by w-1","error_code":"name_taken"}`:             `Taken. [] {"detail":"by w-1"}`,
+		`{"error_code":"name_taken","suggestions":["use another"]}`:                    `Backend does not accept the values. [The server says: use another] null`,
+	} {
+		e := r.HTTP(422, http.Header{"Content-Type": {"application/json"}}, []byte(body)).Error()
+		details, _ := json.Marshal(e.Details)
+		if got := fmt.Sprint(e.Sentence(), " ", e.Hints, " ", string(details)); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", body, got, want)
+		}
+	}
+}
