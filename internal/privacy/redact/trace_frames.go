@@ -26,6 +26,10 @@ func roleOf(l textLine) role {
 		if isMore(text) {
 			return glue
 		}
+	case '(':
+		if isBeamCall(text) {
+			return proof
+		}
 	case 'F':
 		if isPythonFrame(text) {
 			return proof
@@ -44,7 +48,10 @@ func roleOf(l textLine) role {
 	if isOtherFrame(l) {
 		return proof
 	}
-	if isGlue(text) {
+	if l.deep() && isClojureFrame(text) {
+		return frame
+	}
+	if isGlue(text) || text[len(text)-1] == '@' && isAll(text[:len(text)-1], ofCallee) { // Safari: a function in no file
 		return glue
 	}
 	return other
@@ -59,7 +66,7 @@ func isAtFrame(text string) role {
 		}
 		return other
 	}
-	rest = strings.TrimRight(strings.TrimSuffix(rest, " {"), ",") // Node goes on with the members of an error
+	rest = withoutEnd(rest)
 	if rest == "" {
 		return other
 	}
@@ -89,15 +96,36 @@ func isAtFrame(text string) role {
 		return proof
 	case isCallee(rest[:strings.IndexByte(rest, '(')]):
 		return frame
+	case strings.Trim(place, "0123456789") == ":" && isAll(strings.TrimSuffix(inside[:open], " "), isWord): // Bun: a place in no file
+		return glue
 	}
 	return other
 }
 
-// isCallee reports whether text is the name of a function, as in a frame of .NET without a place.
+// withoutEnd returns a frame without what may follow it: the members of an error in Node, the end of an inner exception in .NET, and in
+// Java the archive that has the class, such as ~[orders-1.2.jar:1.2].
+func withoutEnd(text string) string {
+	text = strings.TrimSuffix(strings.TrimRight(strings.TrimSuffix(text, " {"), ","), "<---")
+	if i := strings.LastIndex(text, ") "); i > 0 && text[len(text)-1] == ']' && strings.Trim(text[i+2:i+4], "~[") != text[i+2:i+4] {
+		return text[:i+1]
+	}
+	return text
+}
+
+// isCallee reports whether text is the name of a function, as in a frame of .NET without a place, maybe behind its result.
 func isCallee(text string) bool {
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, "async "), "new "))
+	text = strings.TrimSpace(strings.TrimPrefix(text, "new "))
+	if async, ok := strings.CutPrefix(text, "async "); ok {
+		text = async[strings.LastIndexByte(async, ' ')+1:]
+	}
 	isPart := func(c byte) bool { return isWord(c) || strings.IndexByte(".$<>[]`+/,|", c) >= 0 }
 	return isAll(text, isPart) && strings.ContainsAny(text, ".<")
+}
+
+// isClojureFrame judges a frame that has nothing before its function: orders$total.invoke (orders.clj:12).
+func isClojureFrame(text string) bool {
+	callee, place, ok := strings.Cut(strings.TrimSuffix(text, ")"), " (")
+	return ok && strings.ContainsRune(callee, '$') && isCallee(callee) && isJavaPlace(place)
 }
 
 // isPlace reports whether text is a place in a file, with line and column, as JavaScript and Rust write it.
@@ -280,13 +308,13 @@ func isOtherFrame(l textLine) bool {
 func isNumberEnd(l textLine) bool {
 	text := l.text
 	switch {
+	case isURLFrame(text): // Firefox and Safari
+		return true
 	case strings.Contains(text, " line "):
 		if i := strings.Index(text, " called at "); i > 0 { // Perl
 			return l.deep() && strings.Contains(text[i:], " line ")
 		}
 		return strings.HasPrefix(text, "thrown in ") || strings.Contains(text, "in file \"") && strings.Contains(text, ", line ")
-	case strings.IndexByte(text, '@') >= 0: // Firefox and Safari
-		return isURLFrame(text)
 	case strings.Contains(text, "in file \""): // OCaml
 		return strings.HasPrefix(text, "Called from ") || strings.HasPrefix(text, "Raised ") || strings.HasPrefix(text, "Re-raised ")
 	}
@@ -297,7 +325,7 @@ func isNumberEnd(l textLine) bool {
 // isURLFrame judges a frame of Firefox or Safari: name@https://host/file.js:1:2
 func isURLFrame(text string) bool {
 	name, place, ok := strings.Cut(text, "@")
-	if !ok || name != "" && !isAll(name, func(c byte) bool { return isWord(c) || strings.IndexByte("$./<>* [](-", c) >= 0 }) {
+	if !ok || name != "" && !isAll(name, ofCallee) {
 		return false
 	}
 	file, numbers := cutPlace(place)
@@ -305,17 +333,35 @@ func isURLFrame(text string) bool {
 		numbers == 2 && strings.Contains(file, "://")
 }
 
+// ofCallee reports whether a byte may be of a function's name in Firefox or Safari.
+func ofCallee(c byte) bool { return isWord(c) || strings.IndexByte("$./<>* [](-", c) >= 0 }
+
 // isBeamFrame judges a frame of Elixir or Erlang: (app 1.0.0) lib/orders.ex:3: Farm.Orders.total/1.
 func isBeamFrame(text string) bool {
+	end := beamPlace(text)
+	return end > 0 && strings.LastIndexByte(text, '/') > end
+}
+
+// beamPlace returns where a file of Elixir or Erlang with a line ends, or 0.
+func beamPlace(text string) int {
 	for _, mark := range []string{".ex:", ".exs:", ".erl:", ".eex:"} {
 		i := strings.Index(text, mark)
 		if i < 0 {
 			continue
 		}
 		end := skip(text, i+len(mark), len(text), isDigit)
-		return end > i+len(mark) && strings.HasPrefix(text[end:], ": ") && strings.LastIndexByte(text, '/') > end
+		if end > i+len(mark) && strings.HasPrefix(text[end:], ": ") {
+			return end
+		}
+		return 0
 	}
-	return false
+	return 0
+}
+
+// isBeamCall judges a frame of Elixir with the arguments of the call: (app 1.0.0) lib/orders.ex:3: Farm.Orders.total(nil).
+func isBeamCall(text string) bool {
+	app, rest, ok := strings.Cut(text, ") ")
+	return ok && strings.ContainsRune(app, ' ') && strings.HasSuffix(rest, ")") && beamPlace(rest) > 0
 }
 
 // isDeepLua judges a frame of Lua.

@@ -73,6 +73,10 @@ func TestNoTraces(t *testing.T) {
 		"Stack trace: not available",
 		"0x1f is not a field\n1 0x2f is one",
 		"The order has\n--- End of the list",
+		"Two meetings:\n  at noon (12:30)\n  at dusk (18:00)",
+		"Write to\nada@\nat the farm (3:1)",
+		"(see page 3) notes.ex:12: total(nil)\n(or page 4) lib: sum(1)",
+		"price$total (orders.csv:12)\nsum$total (orders.csv:13)",
 	} {
 		if got := m.String(text); got != text {
 			t.Error(cmp.Diff(text, got))

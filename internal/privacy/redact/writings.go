@@ -12,8 +12,8 @@ type writing struct {
 	holds []string // one of them is in every text of that kind
 	// may tells at small cost, from the text on both sides of what it holds, whether it can be one, which then begins on
 	// this line and ends on this or the next two. nil: anything can, and may have more lines.
-	may func(before, behind string) bool
-	expr  func() *regexp.Regexp
+	may  func(before, behind string) bool
+	expr func() *regexp.Regexp
 	// The groups of expr are the name and the value, or the value alone; wanted decides.
 	wanted func(name, value string) bool
 }
