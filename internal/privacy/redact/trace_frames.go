@@ -360,8 +360,9 @@ func beamPlace(text string) int {
 
 // isBeamCall judges a frame of Elixir with the arguments of the call: (app 1.0.0) lib/orders.ex:3: Farm.Orders.total(nil).
 func isBeamCall(text string) bool {
-	app, rest, ok := strings.Cut(text, ") ")
-	return ok && strings.ContainsRune(app, ' ') && strings.HasSuffix(rest, ")") && beamPlace(rest) > 0
+	app, rest, _ := strings.Cut(text, ") ")
+	_, version, _ := strings.Cut(app, " ")
+	return strings.Contains(version, ".") && isDigit(version[0]) && strings.HasSuffix(rest, ")") && beamPlace(rest) > 0
 }
 
 // isDeepLua judges a frame of Lua.

@@ -118,7 +118,11 @@ func pointsAt(before, behind string) bool {
 	before = strings.TrimRight(before, " \t\"']")
 	behind = strings.TrimLeft(behind, " \t\"'")
 	value := behind[:indexOr(behind, " \t\n\r\"',;()")]
-	return before != "" && (isWord(before[len(before)-1]) || strings.HasSuffix(before, ".") || strings.HasSuffix(before, "-")) && strings.ContainsAny(value, "0123456789")
+	if before == "" || !strings.ContainsAny(value, "0123456789") {
+		return false
+	}
+	last := before[len(before)-1]
+	return isWord(last) || last == '.' || last == '-'
 }
 
 func holdsOne(s string, texts []string) bool {
