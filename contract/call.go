@@ -110,17 +110,29 @@ type Surface int
 // The surfaces.
 const (
 	SurfaceResult Surface = iota // a tool result: Answer.Result
-	SurfaceRPC                   // a JSON-RPC error: Answer.Code, Message, Data
+	SurfaceRPC                   // a JSON-RPC error: Answer.RPCCode, Message, Data
 	SurfaceHTTP                  // a whole HTTP answer: Answer.Body
 )
+
+// String returns result, rpc or http.
+func (s Surface) String() string {
+	switch s {
+	case SurfaceRPC:
+		return "rpc"
+	case SurfaceHTTP:
+		return "http"
+	default:
+		return "result"
+	}
+}
 
 // Answer is a failure, ready to be sent.
 type Answer struct {
 	Surface Surface
 	// Result is the member "result" of the JSON-RPC answer.
 	Result stdjson.RawMessage
-	// Code, Message and Data are the members of the JSON-RPC error.
-	Code    int
+	// RPCCode, Message and Data are the members of the JSON-RPC error.
+	RPCCode int
 	Message string
 	Data    stdjson.RawMessage
 	// Status is the HTTP status. Header holds headers in addition to the transport's, Body the whole body of

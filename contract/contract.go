@@ -53,8 +53,8 @@ type Contract struct {
 	byCode     map[string]*codeEntry // codes and their aliases
 	fallback   *codeEntry
 
-	silence     *bool  // what a missing retry statement means; nil: nothing
-	showsValues bool   // some place in it shows argument values
+	silence     *bool      // what a missing retry statement means; nil: nothing
+	showsValues bool       // some place in it shows argument values
 	open        *codeEntry // the entry for unlisted codes, or nil
 	members     []contractform.ObjectMember
 }

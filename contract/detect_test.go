@@ -322,7 +322,7 @@ func TestReadNeedsInput(t *testing.T) {
 // A result that claims success is a success, unless the server is known to follow a contract in which it is a failure.
 func TestReadWeakSigns(t *testing.T) {
 	t.Parallel()
-	fieldmcp, ours := contract.Builtin().MustGet("fieldmcp"), contract.Builtin().MustGet("recourse")
+	fieldmcp, ours := contract.MustBuiltin("fieldmcp"), contract.MustBuiltin("recourse")
 	const fieldError = `{"error":true,"code":"FIELD_NOT_FOUND","message":"field 'xyz' not found","retryable":false}`
 	tests := map[string]struct {
 		text string

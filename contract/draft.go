@@ -20,7 +20,7 @@ type draft struct {
 	said  map[*recourse.Error]bool // the booleans from the wire, by record
 	open  bool                     // any word counts as a code, listed or not
 	known bool                     // the server is known to follow the contract
-	as    *codeEntry                   // provides the kind instead of the code's own entry
+	as    *codeEntry               // provides the kind instead of the code's own entry
 	cut   bool                     // the input is incomplete
 	// object says that the contract's own object was read.
 	object bool

@@ -9,7 +9,7 @@ import (
 
 // Write a failure as a tool result in the form of a contract.
 func ExampleContract_Write() {
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	answer := c.Write(recourse.NotFound("field", "F-7"), &contract.Call{Method: "tools/call", Tool: "get_field"})
 	fmt.Println(answer.Surface == contract.SurfaceResult)
 	fmt.Println(answer.Record.Code, "-", answer.Record.Message)

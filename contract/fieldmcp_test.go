@@ -112,7 +112,7 @@ func TestFieldMCPCodes(t *testing.T) {
 		{"PARTIAL_SUCCESS", recourse.Partial(nil, []recourse.Failed{{ID: "a", Error: recourse.Internal()}}), false, "Use the succeeded array. Repeat only the failed items whose own error is retryable."},
 		{"INTERNAL_ERROR", recourse.Internal().WithRequestID("req-1"), false, "Include requestId req-1 when contacting support."},
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	codes := map[string]bool{}
 	for _, tt := range tests {
 		codes[tt.code] = true
@@ -172,7 +172,7 @@ func TestFieldMCPMembers(t *testing.T) {
 			},
 		},
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 		}
 		return kept
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	call := contracttest.ToolCall()
 	for _, e := range contracttest.Records() {
 		a := c.Write(e, &call)
@@ -257,7 +257,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 		"501":                         {status: 501, code: "PROVIDER_ERROR", retryable: true},
 		"599":                         {status: 599, code: "PROVIDER_ERROR", retryable: true},
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -323,7 +323,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			body:   `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
 		},
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -364,7 +364,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 // A code of an older document is understood, but not written.
 func TestFieldMCPOlderWord(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	text := `{"error":true,"code":"RATE_LIMIT_USER","message":"slow down","retryable":true,"retryAfter":3}`
 	r := contract.Reader{Contracts: []*contract.Contract{c}}
 	reading, ok := r.Result(textResult(t, text, true))
@@ -389,7 +389,7 @@ func TestFieldMCPOlderWord(t *testing.T) {
 // A hint that names a tool which the server lacks is left out.
 func TestFieldMCPHintsNameKnownTools(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	call := contracttest.ToolCall()
 	call.HasTool = func(name string) bool { return name == "deere_search_operations" }
 	for _, tt := range []struct {
@@ -409,7 +409,7 @@ func TestFieldMCPHintsNameKnownTools(t *testing.T) {
 // A call with an unknown effect is never marked as retryable.
 func TestFieldMCPUnknownEffect(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	call := contracttest.ToolCall()
 	for _, kind := range recourse.Kinds() {
 		a := c.Write(recourse.New(kind, "").WithEffect(recourse.EffectUnknown), &call)
@@ -422,11 +422,11 @@ func TestFieldMCPUnknownEffect(t *testing.T) {
 func TestFieldMCPRetryRule(t *testing.T) {
 	t.Parallel()
 	want := contract.RetryRule{Retries: 3, Start: 2 * time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 2}
-	if diff := cmp.Diff(want, contract.Builtin().MustGet("fieldmcp").Retry); diff != "" {
+	if diff := cmp.Diff(want, contract.MustBuiltin("fieldmcp").Retry); diff != "" {
 		t.Errorf("retry rule (-want +got):\n%s", diff)
 	}
 	var names []string
-	for _, m := range contractform.Of(contract.Builtin().MustGet("fieldmcp")).Members {
+	for _, m := range contractform.Of(contract.MustBuiltin("fieldmcp")).Members {
 		names = append(names, m.Name)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != 17 {
@@ -453,7 +453,7 @@ func TestFieldMCPItemsWithIDsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	const object = `{"error":true,"code":"PARTIAL_SUCCESS","message":"m","retryable":false,` +
 		`"succeeded":["a",{"fieldId":"b","x":1}],"failed":[{"fieldId":"c","code":"PROVIDER_TIMEOUT"},{"fieldId":"d","orgId":"e"}]}`
-	r := contract.Reader{Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	r := contract.Reader{Contracts: []*contract.Contract{contract.MustBuiltin("fieldmcp")}}
 	reading, ok := r.Result(textResult(t, object, true))
 	if !ok {
 		t.Fatal("not read as a failure")

@@ -32,9 +32,9 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"details\":{\"orderId\":\"o\"}}}"}]}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"**Error:** Order not found: o"}],"isError":true}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"Invalid request: a Try again in 5 s. Try again in 12 s."}],"isError":true}`))
-	contracts, commerce := contracttest.Every(f), contract.Builtin().MustGet("commerce")
+	contracts, commerce := contracttest.Every(f), contract.MustBuiltin("commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, weak := range []*contract.Contract{nil, commerce, contract.Builtin().MustGet("studies"), contracts[len(contracts)-1]} {
+		for _, weak := range []*contract.Contract{nil, commerce, contract.MustBuiltin("studies"), contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
 			reading, ok := r.Result(raw)
 			if !ok || reading.Error() == nil {
@@ -69,7 +69,7 @@ func FuzzRPC(f *testing.F) {
 	f.Add([]byte(`{"code":-32602,"message":"Invalid params: x","data":{"field":"a","error":{"code":2003,"message":"x","retryable":false}}}`))
 	f.Add([]byte(`{"code":"x","message":{},"data":{"v":1,"kind":"timeout","failed":[{"id":"a","error":null}]}}`))
 	f.Add([]byte(`{"code":2001,"message":"MCP error 2001: Validation failed for field a: b","data":{"retryable":false,"field":"a","value":{}}}`))
-	contracts, commerce := contracttest.Every(f), contract.Builtin().MustGet("commerce")
+	contracts, commerce := contracttest.Every(f), contract.MustBuiltin("commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := contract.Reader{Contracts: contracts, Weak: commerce}
 		e := r.RPC(raw).Error()
@@ -88,7 +88,7 @@ func FuzzRPC(f *testing.F) {
 func FuzzHTTP(f *testing.F) {
 	call := contracttest.ToolCall()
 	call.HTTP = true
-	limited := contract.Builtin().MustGet("fieldmcp").Write(contracttest.Record(recourse.KindRateLimited).WithOrigin(recourse.OriginGateway), &call)
+	limited := contract.MustBuiltin("fieldmcp").Write(contracttest.Record(recourse.KindRateLimited).WithOrigin(recourse.OriginGateway), &call)
 	f.Add(429, "application/json", "12", limited.Body)
 	f.Add(404, "text/plain", "", []byte("session not found\n"))
 	f.Add(401, "application/problem+json", "", []byte(`{"type":"about:blank","title":"unauthorized","detail":"unauthorized"}`))
@@ -188,7 +188,7 @@ func testHostileSizes(t *testing.T, size int) {
 	fill := func(before, piece, behind string, size int) string {
 		return before + strings.Repeat(piece, size/len(piece)) + behind
 	}
-	contracts := []*contract.Contract{contract.Builtin().MustGet("studies"), contract.Builtin().MustGet("terra")}
+	contracts := []*contract.Contract{contract.MustBuiltin("studies"), contract.MustBuiltin("terra")}
 	for name, text := range map[string]string{
 		"prefixes": fill("", "Error executing tool x: ", "fields or select are required", 2*size),
 		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, "", 10*size),

@@ -17,7 +17,7 @@ func TestIssues(t *testing.T) {
 	const updates = "[\n  {\n    \"code\": \"custom\",\n    \"message\": \"At least one field must be updated\",\n    \"path\": [\n      \"updates\"\n    ]\n  }\n]"
 	const several = `[{"code":"invalid_type","expected":"string","received":"undefined","path":["updates","items",0,"sku"],"message":"Required"},` +
 		`{"code":"too_small","minimum":1,"path":["updates","quantity"],"message":"Number must be greater than or equal to 1"}]`
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	known := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Provider: "shop"}
 	result := func(object string, isError bool) func(string) contract.Reading {
 		return func(issues string) contract.Reading {

@@ -61,7 +61,7 @@ func TestKeep(t *testing.T) {
 			}
 			call := contracttest.ToolCall()
 			call.Original, call.OriginalContract = []byte(tt.original), reading.Contract
-			a := contract.Builtin().MustGet("recourse").Write(reading.Error(), &call)
+			a := contract.MustBuiltin("recourse").Write(reading.Error(), &call)
 			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -100,7 +100,7 @@ func TestKeepNothingOfAnotherContract(t *testing.T) {
 // A result has the members that its era requires, and only what the tool's schema allows.
 func TestResultMembers(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("recourse")
+	c := contract.MustBuiltin("recourse")
 	call := contracttest.ToolCall()
 	call.ResultType, call.OutputSchema = true, true
 	got := string(c.Write(recourse.Cancelled(), &call).Result)
@@ -112,7 +112,7 @@ func TestResultMembers(t *testing.T) {
 // What has another type than the contract's form says is no value of the record, and is kept among its details.
 func TestMembersOfOtherTypesAreKept(t *testing.T) {
 	t.Parallel()
-	reader := contract.Reader{Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	reader := contract.Reader{Contracts: []*contract.Contract{contract.MustBuiltin("fieldmcp")}}
 	reading, ok := reader.Result([]byte(`{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,` +
 		`\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`))
 	if !ok || reading.Error().Resource.ID != "12" {
@@ -143,7 +143,7 @@ func TestFormBehindAPrefix(t *testing.T) {
 				`{"code":4002,"message":"Down.","retryable":true,"own":1,"details":{"reason":"unavailable","suggestion":"Wait."}}`,
 			},
 		} {
-			c := contract.Builtin().MustGet(name)
+			c := contract.MustBuiltin(name)
 			r := contract.Reader{Contracts: []*contract.Contract{c}, Own: c, Trusted: true}
 			original := []byte(`{"content":[{"type":"text","text":` + string(json.AppendQuote(nil, prefix+tt.text)) + `}],"isError":true}`)
 			reading, ok := r.Result(original)
@@ -166,7 +166,7 @@ func TestCodeOutsideAllRanges(t *testing.T) {
 	t.Parallel()
 	const object = `{"code":7000,"message":"m","retryable":false,"own":1,"details":{"reason":"r","suggestion":"Look here.","context":{"a":1}}}`
 	const original = `{"content":[{"type":"text","text":"m"}],"error":` + object + `,"isError":true}`
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Own: c}
 	reading, ok := r.Result([]byte(original))
 	if !ok || reading.Contract != c || reading.Error().Code != "7000" {

@@ -176,7 +176,7 @@ func TestLanguageReadsThroughRuntimes(t *testing.T) {
 func TestEmptyAnswerTellsNoContract(t *testing.T) {
 	t.Parallel()
 	c := contracttest.Load(t, "clinic")
-	for _, known := range [][]*contract.Contract{{c, contract.Builtin().MustGet("terra")}, {contract.Builtin().MustGet("recourse"), c}} {
+	for _, known := range [][]*contract.Contract{{c, contract.MustBuiltin("terra")}, {contract.MustBuiltin("recourse"), c}} {
 		r := contract.Reader{Contracts: known}
 		if reading := r.HTTP(http.StatusInternalServerError, http.Header{}, nil); (reading.Contract == c) != (known[0] == c) {
 			t.Errorf("%s first: by %s", known[0].Name, reading.Sign)
@@ -193,7 +193,7 @@ func TestEmptyAnswerTellsNoContract(t *testing.T) {
 // is.
 func TestHints(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("recourse")
+	c := contract.MustBuiltin("recourse")
 	call := contracttest.ToolCall()
 	const advice = "Safe to repeat: wait 3 s, then make the same call again."
 	own := recourse.RateLimited(3 * time.Second).WithHint("Ask for ten fields at most.")
@@ -274,7 +274,7 @@ func TestExtends(t *testing.T) {
 // unlisted one is written as it is.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	call := contracttest.ToolCall()
 	for _, tt := range []struct {
 		from *recourse.Error

@@ -41,7 +41,7 @@ func testBatchesComeWhole(t *testing.T, sizes ...int) {
 			t.Run(fmt.Sprint(n, " ", from), func(t *testing.T) {
 				t.Parallel()
 				call := contracttest.ToolCall()
-				result, by := contract.Builtin().MustGet(from).Write(want, &call).Result, from
+				result, by := contract.MustBuiltin(from).Write(want, &call).Result, from
 				for _, to := range slices.Concat(places, places) {
 					reading, ok := reader.Result(result)
 					if !ok {
@@ -57,7 +57,7 @@ func testBatchesComeWhole(t *testing.T, sizes ...int) {
 						t.Errorf("%s: in a result of %d bytes the sign is at %d", by, len(result), at)
 					}
 					call.Original, call.OriginalContract = result, reading.Contract
-					result, by = contract.Builtin().MustGet(to).Write(reading.Error(), &call).Result, to
+					result, by = contract.MustBuiltin(to).Write(reading.Error(), &call).Result, to
 				}
 			})
 		}
@@ -169,7 +169,7 @@ func TestReadCut(t *testing.T) {
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Cut: "4MiB"}
 	for _, name := range []string{"fieldmcp", "recourse"} {
 		call := contracttest.ToolCall()
-		whole := contract.Builtin().MustGet(name).Write(contracttest.Batch(100), &call).Result
+		whole := contract.MustBuiltin(name).Write(contracttest.Batch(100), &call).Result
 		for _, at := range []int{len(whole) / 8, len(whole) / 4, len(whole) / 2} {
 			completed := internaljson.Complete(whole[:at])
 			reading, ok := reader.Result(completed)

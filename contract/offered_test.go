@@ -24,7 +24,7 @@ func TestOfferedNames(t *testing.T) {
 	e := recourse.Timeout("The shop", 0).WithEffect(recourse.EffectUnknown).
 		WithHint("Call order_get, or search(name), and search again.").WithHint("Call order_wipe first.").WithHint("See ORDER_GET and max_age.").
 		With(func(r *recourse.Error) { r.Verify = &recourse.Verify{Tool: "order_get", LookAt: "status"} })
-	record := contract.Builtin().MustGet(contract.Default).Write(e, call).Record
+	record := contract.MustBuiltin(contract.Default).Write(e, call).Record
 	want := []string{
 		"It is not known whether the call took effect. Before calling again: shop_order_get(), and look at status.",
 		"Call shop_order_get, or shop_search(name), and search again.", "See ORDER_GET and max_age.",
@@ -36,7 +36,7 @@ func TestOfferedNames(t *testing.T) {
 		t.Errorf("verify: %+v", record.Verify)
 	}
 	names["order_get"] = ""
-	if record := contract.Builtin().MustGet(contract.Default).Write(e, call).Record; record.Verify != nil {
+	if record := contract.MustBuiltin(contract.Default).Write(e, call).Record; record.Verify != nil {
 		t.Errorf("got a verify call that is not offered: %+v", record.Verify)
 	}
 }

@@ -70,7 +70,7 @@ func TestPatternsCodes(t *testing.T) {
 			status(400).WithDetail("limit", 100), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + `400,"limit":100}}`, recourse.KindClientError,
 		},
 	}
-	c := contract.Builtin().MustGet("patterns")
+	c := contract.MustBuiltin("patterns")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +129,7 @@ func TestPatternsQuestions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := contract.Builtin().MustGet("patterns").Ask(question, &tt.call)
+			a := contract.MustBuiltin("patterns").Ask(question, &tt.call)
 			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -148,7 +148,7 @@ func TestPatternsQuestions(t *testing.T) {
 func TestQuestionsElsewhere(t *testing.T) {
 	t.Parallel()
 	call := contracttest.ToolCall()
-	a := contract.Builtin().MustGet("fieldmcp").Ask(&recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, &call)
+	a := contract.MustBuiltin("fieldmcp").Ask(&recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, &call)
 	if got := toolError(t, a); got.Code != "MISSING_REQUIRED_PARAM" || got.Message != "Which field?" {
 		t.Errorf("%s", a.Result)
 	}
@@ -157,7 +157,7 @@ func TestQuestionsElsewhere(t *testing.T) {
 // Answers are recognised even if transports have dropped parts.
 func TestPatternsReads(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("patterns")
+	c := contract.MustBuiltin("patterns")
 	call := asking("both")
 	whole := string(contracttest.WithoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithRetryAfter(12*time.Second), &call)).Result)
 	_, structured, _ := strings.Cut(whole, `"structuredContent":`)
@@ -229,7 +229,7 @@ func TestPatternsPublicServer(t *testing.T) {
 		{"SERVER_ERROR", "HTTP 503", `{"statusCode":503}`, true, recourse.KindUnavailable, same},
 	} {
 		for _, known := range []bool{true, false} {
-			r, c := reader(), contract.Builtin().MustGet("patterns")
+			r, c := reader(), contract.MustBuiltin("patterns")
 			if known {
 				r.Weak = c
 			}
@@ -252,7 +252,7 @@ func TestPatternsPublicServer(t *testing.T) {
 // A pattern that does not exist is a question, however the server says so.
 func TestPatternsQuestionForEveryWayToSayMissing(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("patterns")
+	c := contract.MustBuiltin("patterns")
 	for _, e := range []*recourse.Error{
 		recourse.New(recourse.KindNotFound, "No."),
 		recourse.New(recourse.KindNoMatch, "Pattern not found"),

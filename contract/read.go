@@ -51,6 +51,11 @@ type Reader struct {
 	status int // of the HTTP answer in which the failure stands, unless that says another one
 }
 
+// NewReader returns a Reader for a server that follows a contract.
+func NewReader(c *Contract) *Reader {
+	return &Reader{Contracts: []*Contract{c}, Weak: c}
+}
+
 // Reading is a failure that was read. If there was none, it is the zero value.
 type Reading struct {
 	// Failure is an *recourse.Error or a *recourse.NeedsInput.

@@ -172,7 +172,7 @@ func TestScopesOfAChallenge(t *testing.T) {
 		"Content-Type":     {"application/json"},
 		"Www-Authenticate": {`Bearer realm="x", error="insufficient_scope", scope="ag2 work:write"`},
 	}
-	reader := contract.Reader{Provider: "O", Contracts: []*contract.Contract{contract.Builtin().MustGet("fieldmcp")}}
+	reader := contract.Reader{Provider: "O", Contracts: []*contract.Contract{contract.MustBuiltin("fieldmcp")}}
 	for body, want := range map[string][]string{
 		`{"error":"insufficient_scope","error_description":"No.","scope":"ag3 work:read"}`: {"ag3", "work:read"},
 		`{"error":{"code":"insufficient_scope","message":"No.","scopes":["ag3"]}}`:         {"ag3"},
@@ -219,7 +219,7 @@ func TestReadHTTPKeepsWhatIsBeside(t *testing.T) {
 // The sentence of a backend in a contract's form may stand where its framework puts it, beside what the form knows.
 func TestReadHTTPOtherSentence(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	r := contract.Reader{Provider: "Backend", Own: c, Contracts: contract.Builtin().All()}
 	for body, want := range map[string]string{
 		`{"detail":"The name is taken.","field":"name","suggestions":["use another"]}`: `The name is taken. [The server says: use another] {"field":"name"}`,

@@ -16,7 +16,7 @@ import (
 // The default contract writes a line with the code in brackets and what to do, with the record beside it.
 func TestDefaultContract(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("recourse")
+	c := contract.MustBuiltin("recourse")
 	lost := recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown)
 	verify := recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A"), LookAt: "its status"}
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 // missing parameter has the code for that.
 func TestCommerceDataOfTheForm(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	r := contract.Reader{Provider: "Shop", Own: c, Contracts: contract.Builtin().All()}
 	for said, want := range map[string]string{
 		`{"code":-32602,"message":"order.email is required","data":{"field":"order.email","shop":7}}`:                                           `-32602 order.email is required {"field":"order.email","shop":7,"error":{"code":2002,`,
@@ -29,7 +29,7 @@ func TestCommerceDataOfTheForm(t *testing.T) {
 		answer := c.Write(reading.Error(), &contract.Call{
 			Method: "tools/call", Original: []byte(said), OriginalAt: contract.SurfaceRPC, OriginalContract: reading.Contract,
 		})
-		got := fmt.Sprint(answer.Code, " ", answer.Message, " ", string(answer.Data))
+		got := fmt.Sprint(answer.RPCCode, " ", answer.Message, " ", string(answer.Data))
 		if answer.Surface == contract.SurfaceResult {
 			got = string(answer.Result)
 			got = got[strings.Index(got, `"error":`)+len(`"error":`):]
@@ -46,7 +46,7 @@ func TestCommerceDataOfTheForm(t *testing.T) {
 // The message tells of each violation, up to five.
 func TestCommerceTellsAllViolations(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	for n, want := range map[int]string{
 		1: "Invalid params: p1 is required", 2: "Invalid params: p1 is required; p2 is required",
 		5: "Invalid params: p1 is required; p2 is required; p3 is required; p4 is required; p5 is required",

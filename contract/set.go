@@ -70,6 +70,15 @@ func Builtin() *Set {
 	return &Set{byName: maps.Clone(builtin.byName), names: slices.Clone(builtin.names)}
 }
 
+// MustBuiltin returns a built-in contract, such as [Default]. It panics if there is none of that name.
+func MustBuiltin(name string) *Contract {
+	c, ok := builtin.Get(name)
+	if !ok {
+		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, strings.Join(builtin.names, ", ")))
+	}
+	return c
+}
+
 // Get returns the contract of that name, and whether there is one.
 func (s *Set) Get(name string) (*Contract, bool) {
 	c, ok := s.byName[name]
@@ -77,16 +86,6 @@ func (s *Set) Get(name string) (*Contract, bool) {
 		return nil, false
 	}
 	return c(), true
-}
-
-// MustGet is [Set.Get] for names that are fixed in the program: it panics if the contract does not exist.
-func (s *Set) MustGet(name string) *Contract {
-	c, ok := s.Get(name)
-	if !ok {
-		known := strings.Join(s.names, ", ")
-		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known))
-	}
-	return c
 }
 
 // Names returns the names, the built-in ones first, then in the order of loading.

@@ -93,7 +93,7 @@ func TestStudiesBackend(t *testing.T) {
 		{409, `[]`, "client_error", recourse.KindConflict, false},
 		{409, `{`, "client_error", recourse.KindConflict, false},
 	}
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.body), func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestStudiesBackend(t *testing.T) {
 // What a message contains besides its sentence.
 func TestStudiesLines(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	unknown := func(e *recourse.Error) *recourse.Error { return e.WithEffect(recourse.EffectUnknown) }
 	lost := recourse.Timeout("The backend", 30*time.Second)
 	broken := recourse.Unreachable("The backend")
@@ -251,7 +251,7 @@ func TestStudiesLines(t *testing.T) {
 // The tunnel's codes have their own kinds, and none is retryable.
 func TestStudiesTunnel(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	for code, want := range map[string]recourse.Kind{
 		"cloudflared_missing": recourse.KindInvalidState, "tunnel_startup_failed": recourse.KindJobFailed,
 		"registration_failed": recourse.KindJobFailed, "port_conflict": recourse.KindConflict,
@@ -271,7 +271,7 @@ func TestStudiesTunnel(t *testing.T) {
 // The envelope is read back exactly, whatever its content, and overrides the sentence.
 func TestStudiesEnvelope(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	body := `{"error_code":"media_failed","message":"The video has no sound.","envelope":{"error_kind":"no_audio_track",
 		"suggestions":["Add a track; any will do","Upload [envelope] {\"x\":1} anew"],"source_url":"https://example.com/a.mp4","tries":[1, 2]}}`
 	call := contracttest.ToolCall()
@@ -320,7 +320,7 @@ func TestStudiesEnvelope(t *testing.T) {
 // failures are read if the server follows the contract.
 func TestStudiesReturned(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	for _, tool := range []string{"chatbot_setup", "person_attach"} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
@@ -358,7 +358,7 @@ func TestStudiesReturned(t *testing.T) {
 
 func TestStudiesRules(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	if diff := cmp.Diff(contract.PollRule{
 		Wait: "wait", Timeout: "timeout", Next: "next_action",
 		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},

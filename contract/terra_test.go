@@ -54,7 +54,7 @@ func TestTerraHTTP(t *testing.T) {
 		"503 of the server behind": {contract.AtUpstream, recourse.FromStatus("Terra", 503), 502, "", recourse.KindUnavailable, true},
 		"overloaded":               {contract.AtSession, recourse.Unavailable("Terra"), 502, "", recourse.KindUnavailable, true},
 	}
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestTerraSentences(t *testing.T) {
 		{named(recourse.KindInvalidValue, "empty-or"), "Or condition provided but empty after conversion", recourse.KindInvalidValue, "empty-or"},
 		{named(recourse.KindInvalidValue, "empty-not"), "Not condition was None after conversion", recourse.KindInvalidValue, "empty-not"},
 	}
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func TestTerraSentences(t *testing.T) {
 // text.
 func TestTerraReadsNoMore(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
 	for text, want := range map[string]recourse.Kind{
 		"unauthorized":                      recourse.KindUnauthenticated, // as plain English
@@ -182,7 +182,7 @@ func TestTerraReadsNoMore(t *testing.T) {
 // On stdio, and once a call may have run, a failure is written as its sentence.
 func TestTerraFallsToText(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	down := recourse.Unreachable("Terra").WithOrigin(recourse.OriginGateway)
 	for name, tt := range map[string]struct {
 		e    *recourse.Error
@@ -216,7 +216,7 @@ func TestTerraFallsToText(t *testing.T) {
 
 func TestTerraRules(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	want := contract.SessionRule{Path: "/api/v2/mcp/{user_id}", Credentials: []string{"dev-id", "x-api-key"}, UserHeader: "Provider-User-Id"}
 	if diff := cmp.Diff(want, c.Session); diff != "" {
 		t.Errorf("session (-want +got):\n%s", diff)

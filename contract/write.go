@@ -41,13 +41,13 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		answer.Header = http.Header{"Content-Type": {problemType}}
 		answer.Body = s.problem()
 	case s.entry.rpc != nil:
-		answer.Surface, answer.Code = SurfaceRPC, s.entry.rpc.code
+		answer.Surface, answer.RPCCode = SurfaceRPC, s.entry.rpc.code
 		answer.Message, answer.Data = s.entry.rpc.answer(s)
 	case call.Method == methodToolsCall && call.Status == 0 && (call.result() != nil || c.asResult(e.Kind)):
 		answer.Result = stdjson.RawMessage(s.result())
 	default:
 		s = s.ofProtocol()
-		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
+		answer.Surface, answer.RPCCode, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
 		answer.Data = stdjson.RawMessage(s.data())
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {

@@ -51,12 +51,12 @@ func TestContractsOnTheWire(t *testing.T) {
 						Method: "tools/call", Tool: "fail", Arguments: []byte(arguments), At: contract.AtTool, ResultType: w.modern,
 						HasTool: func(name string) bool { return name == "fail" },
 					})
-					if want.Code == -32601 { // the SDK words this one itself
+					if want.RPCCode == -32601 { // the SDK words this one itself
 						want.Message, want.Data = `method not found: "tools/call"`, nil
 					}
 					if want.Surface == contract.SurfaceRPC {
-						if got.Error == nil || got.Error.Code != want.Code || got.Error.Message != want.Message {
-							t.Errorf("%s: %+v, want %d %s", kind, got.Error, want.Code, want.Message)
+						if got.Error == nil || got.Error.Code != want.RPCCode || got.Error.Message != want.Message {
+							t.Errorf("%s: %+v, want %d %s", kind, got.Error, want.RPCCode, want.Message)
 							continue
 						}
 						if diff := cmp.Diff(decode(t, want.Data), decode(t, got.Error.Data)); diff != "" {

@@ -2,7 +2,7 @@
 // author adopts one in three lines,
 //
 //	server := mcp.NewServer(implementation, nil)
-//	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+//	fieldmcp := contract.MustBuiltin("fieldmcp")
 //	mcptool.Use(server, fieldmcp)
 //
 // and returns ordinary Go errors from the handlers of tools:

@@ -28,9 +28,7 @@ func ExampleUse() {
 			return nil, nil, recourse.NotFound("field", in.FieldID)
 		})
 
-	contracts := contract.Builtin()
-	own, _ := contracts.Get(contract.Default)
-	mcptool.Use(server, own)
+	mcptool.Use(server, contract.MustBuiltin(contract.Default))
 
 	fmt.Println(textOf(server, "get_field", `{"field_id":"F-9"}`))
 	fmt.Println(textOf(server, "get_field", `{"field":"F-9"}`))
@@ -73,7 +71,7 @@ func ExampleUse_fieldmcp() {
 	addTool(server, "deere_list_resources", nil)
 	addTool(server, "get_field", recourse.NotFound("field", "F-9").WithRequestID("req-1"))
 
-	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+	fieldmcp := contract.MustBuiltin("fieldmcp")
 	mcptool.Use(server, fieldmcp, silent)
 
 	fmt.Println(textOf(server, "get_field", `{}`))
@@ -87,7 +85,7 @@ func ExampleUse_commerce() {
 	addTool(server, "cancel-order", recourse.New(recourse.KindServerError, "The order is unknown to the warehouse.").
 		WithUpstream(recourse.Upstream{Code: "ORDER_NOT_FOUND"}).WithEffect(recourse.EffectNone).WithRetry(recourse.RetryNever).WithRequestID("req-1"))
 
-	commerce := contract.Builtin().MustGet("commerce")
+	commerce := contract.MustBuiltin("commerce")
 	mcptool.Use(server, commerce, silent)
 
 	fmt.Println(textOf(server, "cancel-order", `{}`))
@@ -101,7 +99,7 @@ func ExampleUse_studies() {
 	addTool(server, "study_get", nil)
 	addTool(server, "study_create", recourse.Timeout("The backend", 20*time.Second))
 
-	studies := contract.Builtin().MustGet("studies")
+	studies := contract.MustBuiltin("studies")
 	mcptool.Use(server, studies, silent)
 
 	fmt.Println(textOf(server, "study_create", `{"workspace_id":"w-1"}`))
@@ -118,7 +116,7 @@ func ExampleUse_patterns() {
 		Suggestions: map[string][]string{"id": {"singleton"}},
 	})
 
-	patterns := contract.Builtin().MustGet("patterns")
+	patterns := contract.MustBuiltin("patterns")
 	mcptool.Use(server, patterns, silent)
 
 	fmt.Println(textOf(server, "get_pattern", `{}`))
@@ -133,7 +131,7 @@ func ExampleUse_terra() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "health", Version: "1.0.0"}, nil)
 	addTool(server, "get_sleep_data", recourse.Missing("fields", "select"))
 
-	terra := contract.Builtin().MustGet("terra")
+	terra := contract.MustBuiltin("terra")
 	mcptool.Use(server, terra, silent)
 
 	fmt.Println(textOf(server, "get_sleep_data", `{}`))
@@ -147,7 +145,7 @@ func ExampleWithTool() {
 	addTool(server, "order_get", nil)
 	addTool(server, "order_create", errors.New("pq: connection reset by peer"))
 
-	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), silent, mcptool.WithTool("order_create",
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), silent, mcptool.WithTool("order_create",
 		mcptool.WithDeadline(20*time.Second),
 		mcptool.WithVerify(mcptool.Verify{Tool: "order_get", Args: map[string]string{"reference": "/reference"}, LookAt: "status"})))
 
@@ -180,7 +178,7 @@ func ExampleTransport() {
 // An endpoint for callers with a key, with a limit of a hundred calls a minute.
 func ExampleGuard() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
-	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+	fieldmcp := contract.MustBuiltin("fieldmcp")
 	mcptool.Use(server, fieldmcp)
 
 	endpoint := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)

@@ -112,7 +112,7 @@ const maxRequest = 4 << 20
 // such as the connection of a proxy, is written with [Fail].
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
 	g := &guard{
-		next: next, contract: handler.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
+		next: next, contract: handler.Given(c), plain: contract.MustBuiltin(contract.Default), log: slog.Default(), now: time.Now,
 		challenge: "Bearer", maxRequest: maxRequest,
 	}
 	g.path, g.forUsers = door.NewUserPath(c.Session.Path)

@@ -482,7 +482,7 @@ func TestGuardLimitAsResult(t *testing.T) {
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "t"}, fails(nil))
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month"})
-	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
+	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), contract.MustBuiltin(contract.Default), mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
 	r := dialHTTP(t, endpoint, testkit.Modern).call(t, "t", `{"field_id":"F-1"}`)
 	if e := r.record(t); e.Kind != recourse.KindQuotaExhausted || r.result(t).ResultType != "complete" {
 		t.Errorf("%s", r.Result)

@@ -67,7 +67,7 @@ func (x *visit) refuse(r *refusal) {
 	case contract.SurfaceResult:
 		x.sendMessage(answer.Status, wire.AppendResult(nil, x.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
-		x.sendMessage(answer.Status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
+		x.sendMessage(answer.Status, wire.AppendError(nil, x.msg.ID, answer.RPCCode, answer.Message, answer.Data))
 	}
 	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(r.at)), slog.Int("status", answer.Status)}
 	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, r.err)

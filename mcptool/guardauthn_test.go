@@ -33,7 +33,7 @@ func TestGuardTakesTheAuthenticatorsOfTheGateway(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(who.Access + " " + who.Name + " " + who.Org))
 	})
-	guard := mcptool.Guard(behind, contract.Builtin().MustGet("recourse"), mcptool.WithAuthenticator(auth.AnyOf{keys, token.authenticator}),
+	guard := mcptool.Guard(behind, contract.MustBuiltin("recourse"), mcptool.WithAuthenticator(auth.AnyOf{keys, token.authenticator}),
 		mcptool.WithCallerHeader("X-Caller"))
 	for name, c := range map[string]struct {
 		credentials string
@@ -73,7 +73,7 @@ func TestCallerWithoutGuard(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})
-	for _, handler := range []http.Handler{behind, mcptool.Guard(behind, contract.Builtin().MustGet("recourse"))} {
+	for _, handler := range []http.Handler{behind, mcptool.Guard(behind, contract.MustBuiltin("recourse"))} {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/mcp", http.NoBody))
 	}
 }

@@ -206,8 +206,8 @@ func TestGuardRefusalsEndNoSession(t *testing.T) {
 	t.Parallel()
 
 	server := farm()
-	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), quiet)
-	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.Legacy), contract.Builtin().MustGet(contract.Default), quiet)), testkit.Legacy)
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), quiet)
+	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.Legacy), contract.MustBuiltin(contract.Default), quiet)), testkit.Legacy)
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestGuardRewords(t *testing.T) {
 			}
 		})
 		log := &journal{}
-		srv := testkit.Serve(t, mcptool.Guard(next, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger())))
+		srv := testkit.Serve(t, mcptool.Guard(next, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger())))
 		var header []string
 		if test.version != "" {
 			header = []string{"Mcp-Protocol-Version", test.version}

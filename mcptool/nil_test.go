@@ -13,7 +13,7 @@ func TestNoContract(t *testing.T) {
 	t.Parallel()
 	typo, _ := contract.Builtin().Get("comerce")
 	for name, start := range map[string]func(){
-		"MustGet":      func() { contract.Builtin().MustGet("comerce") },
+		"MustBuiltin":  func() { contract.MustBuiltin("comerce") },
 		"Use":          func() { mcptool.Use(farm(), typo) },
 		"Guard":        func() { mcptool.Guard(http.NotFoundHandler(), typo) },
 		"WithContract": func() { mcptool.WithContract(typo) },

@@ -57,7 +57,7 @@ func TestReads(t *testing.T) {
 				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: tt.text}}, IsError: tt.isError}, nil
 				})
-			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), append(tt.options, mcptool.WithLogger((&journal{}).logger()))...)
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), append(tt.options, mcptool.WithLogger((&journal{}).logger()))...)
 			answer := dialHTTP(t, serve(t, server, testkit.Legacy), testkit.Legacy).call(t, "look", `{}`)
 			if tt.want == "" {
 				if text := answer.result(t).Text(); text != tt.text {

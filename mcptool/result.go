@@ -15,7 +15,7 @@ import (
 // write turns the contract's answer into what the SDK sends.
 func write(answer *contract.Answer, modern bool) (mcp.Result, error) {
 	if answer.Surface == contract.SurfaceRPC {
-		return nil, &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message, Data: answer.Data}
+		return nil, &jsonrpc.Error{Code: int64(answer.RPCCode), Message: answer.Message, Data: answer.Data}
 	}
 	base := &mcp.CallToolResult{}
 	if modern { // the one way to say so from here

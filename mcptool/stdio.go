@@ -21,7 +21,7 @@ import (
 // that can be read, with the record of the default contract as data. The same goes for a
 // message of more than 4 MiB. The end of the session closes in, but not out.
 func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
-	plain := contract.Builtin().MustGet(contract.Default)
+	plain := contract.MustBuiltin(contract.Default)
 	w := &lineWriter{w: out}
 	return &mcp.IOTransport{
 		Reader: &stdioReader{Closer: in, lines: wire.NewLineReader(in, maxRequest+len("\r\n")), out: w, contract: plain},
@@ -92,7 +92,7 @@ func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 		e.Effect, e.Origin, e.RequestID = recourse.EffectNone, recourse.OriginCaller, wire.RequestID("")
 	})
 	answer := s.contract.Write(e, &contract.Call{At: contract.AtSession})
-	return append(wire.AppendError(nil, door.FirstID(line.Text), answer.Code, answer.Message, answer.Data), '\n')
+	return append(wire.AppendError(nil, door.FirstID(line.Text), answer.RPCCode, answer.Message, answer.Data), '\n')
 }
 
 // A lineWriter writes the lines of the SDK and of the reader, one at a time. Closing it closes

@@ -40,7 +40,7 @@ func TestErrorTexts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := farm()
-			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), append(tt.options, mcptool.WithLogger((&journal{}).logger()))...)
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), append(tt.options, mcptool.WithLogger((&journal{}).logger()))...)
 			answer := dialHTTP(t, serve(t, server, testkit.Legacy), testkit.Legacy).call(t, tt.tool, `{"field_id":"F-1"}`)
 			text := answer.result(t).Text()
 			if !strings.Contains(text, tt.want) || strings.Contains(text, tt.never) {

@@ -177,7 +177,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			var log journal
 			server := farm()
-			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()))
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()))
 			client := w.dial(t, server)
 			for _, test := range tests {
 				r := client.call(t, test.tool, test.arguments)
@@ -218,7 +218,7 @@ func TestUnknownTool(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			server := farm()
-			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
 			client := w.dial(t, server)
 			r := client.call(t, "get_feild", `{}`)
 			if r.Error == nil || r.Error.Code != -32602 {
@@ -271,7 +271,7 @@ func TestDeadline(t *testing.T) {
 				}
 				return nil, nil, recourse.NoMatch("field")
 			})
-			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
 				mcptool.WithTool("quick", mcptool.WithDeadline(mcptool.NoDeadline)),
 				mcptool.WithTool("order_create", mcptool.WithVerify(mcptool.Verify{
 					Tool: "order_get", Args: map[string]string{"id": "/field_id"}, With: map[string]any{"full": true}, LookAt: "status",
@@ -313,7 +313,7 @@ func TestPanic(t *testing.T) {
 	server.AddResource(&mcp.Resource{URI: "farm://gone", Name: "gone"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFoundError("farm://gone")
 	})
-	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()))
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()))
 	client := dialStdio(t, server)
 	r := client.call(t, "panics", `{"field_id":"F-1"}`)
 	if strings.Contains(string(r.Result), "out of range") {
@@ -342,7 +342,7 @@ func TestRequestID(t *testing.T) {
 	mcp.AddTool(server, &mcp.Tool{Name: "id"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ fieldArgs) (*mcp.CallToolResult, any, error) {
 		return nil, nil, recourse.Conflict("id " + mcptool.RequestID(ctx))
 	})
-	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		client := testkit.NewClient(t, serve(t, server, era), era)
 		if _, err := client.Initialize(t.Context()); err != nil {

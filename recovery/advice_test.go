@@ -36,7 +36,7 @@ func TestAdvised(t *testing.T) {
 			list = []recovery.Advice{{Tool: want.Tool, Arguments: want.Args, Hint: want.Hint}}
 		}
 		e := recourse.New(recourse.KindUnknown, "").WithHint(want.Hint)
-		if diff := cmp.Diff(list, recovery.Advised(contract.Builtin().MustGet(want.Contract), e)); diff != "" {
+		if diff := cmp.Diff(list, recovery.Advised(contract.MustBuiltin(want.Contract), e)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", want.Hint, diff)
 		}
 	}

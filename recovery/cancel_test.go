@@ -25,7 +25,7 @@ func TestCancelInEachWait(t *testing.T) {
 	for name, test := range map[string]struct {
 		contract, tool, arguments string
 		script                    map[string][]any
-		shared                    func(t *testing.T, s *server, shared *recovery.Server) // earlier calls
+		shared                    func(t *testing.T, s *server, shared *recovery.Shared) // earlier calls
 		options                   []recovery.Option
 		at                        time.Duration
 		calls                     int
@@ -39,18 +39,18 @@ func TestCancelInEachWait(t *testing.T) {
 		},
 		"before its turn after a limit": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.RateLimited(time.Minute).WithOrigin(recourse.OriginProvider)}},
-			shared: func(t *testing.T, s *server, shared *recovery.Server) {
+			shared: func(t *testing.T, s *server, shared *recovery.Shared) {
 				t.Helper()
-				_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // fails
+				_, _, _ = call(t, s, "get", "", recovery.WithShared(shared), recovery.WithTimeout(time.Second)) // fails
 			},
 			at: 10 * time.Second, calls: 1, kind: recourse.KindRateLimited,
 		},
 		"before a circuit closes": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {down}},
-			shared: func(t *testing.T, s *server, shared *recovery.Server) {
+			shared: func(t *testing.T, s *server, shared *recovery.Shared) {
 				t.Helper()
 				for range 5 {
-					_, _, _ = call(t, s, "get", "", recovery.WithServer(shared), recovery.WithTimeout(time.Second)) // fails
+					_, _, _ = call(t, s, "get", "", recovery.WithShared(shared), recovery.WithTimeout(time.Second)) // fails
 				}
 			},
 			at: 10 * time.Second, calls: 5, kind: recourse.KindUnavailable,
@@ -98,7 +98,7 @@ func TestCancelInEachWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, shared := serve(test.contract, test.script), recovery.NewServer()
+				s, shared := serve(test.contract, test.script), recovery.NewShared()
 				if test.shared != nil {
 					test.shared(t, s, shared)
 				}
@@ -109,7 +109,7 @@ func TestCancelInEachWait(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(test.at, cancel)
 				began := time.Now()
-				options := append([]recovery.Option{recovery.WithServer(shared), recovery.WithRandom(func() float64 { return 0.5 })}, test.options...)
+				options := append([]recovery.Option{recovery.WithShared(shared), recovery.WithRandom(func() float64 { return 0.5 })}, test.options...)
 				_, err := recovery.New(s, s.contract, options...).CallTool(ctx, &mcp.CallToolParams{Name: test.tool, Arguments: json.RawMessage(arguments)})
 				if took := time.Since(began); took != test.at || len(s.calls) != test.calls {
 					t.Errorf("ended after %s and calls %v", took, s.calls)
@@ -193,7 +193,7 @@ func TestDeadlineInOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{began: time.Now(), fails: func(string, time.Duration) error { return errWay }}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		var all sync.WaitGroup

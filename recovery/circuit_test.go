@@ -42,7 +42,7 @@ func (o *outage) CallTool(_ context.Context, params *mcp.CallToolParams) (*mcp.C
 	o.mu.Unlock()
 	err := o.fails(params.Name, after)
 	if e, ok := errors.AsType[*recourse.Error](err); ok {
-		answer := contract.Builtin().MustGet("commerce").Write(e, &contract.Call{Method: "tools/call", Tool: params.Name})
+		answer := contract.MustBuiltin("commerce").Write(e, &contract.Call{Method: "tools/call", Tool: params.Name})
 		return resultOf(string(answer.Result))
 	}
 	if err != nil {
@@ -51,8 +51,8 @@ func (o *outage) CallTool(_ context.Context, params *mcp.CallToolParams) (*mcp.C
 	return resultOf(done)
 }
 
-func (o *outage) client(s *recovery.Server, timeout time.Duration) *recovery.Client[*mcp.CallToolParams, *mcp.CallToolResult] {
-	return recovery.New(o, contract.Builtin().MustGet("commerce"), recovery.WithServer(s), recovery.WithTimeout(timeout))
+func (o *outage) client(s *recovery.Shared, timeout time.Duration) *recovery.Client[*mcp.CallToolParams, *mcp.CallToolResult] {
+	return recovery.New(o, contract.MustBuiltin("commerce"), recovery.WithShared(s), recovery.WithTimeout(timeout))
 }
 
 // count returns the number of calls whose name begins with call.
@@ -93,7 +93,7 @@ func TestOutageIsOutlasted(t *testing.T) {
 						}
 						return nil
 					}}
-					shared := recovery.NewServer()
+					shared := recovery.NewShared()
 					warm(t, o, shared)
 					var all sync.WaitGroup
 					for i := 0; time.Since(o.began) < length; i++ {
@@ -128,7 +128,7 @@ func TestOutageIsOutlasted(t *testing.T) {
 }
 
 // warm lets the server answer once.
-func warm(t *testing.T, o *outage, s *recovery.Server) {
+func warm(t *testing.T, o *outage, s *recovery.Shared) {
 	t.Helper()
 	fails := o.fails
 	o.fails = func(string, time.Duration) error { return nil }
@@ -150,7 +150,7 @@ func TestOpenCircuit(t *testing.T) {
 			}
 			return nil
 		}}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		call := func(tool string, timeout time.Duration) (time.Duration, *recovery.Report, error) {
 			began, report := time.Now(), new(recovery.Report)
 			_, err := o.client(shared, timeout).CallTool(recovery.WithReport(t.Context(), report), &mcp.CallToolParams{Name: tool})
@@ -183,12 +183,12 @@ func TestOpenCircuitKeepsFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{began: time.Now(), fails: func(string, time.Duration) error { return errShop.WithMessage("Down for lunch.") }}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		warm(t, o, shared)
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
-				client := recovery.New(o, contract.Builtin().MustGet("commerce"), recovery.WithServer(shared),
+				client := recovery.New(o, contract.MustBuiltin("commerce"), recovery.WithShared(shared),
 					recovery.WithTimeout(2500*time.Millisecond), recovery.WithRandom(func() float64 { return 0.5 }))
 				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "get-orders"})
 				if e, ok := errors.AsType[*recourse.Error](err); !ok || e.Message != "Down for lunch." {
@@ -209,7 +209,7 @@ func TestPermanentFailures(t *testing.T) {
 	for _, e := range []*recourse.Error{recourse.Internal(), recourse.NotFound("order", "o"), recourse.Conflict("no"), recourse.NotImplemented("")} {
 		synctest.Test(t, func(t *testing.T) {
 			o := &outage{began: time.Now(), fails: func(string, time.Duration) error { return e }}
-			shared := recovery.NewServer()
+			shared := recovery.NewShared()
 			for i := range 20 {
 				if _, err := o.client(shared, time.Minute).CallTool(t.Context(), &mcp.CallToolParams{Name: "get-orders", Arguments: i}); !errors.Is(err, e.Kind) {
 					t.Fatalf("%v", err)
@@ -227,7 +227,7 @@ func TestEarlyTrials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{began: time.Now(), fails: func(string, time.Duration) error { return errShop }}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		warm(t, o, shared)
 		var all sync.WaitGroup
 		for i := range 1000 {
@@ -257,7 +257,7 @@ func TestStatedWaitIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{began: time.Now(), fails: func(string, time.Duration) error { return errShop.WithRetryAfter(20 * time.Second) }}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		warm(t, o, shared)
 		var all sync.WaitGroup
 		for i := range 30 {
@@ -287,15 +287,15 @@ func TestTrialThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &server{contract: contract.Builtin().MustGet("terra"), script: map[string][]any{"get": {errWay}}, began: time.Now()}
-				shared := recovery.NewServer()
+				s := &server{contract: contract.MustBuiltin("terra"), script: map[string][]any{"get": {errWay}}, began: time.Now()}
+				shared := recovery.NewShared()
 				get := func(session recovery.Session[*mcp.CallToolParams, *mcp.CallToolResult]) (err error) {
 					defer func() {
 						if p := recover(); p != nil {
 							err = fmt.Errorf("panic: %v", p)
 						}
 					}()
-					_, err = recovery.New(session, s.contract, recovery.WithServer(shared), recovery.WithNature("get", retry.Reads)).
+					_, err = recovery.New(session, s.contract, recovery.WithShared(shared), recovery.WithNature("get", retry.Reads)).
 						CallTool(t.Context(), &mcp.CallToolParams{Name: "get"})
 					return err
 				}

@@ -48,7 +48,7 @@ func TestConnect(t *testing.T) {
 					return "session", nil
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				session, err := recovery.Connect(ctx, contract.Builtin().MustGet("terra"), connect, recovery.WithRandom(func() float64 { return 0.5 }))
+				session, err := recovery.Connect(ctx, contract.MustBuiltin("terra"), connect, recovery.WithRandom(func() float64 { return 0.5 }))
 				if attempts != test.attempts || time.Since(began) != test.took {
 					t.Errorf("%d attempts in %s", attempts, time.Since(began))
 				}
@@ -72,7 +72,7 @@ func TestConnectHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		session, err := recovery.Connect(t.Context(), contract.Builtin().MustGet("terra"), func(ctx context.Context) (int, error) {
+		session, err := recovery.Connect(t.Context(), contract.MustBuiltin("terra"), func(ctx context.Context) (int, error) {
 			if attempts++; attempts == 1 {
 				<-ctx.Done()
 				return 0, ctx.Err()

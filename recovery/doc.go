@@ -1,6 +1,6 @@
 // Package recovery is the caller's half of a contract: it calls tools, and if a call fails, it does what the contract says.
 //
-//	client := recovery.New(session, contract.Builtin().MustGet("studies"))
+//	client := recovery.New(session, contract.MustBuiltin("studies"))
 //	result, err := client.CallTool(ctx, params)
 //
 // session is a session of an MCP SDK: [New] accepts the Go SDK's *mcp.ClientSession, mcp-go's *client.Client, or anything
@@ -24,7 +24,7 @@
 // settles it, the error is returned unchanged.
 //
 // The wait that a server states is a minimum, up to [recourse.MaxWait]. The contract's [Policy] has the waits for failures
-// that state none, their growth and the number of retries. All callers of a [Server] share a retry budget, a pace (after a
+// that state none, their growth and the number of retries. All callers of a [Shared] share a retry budget, a pace (after a
 // rate limit all callers wait until it has passed, and then call one after the other), and circuits: if the server cannot be
 // reached several times in a row, or a tool's calls fail with retryable failures, calls wait instead of being sent, and one
 // at a time probes. Waiting costs no attempt.

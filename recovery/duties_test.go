@@ -129,10 +129,10 @@ func TestDuties(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &weather{
-					t: t, shop: contract.Builtin().MustGet("commerce"), began: time.Now(), random: rand.New(rand.NewPCG(seed, 0)),
+					t: t, shop: contract.MustBuiltin("commerce"), began: time.Now(), random: rand.New(rand.NewPCG(seed, 0)),
 					after: map[string]time.Time{}, sent: map[string]int{}, created: map[string]int{},
 				}
-				shared := recovery.NewServer()
+				shared := recovery.NewShared()
 				var all sync.WaitGroup
 				for caller := range 30 {
 					luck := rand.New(rand.NewPCG(seed, uint64(caller+1)))
@@ -150,7 +150,7 @@ func TestDuties(t *testing.T) {
 }
 
 // task makes a call with that much time; a cancelled one ends after half of it.
-func (w *weather) task(s *recovery.Server, id string, timeout time.Duration, cancelled, reads bool) {
+func (w *weather) task(s *recovery.Shared, id string, timeout time.Duration, cancelled, reads bool) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	most := timeout
@@ -163,7 +163,7 @@ func (w *weather) task(s *recovery.Server, id string, timeout time.Duration, can
 		tool, arguments = "get-products", map[string]any{"externalIds": []string{id}}
 	}
 	began := time.Now()
-	_, err := recovery.New(w, w.shop, recovery.WithServer(s), recovery.WithTimeout(timeout), recovery.WithNature("get-products", retry.Reads)).
+	_, err := recovery.New(w, w.shop, recovery.WithShared(s), recovery.WithTimeout(timeout), recovery.WithNature("get-products", retry.Reads)).
 		CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if took := time.Since(began); took > most {
 		w.t.Errorf("%s took %s, want at most %s", id, took, most)

@@ -28,7 +28,8 @@ type engine struct {
 func newEngine(c *contract.Contract, list []Option) *engine {
 	g := &engine{contract: c, options: newOptions(list), policy: Policy(c)}
 	g.policy.Random = g.options.random
-	g.reader = contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: !g.options.untrusted}
+	g.reader = *contract.NewReader(c)
+	g.reader.Trusted = !g.options.untrusted
 	return g
 }
 

@@ -38,7 +38,7 @@ func FuzzMCPTransport(f *testing.F) {
 		if events {
 			kind = "text/event-stream"
 		}
-		transport := recovery.NewMCPTransport(answering{kind, body}, contract.Builtin().MustGet(contract.Default))
+		transport := recovery.NewMCPTransport(answering{kind, body}, contract.MustBuiltin(contract.Default))
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", strings.NewReader(`{"method":"tools/call","id":7}`))
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func TestImplausibleRetryAfter(t *testing.T) {
 					}
 					return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {stated}}, Body: http.NoBody, Request: r}, nil
 				})
-				client := http.Client{Transport: recovery.NewHTTPTransport(front, "The shop", contract.Builtin().MustGet("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
+				client := http.Client{Transport: recovery.NewHTTPTransport(front, "The shop", contract.MustBuiltin("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
 				began := time.Now()
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example/", http.NoBody)
 				if err != nil {
@@ -102,7 +102,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // A write is repeated only if the verify call proves that it had no effect.
 func TestUselessVerifyCalls(t *testing.T) {
 	t.Parallel()
-	question := contract.Builtin().MustGet("commerce").Ask(&recourse.NeedsInput{Message: "Which?", Fields: []string{"id"}}, &contract.Call{Method: "tools/call", Tool: "get-orders"})
+	question := contract.MustBuiltin("commerce").Ask(&recourse.NeedsInput{Message: "Which?", Fields: []string{"id"}}, &contract.Call{Method: "tools/call", Tool: "get-orders"})
 	for name, answer := range map[string]any{
 		"hangs":                    time.Hour,
 		"a question":               string(question.Result),
@@ -139,7 +139,7 @@ func TestUselessVerifyCalls(t *testing.T) {
 func TestNoResult(t *testing.T) {
 	t.Parallel()
 	report := new(recovery.Report)
-	result, err := recovery.New(noResult{}, contract.Builtin().MustGet("recourse")).
+	result, err := recovery.New(noResult{}, contract.MustBuiltin("recourse")).
 		CallTool(recovery.WithReport(t.Context(), report), &mcp.CallToolParams{Name: "order"})
 	e, ok := errors.AsType[*recourse.Error](err)
 	if !ok || e.Kind != recourse.KindBadResponse || e.Effect != recourse.EffectUnknown || result != nil || report.Attempts() != 1 {
@@ -156,7 +156,7 @@ func (noResult) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolRes
 // A hook that panics or hangs only loses its own effect: the call returns the failure from before.
 func TestHooksThatFail(t *testing.T) {
 	t.Parallel()
-	question := string(contract.Builtin().MustGet("patterns").Ask(
+	question := string(contract.MustBuiltin("patterns").Ask(
 		&recourse.NeedsInput{Message: "Which?", Fields: []string{"q"}}, &contract.Call{Method: "tools/call", Tool: "search_patterns"}).Result)
 	partly := recourse.Partial([]recourse.Succeeded{{ID: "a"}}, []recourse.Failed{{ID: "b", Error: recourse.NotFound("field", "b")}})
 	for name, test := range map[string]struct {
@@ -235,7 +235,7 @@ func TestAnswerThatDrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	resp, err := recovery.NewMCPTransport(answering{"text/event-stream", body}, contract.Builtin().MustGet("recourse")).RoundTrip(r)
+	resp, err := recovery.NewMCPTransport(answering{"text/event-stream", body}, contract.MustBuiltin("recourse")).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,9 +38,9 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // get makes a request with its own client.
-func (a *api) get(ctx context.Context, s *recovery.Server, options ...recovery.Option) (status int, body string, err error) {
-	options = append([]recovery.Option{recovery.WithServer(s)}, options...)
-	client := http.Client{Transport: recovery.NewHTTPTransport(a, "The API", contract.Builtin().MustGet("recourse"), options...)}
+func (a *api) get(ctx context.Context, s *recovery.Shared, options ...recovery.Option) (status int, body string, err error) {
+	options = append([]recovery.Option{recovery.WithShared(s)}, options...)
+	client := http.Client{Transport: recovery.NewHTTPTransport(a, "The API", contract.MustBuiltin("recourse"), options...)}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example/things", http.NoBody)
 	if err != nil {
 		return 0, "", err
@@ -64,7 +64,7 @@ func TestHTTPLimitIsShared(t *testing.T) {
 			}
 			return http.StatusOK, nil, nil
 		}}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		var all sync.WaitGroup
 		for i := range 20 {
 			if i == 1 {
@@ -102,7 +102,7 @@ func TestHTTPOutage(t *testing.T) {
 					}
 					return http.StatusOK, nil, nil
 				}}
-				shared := recovery.NewServer()
+				shared := recovery.NewShared()
 				var all sync.WaitGroup
 				came := 0
 				for ; time.Since(a.began) < length; came++ {
@@ -137,7 +137,7 @@ func TestHTTPKeepsAnswer(t *testing.T) {
 			}
 			return http.StatusServiceUnavailable, nil, nil
 		}}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		var all sync.WaitGroup
 		all.Go(func() {
 			status, body, err := a.get(t.Context(), shared, recovery.WithTimeout(10*time.Second))
@@ -159,7 +159,7 @@ func TestHTTPCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &api{began: time.Now(), answer: func(time.Duration) (int, http.Header, error) { return 0, nil, errWay }}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(15*time.Second, cancel)

@@ -83,7 +83,7 @@ func TestKitCircuits(t *testing.T) {
 		{"a limit comes before a circuit", way, []circuitStep{limited, begins(0, "a", 0), begins(5000, "a", 0)}},
 		{"who tries and never ends makes way", way, []circuitStep{begins(1000, "a", 0), begins(30_999, "b", 0), begins(31_000, "b", 0)}},
 	} {
-		s := NewServer()
+		s := NewShared()
 		base := time.Unix(1_000_000, 0)
 		at := func(ms int64) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 		steps := slices.Concat(scenario.before, scenario.steps)

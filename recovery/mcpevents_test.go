@@ -50,7 +50,7 @@ func TestStreamThatBreaksOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp, err := recovery.NewMCPTransport(front, contract.Builtin().MustGet("recourse")).RoundTrip(r)
+			resp, err := recovery.NewMCPTransport(front, contract.MustBuiltin("recourse")).RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 type Option func(*options)
 
 type options struct {
-	server    *Server
+	server    *Shared
 	timeout   time.Duration
 	attempt   time.Duration
 	untrusted bool
@@ -35,9 +35,9 @@ type options struct {
 // defaultTimeout is how long a call may take by default.
 const defaultTimeout = 5 * time.Minute
 
-// WithServer makes the client share budget, pace, circuits and known mistakes with all other clients of s. By default the
+// WithShared makes the client share budget, pace, circuits and known mistakes with all other clients of s. By default the
 // client shares them with nobody.
-func WithServer(s *Server) Option { return func(o *options) { o.server = s } }
+func WithShared(s *Shared) Option { return func(o *options) { o.server = s } }
 
 // WithTimeout bounds the time of a call with all its retries and waits; the default is 5 minutes. An earlier deadline of the
 // call's context takes precedence.
@@ -63,9 +63,9 @@ func WithTools(tools ...contract.Tool) Option {
 	}
 }
 
-// Untrusted makes the client ignore what the server says about whether a call took effect. It is for servers that do not
+// WithUntrustedServer makes the client ignore what the server says about whether a call took effect. It is for servers that do not
 // keep their contract: a failed write is then verified whatever the server says, unless the protocol itself refused it.
-func Untrusted() Option { return func(o *options) { o.untrusted = true } }
+func WithUntrustedServer() Option { return func(o *options) { o.untrusted = true } }
 
 // WithConnect sets the function to call if an account must be connected, or its access renewed or extended. If it returns
 // nil, the call is made once more. e says which account and which scopes.
@@ -138,7 +138,7 @@ func newOptions(list []Option) *options {
 		option(o)
 	}
 	if o.server == nil {
-		o.server = NewServer()
+		o.server = NewShared()
 	}
 	return o
 }

@@ -14,7 +14,7 @@ import (
 
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+	fieldmcp := contract.MustBuiltin("fieldmcp")
 	want := retry.Policy{Attempts: 4, Start: 2 * time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 2, GrowStated: true}
 	if diff := cmp.Diff(want, recovery.Policy(fieldmcp), cmpopts.IgnoreFields(retry.Policy{}, "Random")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -80,7 +80,7 @@ func TestKitRecoveries(t *testing.T) {
 	var file bytes.Buffer
 	for _, line := range recoveries() {
 		line.Want = kitOutcome{Calls: []kitCall{}, Waits: []int64{}}
-		c := contract.Builtin().MustGet(line.Contract)
+		c := contract.MustBuiltin(line.Contract)
 		s := &scriptedSession{line: &line, next: map[string]int{}, now: time.Unix(0, 0)}
 		options := []recovery.Option{
 			recovery.WithClock(s), recovery.WithRandom(func() float64 { return 0.5 }), recovery.WithLogger(slog.New(slog.DiscardHandler)),
@@ -142,7 +142,7 @@ func recoveries() []kitRecovery {
 				switch a := a.(type) {
 				case *recourse.Error:
 					call := &contract.Call{Method: "tools/call", Tool: answering, Arguments: []byte(arguments), Now: contracttest.Present}
-					l.Answers[answering] = append(l.Answers[answering], contract.Builtin().MustGet(of).Write(a, call).Result)
+					l.Answers[answering] = append(l.Answers[answering], contract.MustBuiltin(of).Write(a, call).Result)
 				case json.RawMessage:
 					l.Answers[answering] = append(l.Answers[answering], a)
 				}

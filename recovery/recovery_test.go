@@ -34,7 +34,7 @@ type server struct {
 }
 
 func serve(name string, script map[string][]any) *server {
-	return &server{contract: contract.Builtin().MustGet(name), script: script, began: time.Now()}
+	return &server{contract: contract.MustBuiltin(name), script: script, began: time.Now()}
 }
 
 func (s *server) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {

@@ -9,18 +9,18 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A Server is what all callers of one server share: a retry budget, a pace, circuits, and the invalid calls that the server
+// A Shared is what all callers of one server share: a retry budget, a pace, circuits, and the invalid calls that the server
 // has refused. It is safe for concurrent use.
-type Server struct {
+type Shared struct {
 	budget retry.Budget
 
-	mu       sync.Mutex
-	resumes  time.Time // the pace: nobody calls before
-	limit    *recourse.Error
-	next     time.Time // at which the next of those who wait begins
-	transport      circuit   // of the way to the server
-	tools    map[string]*toolState
-	mistakes map[[sha256.Size]byte]mistake
+	mu        sync.Mutex
+	resumes   time.Time // the pace: nobody calls before
+	limit     *recourse.Error
+	next      time.Time // at which the next of those who wait begins
+	transport circuit   // of the way to the server
+	tools     map[string]*toolState
+	mistakes  map[[sha256.Size]byte]mistake
 }
 
 // A mistake is a call that the server has refused because of its arguments.
@@ -32,12 +32,12 @@ type mistake struct {
 // A toolState is what is known from calls of a tool.
 type toolState struct {
 	backend circuit       // the tool's backend
-	slow   time.Duration // the longest that a call has taken lately
+	slow    time.Duration // the longest that a call has taken lately
 }
 
-// NewServer returns a Server to pass to [WithServer].
-func NewServer() *Server {
-	return &Server{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]mistake{}}
+// NewShared returns a Server to pass to [WithShared].
+func NewShared() *Shared {
+	return &Shared{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]mistake{}}
 }
 
 const (
@@ -49,7 +49,7 @@ const (
 )
 
 // tool returns what is known about a tool.
-func (s *Server) tool(name string) *toolState {
+func (s *Shared) tool(name string) *toolState {
 	t := s.tools[name]
 	if t == nil {
 		if len(s.tools) >= maxTools {
@@ -63,7 +63,7 @@ func (s *Server) tool(name string) *toolState {
 
 // admit lets a call begin, whose outcome must be passed to learn; or it returns why not, and how long to wait before asking
 // again. last is when the call can wait no longer, zero if it cannot wait at all.
-func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, why *recourse.Error) {
+func (s *Shared) admit(now, last time.Time, tool string) (wait time.Duration, why *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wait, why = s.turn(now, 0); why != nil {
@@ -82,7 +82,7 @@ func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, wh
 }
 
 // turnAfter returns how long a caller waits, at least least.
-func (s *Server) turnAfter(now time.Time, least time.Duration) time.Duration {
+func (s *Shared) turnAfter(now time.Time, least time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait, _ := s.turn(now, least)
@@ -91,7 +91,7 @@ func (s *Server) turnAfter(now time.Time, least time.Duration) time.Duration {
 
 // turn returns how long a caller waits, at least least, and the limit that it waits for, if any. Callers that wait for the
 // same limit take turns.
-func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, limit *recourse.Error) {
+func (s *Shared) turn(now time.Time, least time.Duration) (wait time.Duration, limit *recourse.Error) {
 	if !now.Before(s.resumes) {
 		return least, nil
 	}
@@ -101,7 +101,7 @@ func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, l
 }
 
 // takes estimates how long a call of a tool takes, from a second up to the reserve; 0 means unknown.
-func (s *Server) takes(tool string) time.Duration {
+func (s *Shared) takes(tool string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slow := s.tool(tool).slow; slow > 0 {
@@ -121,7 +121,7 @@ const (
 )
 
 // learn records that an attempt of a tool ended with e, and how long it took.
-func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error, took time.Duration) {
+func (s *Shared) learn(now time.Time, tool string, o outcome, e *recourse.Error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tool(tool)
@@ -156,7 +156,7 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 const mistakeFor = 10 * time.Minute
 
 // mistake returns the recent failure of the same call, if it was the caller's mistake.
-func (s *Server) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error {
+func (s *Shared) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m, ok := s.mistakes[call]; ok && now.Sub(m.at) < mistakeFor {
@@ -166,7 +166,7 @@ func (s *Server) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error 
 }
 
 // remember records a mistake: the same call would fail again.
-func (s *Server) remember(now time.Time, call [sha256.Size]byte, e *recourse.Error) {
+func (s *Shared) remember(now time.Time, call [sha256.Size]byte, e *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mistakes) >= maxMistakes {
@@ -176,7 +176,7 @@ func (s *Server) remember(now time.Time, call [sha256.Size]byte, e *recourse.Err
 }
 
 // forget forgets all mistakes: after a write, what was invalid may be valid.
-func (s *Server) forget() {
+func (s *Shared) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.mistakes)

@@ -50,7 +50,7 @@ func goCall(tool string, arguments map[string]any) mcpgo.CallToolRequest {
 // A session of mcp-go recovers like one of the Go SDK; the transport passes on what mcp-go drops of a failure.
 func TestMCPGo(t *testing.T) {
 	t.Parallel()
-	shop := contract.Builtin().MustGet("commerce")
+	shop := contract.MustBuiltin("commerce")
 	system, err := commerce.New(commerce.Options{Logger: slog.New(slog.DiscardHandler), Timeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestMCPGo(t *testing.T) {
 // The wait of an HTTP 429 is kept, although mcp-go does not pass it on.
 func TestMCPGoLimit(t *testing.T) {
 	t.Parallel()
-	rules := contract.Builtin().MustGet("fieldmcp")
+	rules := contract.MustBuiltin("fieldmcp")
 	_, base := failing(t, inject.MCP, `{times: 1, fault: {contract: fieldmcp, code: "429", wait: 1s}}`)
 	var limits []time.Duration
 	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), rules, base), rules, recovery.WithObserver(func(_ context.Context, s recovery.Step) {

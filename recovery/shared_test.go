@@ -24,10 +24,10 @@ func TestLimitIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := serve("recourse", map[string][]any{"get": {recourse.RateLimited(10 * time.Second).WithEffect(recourse.EffectNone), done}})
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		var all sync.WaitGroup
 		for i := range 20 {
-			client := recovery.New(s, s.contract, recovery.WithServer(shared))
+			client := recovery.New(s, s.contract, recovery.WithShared(shared))
 			if i == 1 {
 				time.Sleep(time.Second)
 			}
@@ -54,8 +54,8 @@ func TestCircuit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := serve("terra", map[string][]any{"get": {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}})
-		shared := recovery.NewServer()
-		client := recovery.New(s, s.contract, recovery.WithServer(shared), recovery.WithNature("get", retry.Reads), recovery.WithTimeout(500*time.Millisecond))
+		shared := recovery.NewShared()
+		client := recovery.New(s, s.contract, recovery.WithShared(shared), recovery.WithNature("get", retry.Reads), recovery.WithTimeout(500*time.Millisecond))
 		get := func() error {
 			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "get", Arguments: json.RawMessage(`{}`)})
 			return err
@@ -90,9 +90,9 @@ func TestBudgetIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := serve("recourse", map[string][]any{"get": {recourse.ServerError("", 500).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall)}})
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		for range 200 {
-			client := recovery.New(s, s.contract, recovery.WithServer(shared))
+			client := recovery.New(s, s.contract, recovery.WithShared(shared))
 			if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "get"}); err == nil {
 				t.Fatal("the call succeeded")
 			}
@@ -107,9 +107,9 @@ func TestBudgetIsShared(t *testing.T) {
 func TestMistakeIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := serve("recourse", map[string][]any{"get": {recourse.Missing("id")}, "put": {done}})
-	shared := recovery.NewServer()
+	shared := recovery.NewShared()
 	get := func(arguments string) error {
-		_, _, err := call(t, s, "get", arguments, recovery.WithServer(shared))
+		_, _, err := call(t, s, "get", arguments, recovery.WithShared(shared))
 		return err
 	}
 	for _, arguments := range []string{`{"a":1}`, `{"a":1}`, `{"a":2}`, `{"a":1}`} {
@@ -120,7 +120,7 @@ func TestMistakeIsRemembered(t *testing.T) {
 	if len(s.calls) != 2 {
 		t.Errorf("sent %d times", len(s.calls))
 	}
-	if _, _, err := call(t, s, "put", `{}`, recovery.WithServer(shared)); err != nil {
+	if _, _, err := call(t, s, "put", `{}`, recovery.WithShared(shared)); err != nil {
 		t.Fatal(err)
 	}
 	if _ = get(`{"a":1}`); len(s.calls) != 4 {
@@ -133,13 +133,13 @@ func TestMistakeIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := serve("fieldmcp", map[string][]any{"get": {recourse.InvalidValue("from", "a day that is over", "tomorrow"), done}})
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		for _, test := range []struct {
 			after time.Duration
 			calls int
 		}{{0, 1}, {time.Minute, 1}, {8 * time.Minute, 1}, {2 * time.Minute, 2}} {
 			time.Sleep(test.after)
-			_, _, err := call(t, s, "get", "", recovery.WithServer(shared))
+			_, _, err := call(t, s, "get", "", recovery.WithShared(shared))
 			if len(s.calls) != test.calls || (err == nil) != (test.calls == 2) {
 				t.Errorf("after %s more: sent %d times, %v", test.after, len(s.calls), err)
 			}
@@ -176,7 +176,7 @@ func TestUntrusted(t *testing.T) {
 		for claim, e := range claims {
 			for _, name := range []string{"recourse", "commerce"} {
 				s := serve(name, map[string][]any{"put": {e, e, e, done}})
-				_, _, _ = call(t, s, "put", `{}`, recovery.Untrusted(), recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
+				_, _, _ = call(t, s, "put", `{}`, recovery.WithUntrustedServer(), recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
 				if len(s.calls) != 1 {
 					t.Errorf("%s, %s: %d calls, want 1", name, claim, len(s.calls))
 				}

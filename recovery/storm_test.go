@@ -57,7 +57,7 @@ func (s *storm) CallTool(_ context.Context, params *mcp.CallToolParams) (*mcp.Ca
 }
 
 func (s *storm) fail(e *recourse.Error, arguments []byte) (*mcp.CallToolResult, error) {
-	answer := contract.Builtin().MustGet("commerce").Write(e, &contract.Call{Method: "tools/call", Tool: "create-sales-order", Arguments: arguments})
+	answer := contract.MustBuiltin("commerce").Write(e, &contract.Call{Method: "tools/call", Tool: "create-sales-order", Arguments: arguments})
 	return resultOf(string(answer.Result))
 }
 
@@ -87,12 +87,12 @@ func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers, each = 20, 50
 		shop := &storm{random: rand.New(rand.NewPCG(1, 2)), orders: map[string]int{}}
-		shared := recovery.NewServer()
+		shared := recovery.NewShared()
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		succeeded := 0
 		for caller := range callers {
-			client := recovery.New(shop, contract.Builtin().MustGet("commerce"), recovery.WithServer(shared), recovery.WithTimeout(time.Minute))
+			client := recovery.New(shop, contract.MustBuiltin("commerce"), recovery.WithShared(shared), recovery.WithTimeout(time.Minute))
 			all.Go(func() {
 				for i := range each {
 					id := fmt.Sprintf("%d-%d", caller, i)

@@ -72,7 +72,7 @@ func TestMCPTransport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			injector, transport := failing(t, inject.MCP, "{times: 1, fault: "+test.fault+"}")
-			c := contract.Builtin().MustGet(test.contract)
+			c := contract.MustBuiltin(test.contract)
 			sdk := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session, err := sdk.Connect(t.Context(), &mcp.StreamableClientTransport{
 				Endpoint: testkit.Serve(t, echoServer()), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(transport, c)},
@@ -132,7 +132,7 @@ func TestHTTPTransport(t *testing.T) {
 				t.Fatal(err)
 			}
 			maps.Copy(req.Header, test.header)
-			c := &http.Client{Transport: recovery.NewHTTPTransport(transport, "The API", contract.Builtin().MustGet("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
+			c := &http.Client{Transport: recovery.NewHTTPTransport(transport, "The API", contract.MustBuiltin("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
 			resp, err := c.Do(req)
 			if err != nil {
 				t.Fatal(err)

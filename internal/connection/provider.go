@@ -120,9 +120,9 @@ type tokenFailure int
 
 const (
 	passing tokenFailure = iota // it may succeed later: the provider cannot be reached, or is in trouble
-	refused                // the grant is no longer valid: it was revoked
-	lapsed                 // or it has expired, which providers report in their own words
-	faulty                 // the configuration is wrong: the client's credentials, or what is requested
+	refused                     // the grant is no longer valid: it was revoked
+	lapsed                      // or it has expired, which providers report in their own words
+	faulty                      // the configuration is wrong: the client's credentials, or what is requested
 )
 
 // judge returns the meaning of an error in a request for a token.

@@ -18,8 +18,8 @@ type Form struct {
 	Words    map[string]*Code // by code, and by words that are read as one
 
 	Layout      Layout
-	ToolResults []ToolResult // of tools that return their failures
-	Members     []ObjectMember     // of the object, in their order
+	ToolResults []ToolResult   // of tools that return their failures
+	Members     []ObjectMember // of the object, in their order
 
 	Question *Shape // of the object of a question, or nil
 	Upstream *Shape // of the body of an HTTP error of a system that the server calls, or nil
@@ -29,8 +29,8 @@ type Form struct {
 	Hints                                []Hint // for every code
 	HintTools                            []string
 	Verify                               map[string]VerifyCall // by tool
-	Batch                                map[string]string // the argument with the items, by tool
-	ResourcesByArgument, ResourcesByTool map[string]string // types of things, by the plain name of an argument and by tool
+	Batch                                map[string]string     // the argument with the items, by tool
+	ResourcesByArgument, ResourcesByTool map[string]string     // types of things, by the plain name of an argument and by tool
 
 	ReadOnly    bool            // every tool without a Verify only reads
 	Readers     []string        // tools that only read in any case

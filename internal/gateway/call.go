@@ -44,12 +44,12 @@ type call struct {
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
-	in     inbound // what the server sends: send
-	outer  *outer  // at an endpoint with several servers, for nested calls
+	in     inbound     // what the server sends: send
+	outer  *outer      // at an endpoint with several servers, for nested calls
 	member *memberConn // for a nested call, its server
 
-	mask   *redact.Masker // created for the first failure, see [call.masker]
-	held   bool           // the target is held
+	mask    *redact.Masker // created for the first failure, see [call.masker]
+	held    bool           // the target is held
 	tainted bool           // a stage has panicked: the memory is not used again
 }
 

@@ -35,9 +35,9 @@ type inbound struct {
 	wrong     error // why a message was dropped
 	resumable bool  // the client may resume the stream: events have ids, or the server has said when
 
-	hasQuestion    bool   // the server has asked the client a question
-	continues  bool   // the stream continues after the answer
-	release func() // releases the room held for a large failure
+	hasQuestion bool   // the server has asked the client a question
+	continues   bool   // the stream continues after the answer
+	release     func() // releases the room held for a large failure
 }
 
 // reset prepares for the answer to another attempt.

@@ -33,7 +33,7 @@ func author(name string) []string {
 
 // authored returns a server with a tool that fails for every second item.
 func authored(name string) *mcp.Server {
-	c := contract.Builtin().MustGet(name)
+	c := contract.MustBuiltin(name)
 	server := mcp.NewServer(&mcp.Implementation{Name: "author", Version: "1"}, nil)
 	mcptool.Use(server, c)
 	type args struct {
@@ -140,7 +140,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 // foreign returns the answer of a server that was not written with mcptool.
 func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	t.Helper()
-	dialect := contract.Builtin().MustGet(c.from)
+	dialect := contract.MustBuiltin(c.from)
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(dialect.Write(contracttest.Batch(c.n), &contract.Call{Method: "tools/call"}).Result, &members); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func (c batchCell) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := contract.Builtin().MustGet(c.to)
+	own := contract.MustBuiltin(c.to)
 	reading, ok := (&contract.Reader{Contracts: []*contract.Contract{own}}).Result(bare)
 	if !ok {
 		t.Fatalf("got %.500s, want a failure", bare)
@@ -274,7 +274,7 @@ func (c textCell) run(t *testing.T) {
 		fault = faults.Result("text", `{"isError":true,`+content+`,"resultType":"complete"}`)
 	}
 	srv.Always(testkit.OrderCreate, fault)
-	own := contract.Builtin().MustGet(c.to)
+	own := contract.MustBuiltin(c.to)
 	path, user := "/farm/mcp", ""
 	if own.Session.UserHeader != "" {
 		path, user = path+"/{user_id}", "/u-1"

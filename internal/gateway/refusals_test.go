@@ -31,7 +31,7 @@ func refusingServers(t *testing.T) map[string]string {
 		})
 		name := map[bool]string{true: "stateless", false: "with sessions"}[stateless]
 		servers["bare, "+name] = testkit.Serve(t, sdk)
-		servers["guarded, "+name] = testkit.Serve(t, mcptool.Guard(sdk, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler))))
+		servers["guarded, "+name] = testkit.Serve(t, mcptool.Guard(sdk, contract.MustBuiltin(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler))))
 	}
 	return servers
 }

@@ -150,7 +150,7 @@ func (c *call) writeFailure(f *failure) {
 
 // writeRefusal ends a request that was not accepted as a call.
 func (c *call) writeRefusal(f *failure) {
-	of, e := contract.Builtin().MustGet(contract.Default), f.e
+	of, e := contract.MustBuiltin(contract.Default), f.e
 	settled := func(e *recourse.Error) *recourse.Error {
 		return e.WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown)
 	}
@@ -165,7 +165,7 @@ func (c *call) writeRefusal(f *failure) {
 	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.http)}
 	answer := of.Write(settled(e), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
-		answer = contract.Builtin().MustGet(contract.Default).Write(settled(e), call)
+		answer = contract.MustBuiltin(contract.Default).Write(settled(e), call)
 	}
 	c.write(answer, e)
 }
@@ -191,8 +191,8 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 		c.out.Form = "tool_error" // as in OpenTelemetry's conventions for MCP
 		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
-		c.out.Form = strconv.Itoa(answer.Code)
-		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.Code, answer.Message, answer.Data))
+		c.out.Form = strconv.Itoa(answer.RPCCode)
+		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.RPCCode, answer.Message, answer.Data))
 	}
 }
 

@@ -29,7 +29,7 @@ type receiver struct {
 	// For a line that is longer than the window:
 	long bool
 	text *longAnswer // nil: not an answer, or nobody waits for it
-	call *pending       // whose answer it is
+	call *pending    // whose answer it is
 	id   bool        // its id has come
 }
 

@@ -46,8 +46,8 @@ type Stdio struct {
 
 	mu       sync.Mutex
 	starts   starts
-	era      wire.Era            // of the last child that showed it; 0: none has
-	ready    map[string]*child   // by the client that it belongs to; empty for the shared one
+	era      wire.Era           // of the last child that showed it; 0: none has
+	ready    map[string]*child  // by the client that it belongs to; empty for the shared one
 	attempts map[string]*launch // to start one of these
 	children map[*child]struct{}
 	counted  Processes

@@ -2,7 +2,7 @@
 // (github.com/mark3labs/mcp-go) an error contract, as package mcptool does for the Go SDK:
 //
 //	s := server.NewMCPServer("farm", "1.0.0")
-//	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+//	fieldmcp := contract.MustBuiltin("fieldmcp")
 //	mcpgotool.Use(s, fieldmcp)
 //
 // The options, the Transport and the Guard are those of package mcptool.

@@ -121,7 +121,7 @@ func TestFailures(t *testing.T) {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			s := farm()
-			mcpgotool.Use(s, contract.Builtin().MustGet(contract.Default), quiet, mcptool.WithTool("deaf", mcptool.WithDeadline(40*time.Millisecond)))
+			mcpgotool.Use(s, contract.MustBuiltin(contract.Default), quiet, mcptool.WithTool("deaf", mcptool.WithDeadline(40*time.Millisecond)))
 			client := dial(t, s, era)
 			client.Header = map[string][]string{"X-Request-Id": {"abc-1"}}
 			call := func(tool, arguments string) testkit.ToolResult {
@@ -264,7 +264,7 @@ func ExampleUse() {
 	s.AddTool(mcp.NewTool("get_field"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, recourse.NotFound("field", "F-9")
 	})
-	mcpgotool.Use(s, contract.Builtin().MustGet(contract.Default), quiet)
+	mcpgotool.Use(s, contract.MustBuiltin(contract.Default), quiet)
 
 	answer := s.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_field"}}`))
 	response, _ := answer.(mcp.JSONRPCResponse)

@@ -84,7 +84,7 @@ func New(o Options) (*System, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.PerMinute = cmp.Or(o.PerMinute, 600)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, serverOptions)}
 	addTools(s.server, o.Adapter)
 	log := mcptool.WithLogger(o.Logger)

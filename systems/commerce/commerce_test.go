@@ -35,7 +35,7 @@ func newSystem(t *testing.T, o commerce.Options) *commerce.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	return c
 }
 

@@ -146,7 +146,7 @@ func (s *System) serveConnected(o Options) {
 
 // newServer makes the MCP server, and returns its contract.
 func (s *System) newServer(using ...mcptool.Option) *contract.Contract {
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, serverOptions)
 	s.addTools()
 	mcptool.Use(s.server, c, using...)

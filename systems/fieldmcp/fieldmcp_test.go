@@ -68,7 +68,7 @@ func newSystem(t *testing.T, o fieldmcp.Options) *fieldmcp.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c := contract.Builtin().MustGet("fieldmcp")
+	c := contract.MustBuiltin("fieldmcp")
 	return c
 }
 

@@ -82,7 +82,7 @@ func New(o Options) (*System, error) {
 	o.PerMinute = cmp.Or(o.PerMinute, 120)
 	o.LibraryKey = cmp.Or(o.LibraryKey, apiKey)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	c := contract.Builtin().MustGet("patterns")
+	c := contract.MustBuiltin("patterns")
 	library, err := newBackend()
 	if err != nil {
 		return nil, fmt.Errorf("patterns: %w", err)

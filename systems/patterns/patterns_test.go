@@ -38,7 +38,7 @@ func newSystem(t *testing.T, o patterns.Options) *patterns.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c := contract.Builtin().MustGet("patterns")
+	c := contract.MustBuiltin("patterns")
 	return c
 }
 

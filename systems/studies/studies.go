@@ -81,7 +81,7 @@ var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
 
 // New starts the service and returns the system; call Close when done.
 func New(o Options) (*System, error) {
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	o = o.withDefaults()
 	service := newBackend()
 	backend, err := loopback.Serve(service)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	return c
 }
 

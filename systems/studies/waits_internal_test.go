@@ -79,6 +79,6 @@ func TestGivenUp(t *testing.T) {
 
 func studiesContract(t *testing.T) *contract.Contract {
 	t.Helper()
-	c := contract.Builtin().MustGet("studies")
+	c := contract.MustBuiltin("studies")
 	return c
 }

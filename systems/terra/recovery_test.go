@@ -16,7 +16,7 @@ import (
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	return contract.Builtin().MustGet("terra")
+	return contract.MustBuiltin("terra")
 }
 
 const (

@@ -57,7 +57,7 @@ var serverOptions = &mcp.ServerOptions{SchemaCache: mcp.NewSchemaCache()}
 
 // New starts the MCP servers and returns the system; call Close when done.
 func New(options Options) (*System, error) {
-	c := contract.Builtin().MustGet(contractName)
+	c := contract.MustBuiltin(contractName)
 	tables, err := readTables()
 	if err != nil {
 		return nil, fmt.Errorf("terra: %w", err)

@@ -106,7 +106,7 @@ func TestScenes(t *testing.T) {
 	}
 	s := newSystem(t, terra.Options{})
 	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	shown := map[string]bool{"no-context": true, "server-error": true}
 	for _, scene := range s.Scenes() {
 		code, known := want[scene.Title]
@@ -368,7 +368,7 @@ func TestStdio(t *testing.T) {
 		},
 		{"Ada", `{"data":[{"awakenings":2},{"awakenings":4},{"awakenings":1},{"awakenings":5},{"awakenings":2},{"awakenings":3}]}`, terra.DemoClient(), ""},
 	}
-	c := contract.Builtin().MustGet("terra")
+	c := contract.MustBuiltin("terra")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -276,7 +276,7 @@ func TestClock(t *testing.T) {
 // The gateway writes a failure as the contract says, with its effect if that is known.
 func TestGateway(t *testing.T) {
 	t.Parallel()
-	commerce := contract.Builtin().MustGet("commerce")
+	commerce := contract.MustBuiltin("commerce")
 	reader := contract.Reader{Contracts: []*contract.Contract{commerce}, Trusted: true}
 	for _, test := range []struct {
 		fault  fault

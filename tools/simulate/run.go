@@ -125,7 +125,7 @@ func (r *result) playRates(ctx context.Context) []*tally {
 // play lets the agent work on all tasks, or until ctx ends.
 func (p pair) play(ctx context.Context, o options) *tally {
 	random := rand.New(rand.NewPCG(o.seed, 1<<63)).Float64
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	shop := &shop{world: p.world, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
 	s := &session{shop: shop, clock: shop.clock}
 	if p.gateway {

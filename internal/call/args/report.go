@@ -52,11 +52,11 @@ type finding struct {
 	pointer string
 	at      *place
 	rule    string
-	node    *schemaNode    // the schema that was broken
-	value   *value   // the value there; nil: none, or not shown
-	want    string   // replaces what node says about rule
-	of      *value   // the object that has an unknown parameter
-	names   []string // other parameters involved
+	node    *schemaNode // the schema that was broken
+	value   *value      // the value there; nil: none, or not shown
+	want    string      // replaces what node says about rule
+	of      *value      // the object that has an unknown parameter
+	names   []string    // other parameters involved
 }
 
 // report holds the first findings by pointer, then by kind and rule.

@@ -25,11 +25,11 @@ var (
 
 // value is a JSON value that keeps its original text.
 type value struct {
-	kind    json.Kind // n t f " 0 { [
-	raw     []byte    // its text, part of the input
-	members []property  // of an object, in the order sent
-	items   []value   // of an array
-	more    int       // items after these that are only counted
+	kind    json.Kind  // n t f " 0 { [
+	raw     []byte     // its text, part of the input
+	members []property // of an object, in the order sent
+	items   []value    // of an array
+	more    int        // items after these that are only counted
 	index   map[string]int
 }
 

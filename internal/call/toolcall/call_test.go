@@ -84,7 +84,7 @@ func own() *toolcall.Call {
 	list := &toolcall.List{Tools: map[string]*toolcall.Tool{"order_create": {}, "order_get": {}, "order_list": {}}}
 	return &toolcall.Call{
 		Listed: list.In("order_create"), ID: "ours", Method: "tools/call", Name: "order_create",
-		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.Builtin().MustGet(contract.Default),
+		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.MustBuiltin(contract.Default),
 		Masker: func() *redact.Masker { return masker }, Nature: retry.Writes, Ran: true, Trusted: true,
 		Verify: &toolcall.Verification{
 			Tool: "order_get", Args: map[string]string{"reference": "/reference", "note": "/note", "absent": "/absent"},

@@ -34,7 +34,7 @@ func (c *CallCommand) open(
 // rules returns the contract that is followed, and how.
 func (c *CallCommand) rules(env *term.Environment, rules *contract.Contract) (*contract.Contract, []recovery.Option) {
 	if rules == nil {
-		rules = contract.Builtin().MustGet(contract.Default)
+		rules = contract.MustBuiltin(contract.Default)
 	}
 	p := &progress{out: env.Stderr, bar: term.IsTerminal(env.Stderr), json: c.JSON}
 	return rules, []recovery.Option{

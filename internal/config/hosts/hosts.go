@@ -47,7 +47,7 @@ type Target struct {
 
 	mistakes strictyaml.Errors // in its entry
 	at       int               // position of its name
-	command  *pair           // the member with the program, or with all of the command line
+	command  *pair             // the member with the program, or with all of the command line
 	args     *node             // nil: none
 	inList   bool              // the program is the first of args
 }

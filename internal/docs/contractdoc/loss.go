@@ -87,7 +87,8 @@ func carry(c *contract.Contract, e *recourse.Error) (written, read *recourse.Err
 			members = append(members, m)
 		}
 	}
-	reader := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
+	reader := contract.NewReader(c)
+	reader.Trusted = true
 	if reading, ok := reader.Result(members.AppendTo(nil)); ok && reading.Error() != nil {
 		read = reading.Error()
 		if strings.HasPrefix(read.Message, written.Message) { // what follows it is advice

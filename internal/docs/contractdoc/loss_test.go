@@ -34,7 +34,7 @@ func TestLoss(t *testing.T) {
 	}
 	for name, want := range tests {
 		var got []string
-		for _, l := range contractdoc.Loss(contract.Builtin().MustGet(name)) {
+		for _, l := range contractdoc.Loss(contract.MustBuiltin(name)) {
 			got = append(got, l.Path)
 			if name == "fieldmcp" && l.Path == "kind" && !slices.Contains(l.Kinds, recourse.KindUnreachable) {
 				t.Errorf("%s: the kind of %s is not lost", name, recourse.KindUnreachable)

@@ -451,7 +451,7 @@ func (p *page) rpc() {
 		p.linef("%s", en.When)
 		a := p.c.Write(Example(p.c, en), p.exampleCall())
 		var e json.Members
-		e.Add("code", json.Value(strconv.Itoa(a.Code)))
+		e.Add("code", json.Value(strconv.Itoa(a.RPCCode)))
 		e.Text("message", a.Message)
 		if a.Data != nil {
 			e.Add("data", json.Value(a.Data))

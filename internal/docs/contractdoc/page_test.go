@@ -67,7 +67,7 @@ func TestPageSays(t *testing.T) {
 			"fields or select are required", "Provider-User-Id header is required", "'{violations.0.got}'. Use formats like", "`unauthorized`",
 		},
 	} {
-		page := contractdoc.Page(contract.Builtin().MustGet(name))
+		page := contractdoc.Page(contract.MustBuiltin(name))
 		for _, text := range want {
 			if !strings.Contains(page, text) {
 				t.Errorf("the page of %s lacks %q", name, text)

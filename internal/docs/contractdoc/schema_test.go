@@ -113,14 +113,14 @@ func TestSchemaRefuses(t *testing.T) {
 		"fieldmcp": `{"error":false,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`,
 		"recourse": `{"v":2,"kind":"timeout","retry":"never"}`,
 	} {
-		object, _ := compileSchema(t, contract.Builtin().MustGet(name))
+		object, _ := compileSchema(t, contract.MustBuiltin(name))
 		var v any
 		contracttest.Unmarshal(t, []byte(raw), &v)
 		if object.Validate(v) == nil {
 			t.Errorf("%s takes %s", name, raw)
 		}
 	}
-	_, defs := compileSchema(t, contract.Builtin().MustGet("recourse"))
+	_, defs := compileSchema(t, contract.MustBuiltin("recourse"))
 	if defs["text"] == nil || defs["text"].Validate("no code here") == nil {
 		t.Error("the schema accepts any text")
 	}

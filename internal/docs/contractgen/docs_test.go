@@ -28,7 +28,7 @@ func TestDocsTypeScript(t *testing.T) {
 	node := sdk.Node(t)
 	dir := t.TempDir()
 	put(t, dir, "package.json", `{"type":"module"}`)
-	put(t, dir, "fieldmcp.ts", string(contractgen.TypeScript(contract.Builtin().MustGet("fieldmcp"), contractgen.ForClients)))
+	put(t, dir, "fieldmcp.ts", string(contractgen.TypeScript(contract.MustBuiltin("fieldmcp"), contractgen.ForClients)))
 	imports, code, _ := strings.Cut(block(t, "docs/recovery.md", "import { CallFailed"), "\n")
 	code = strings.Replace(code, "(params, signal) =>", "(params: Params, signal: unknown) =>", 1)
 	program := put(t, dir, "page.ts", imports+`
@@ -53,7 +53,7 @@ const askTheFarmer = (): void => undefined;
 func TestDocsPython(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, dir, "fieldmcp.py", string(contractgen.Python(contract.Builtin().MustGet("fieldmcp"))))
+	put(t, dir, "fieldmcp.py", string(contractgen.Python(contract.MustBuiltin("fieldmcp"))))
 	page := block(t, "docs/recovery.md", "from fieldmcp import")
 	imports, code, _ := strings.Cut(page, "\n")
 	put(t, dir, "page.py", imports+`

@@ -95,12 +95,12 @@ func example(kind recourse.Kind) string {
 	if e.RetryAdvice() == recourse.RetrySameCall {
 		e = e.WithEffect(recourse.EffectNone)
 	}
-	answer := contract.Builtin().MustGet(contract.Default).Write(e, &contract.Call{
+	answer := contract.MustBuiltin(contract.Default).Write(e, &contract.Call{
 		Method: "tools/call", Tool: "order_create", URL: "https://example.com/mcp", Now: contractform.ExampleTime,
 	})
 	var text string
 	if err := json.Unmarshal(json.Lookup(json.Value(answer.Result), "/content/0/text"), &text); err != nil {
-		return fmt.Sprintf("JSON-RPC error %d: %s", answer.Code, answer.Message)
+		return fmt.Sprintf("JSON-RPC error %d: %s", answer.RPCCode, answer.Message)
 	}
 	return text
 }

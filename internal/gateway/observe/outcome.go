@@ -64,7 +64,7 @@ type Outcome struct {
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
-	Request  Sent   // what the client has sent
+	Request  Sent      // what the client has sent
 	Failures []Failure // everything known about them; more than one if an answer failed twice
 	Private  Private   // masks what is reported
 	Logged   bool      // the configuration asks for a line of every request

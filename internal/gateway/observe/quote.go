@@ -24,7 +24,7 @@ func Shown(a contract.Answer) string {
 	case contract.SurfaceResult:
 		return Said(a.Result)
 	case contract.SurfaceRPC:
-		return fmt.Sprintf("JSON-RPC error %d: %s", a.Code, Beginning(a.Message))
+		return fmt.Sprintf("JSON-RPC error %d: %s", a.RPCCode, Beginning(a.Message))
 	case contract.SurfaceHTTP:
 	}
 	return fmt.Sprintf("HTTP %d: %s", a.Status, Beginning(string(a.Body)))

@@ -71,7 +71,7 @@ func (f *Fault) asContract(c *exchange, number uint64) made {
 		}
 		return m
 	case contract.SurfaceRPC:
-		m := message(wire.AppendError(nil, c.id, a.Code, a.Message, a.Data))
+		m := message(wire.AppendError(nil, c.id, a.RPCCode, a.Message, a.Data))
 		m.status = a.Status
 		return m
 	default:

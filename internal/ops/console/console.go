@@ -26,7 +26,7 @@ type Console struct {
 	now     func() time.Time
 	readers chan struct{} // holds a token for each page that reads the store
 	streams chan struct{} // and for each page that is informed of new failures
-	login   *signIns        // nil: there is no sign-in
+	login   *signIns      // nil: there is no sign-in
 }
 
 // maxReaders limits how many pages read the store at a time: calls need it, too.

@@ -20,7 +20,7 @@ func Form(answer contract.Answer) string {
 		fmt.Fprintln(&b, "tool result, with the record in _meta")
 	case contract.SurfaceRPC:
 		fmt.Fprintln(&b, "JSON-RPC error")
-		body = fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, answer.Code, json.AppendQuote(nil, answer.Message), answer.Data)
+		body = fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, answer.RPCCode, json.AppendQuote(nil, answer.Message), answer.Data)
 	case contract.SurfaceHTTP:
 		fmt.Fprintf(&b, "HTTP %d\n", answer.Status)
 		for _, name := range slices.Sorted(maps.Keys(answer.Header)) {

@@ -142,7 +142,7 @@ func advice(e *recourse.Error) string {
 type Explanation struct {
 	Input    string               `json:"input"`
 	By       string               `json:"by,omitempty"` // the sign by which it was read
-	Failure  *Told             `json:"failure"`
+	Failure  *Told                `json:"failure"`
 	Question *recourse.NeedsInput `json:"question,omitempty"`
 }
 

@@ -49,7 +49,7 @@ const serverTitle = "The server"
 
 // effect returns e with what the gateway says of its effect on a tool of that nature.
 func (of ToolFacts) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
-	call := of.call(contract.Builtin().MustGet(contract.Default))
+	call := of.call(contract.MustBuiltin(contract.Default))
 	call.Nature = nature
 	return e.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = call.Effect(e) })
 }

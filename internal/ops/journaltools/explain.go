@@ -56,7 +56,7 @@ func explainSchema() *jsonschema.Schema {
 
 // An explanation is the structured answer for programs: calls of the journal, or a reading.
 type explanation struct {
-	Calls   []*journal.Row      `json:"calls,omitempty" jsonschema:"what the journal has of the request, the oldest first"`
+	Calls   []*journal.Row       `json:"calls,omitempty" jsonschema:"what the journal has of the request, the oldest first"`
 	Reading *explain.Explanation `json:"reading,omitempty" jsonschema:"how the answer is read"`
 }
 

@@ -58,7 +58,7 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 		Description: "Tells what happened to a call, by its request id: each attempt, each wait and the reasons between them. " +
 			"Or reads an answer of any MCP server: what failed, whose fault it is, whether anything was changed, and what to do next.",
 	}, t.explain)
-	own := contract.Builtin().MustGet(contract.Default)
+	own := contract.MustBuiltin(contract.Default)
 	mcptool.Use(server, own, mcptool.WithLogger(log), mcptool.WithDeadline(patience))
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})

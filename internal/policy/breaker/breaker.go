@@ -32,10 +32,10 @@ type Sign uint8
 // The outcomes of a call.
 const (
 	Nothing  Sign = iota // nothing: it was cancelled, or never sent
-	Answered                // the server works, whatever it said
-	Failed                  // it did not answer
-	TimedOut                // no answer came in time: that may be due to the tool alone
-	Missed                  // the server could not be reached: that says nothing about the tool
+	Answered             // the server works, whatever it said
+	Failed               // it did not answer
+	TimedOut             // no answer came in time: that may be due to the tool alone
+	Missed               // the server could not be reached: that says nothing about the tool
 )
 
 const (

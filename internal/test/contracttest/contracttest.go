@@ -99,7 +99,8 @@ func ToolCall() contract.Call {
 // ReadBack reads an answer like a client that knows the contract.
 func ReadBack(tb testing.TB, c *contract.Contract, a contract.Answer) *recourse.Error {
 	tb.Helper()
-	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
+	r := contract.NewReader(c)
+	r.Trusted = true
 	reading := contract.Reading{}
 	switch a.Surface {
 	case contract.SurfaceResult:
@@ -121,7 +122,7 @@ func ReadBack(tb testing.TB, c *contract.Contract, a contract.Answer) *recourse.
 
 // RPCText returns the JSON of a JSON-RPC error.
 func RPCText(a contract.Answer) []byte {
-	b := fmt.Appendf(nil, `{"code":%d,"message":`, a.Code)
+	b := fmt.Appendf(nil, `{"code":%d,"message":`, a.RPCCode)
 	b = json.AppendQuote(b, a.Message)
 	if a.Data != nil {
 		b = append(append(b, `,"data":`...), a.Data...)

@@ -220,7 +220,7 @@ func (x *exchange) readRPC(r *RPCError) raised {
 		return raised{e: e, original: raw, at: contract.SurfaceRPC, from: reading.Contract}
 	}
 	return raised{e: e, pass: &contract.Answer{
-		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: stdjson.RawMessage(head.Data), Record: e,
+		Surface: contract.SurfaceRPC, RPCCode: code, Message: head.Message, Data: stdjson.RawMessage(head.Data), Record: e,
 	}}
 }
 

@@ -44,8 +44,8 @@ func (o toolOption) tool(r *toolFacts) { o(r) }
 
 type sharedOption func(r *toolFacts)
 
-func (o sharedOption) server(s *Server) { o(&s.rule) }
-func (o sharedOption) tool(r *toolFacts)     { o(r) }
+func (o sharedOption) server(s *Server)  { o(&s.rule) }
+func (o sharedOption) tool(r *toolFacts) { o(r) }
 
 // WithLogger makes log, which is not nil, the logger of failures.
 func WithLogger(log *slog.Logger) Option {

@@ -38,7 +38,7 @@ func NewServer[O any](c *contract.Contract, options []O) *Server {
 // Given returns c, or panics if it is nil: silently using another contract would hide a misspelled name.
 func Given(c *contract.Contract) *contract.Contract {
 	if c == nil {
-		const advice = "contract.Builtin().MustGet(contract.Default) is the default one"
+		const advice = "contract.MustBuiltin(contract.Default) is the default one"
 		panic("mcptool: the contract is nil; " + advice)
 	}
 	return c

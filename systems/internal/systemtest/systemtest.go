@@ -101,7 +101,8 @@ func (r Reply) Record(t *testing.T) *recourse.Error {
 // for a success.
 func (r Reply) Read(t *testing.T, c *contract.Contract) *recourse.Error {
 	t.Helper()
-	reader := &contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
+	reader := contract.NewReader(c)
+	reader.Trusted = true
 	switch {
 	case r.Status >= http.StatusBadRequest:
 		return reader.HTTP(r.Status, r.Header, r.Body).Error()

@@ -49,9 +49,9 @@ type said struct {
 
 // An ending is how a call ends.
 type ending struct {
-	of     *eventReader   // where the answer is; nil: no answer has begun
-	answer *wire.Part // its first piece; nil: it is yet to be read
-	err    error      // why there is none
+	of     *eventReader // where the answer is; nil: no answer has begun
+	answer *wire.Part   // its first piece; nil: it is yet to be read
+	err    error        // why there is none
 }
 
 // newCall makes a request in the session. The caller takes its first turn.

@@ -27,7 +27,7 @@ type turn struct {
 	err error // how reading ends after that
 
 	isEvents bool         // the answer is an event stream, and not one JSON text
-	of       *eventReader     // where the call's answer is; nil: it has not begun
+	of       *eventReader // where the call's answer is; nil: it has not begun
 	passage  wire.Passage // of that
 	whole    bool         // it has been read
 

@@ -35,7 +35,7 @@ type clientState struct {
 	mu        sync.Mutex
 	ended     bool
 	level     string                  // of the logs that the client wants
-	calls     map[*exchange]struct{}      // under way
+	calls     map[*exchange]struct{}  // under way
 	questions map[string]chan<- reply // to the client, by the id of the request to it
 	watched   []string                // URIs that the client has subscribed to
 	stream    *stream                 // on which the client listens; nil: it does not

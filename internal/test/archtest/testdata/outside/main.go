@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	fieldmcp := contract.Builtin().MustGet("fieldmcp")
+	fieldmcp := contract.MustBuiltin("fieldmcp")
 	endpoint := httptest.NewServer(newServer(fieldmcp))
 	defer endpoint.Close()
 
