@@ -82,7 +82,7 @@ func TestCommerceDetails(t *testing.T) {
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
 	}
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func TestCommerceInvalidParams(t *testing.T) {
 	t.Parallel()
 	call := contracttest.ToolCall()
 	call.At = contract.AtArguments
-	a := contract.Builtin().MustGet("commerce").Write(recourse.Missing("order.customer.email"), &call)
+	a := contract.MustBuiltin("commerce").Write(recourse.Missing("order.customer.email"), &call)
 	const want = `{"code":-32602,"message":"Invalid params: order.customer.email is required","data":{"field":"order.customer.email","error":` +
 		`{"code":2002,"message":"Parameter order.customer.email is required.","retryable":false,"details":{"field":"order.customer.email","reason":"required",` +
 		`"suggestion":"Provide order.customer.email.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","violations":[` +
@@ -140,7 +140,7 @@ func TestCommerceInvalidParams(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Arguments of other methods, and unknown tools, get the protocol's own error.
-	if a := contract.Builtin().MustGet("commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
+	if a := contract.MustBuiltin("commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
 		t.Errorf("unknown tool: %d %s", a.Code, a.Message)
 	}
 }
@@ -229,7 +229,7 @@ func TestCommerceReads(t *testing.T) {
 			want: read{Kind: recourse.KindInternal, Upstream: "DOWN", Retry: recourse.RetrySameCall, Message: "Adapter Error: down"},
 		},
 	}
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,7 +261,7 @@ func TestCommerceReads(t *testing.T) {
 // An unlisted number has the meaning of its range, and a listed one that of the table, whatever its range.
 func TestCommerceNumbers(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	for number, kind := range map[string]recourse.Kind{
 		"1001": recourse.KindClientError, "2999": recourse.KindInvalidValue, "3003": recourse.KindInvalidState,
 		"4999": recourse.KindServerError, "5999": recourse.KindServerError, "9999": recourse.KindUnknown,
@@ -278,7 +278,7 @@ func TestCommerceNumbers(t *testing.T) {
 // The source document's texts belong to this contract: it reads the names in them, and no other contract does.
 func TestCommerceTexts(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	for _, text := range []string{
 		"Operation timed out after 5000ms", "Rate limit exceeded, retry after 5000ms", "Backend unavailable: warehouse",
 		"Feature not implemented: returns",
@@ -294,7 +294,7 @@ func TestCommerceTexts(t *testing.T) {
 // A server may write the whole result as its text: it is read as this contract's, and both are edited alike.
 func TestCommerceWrappedInText(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	const own = `{"code":3500,"message":"Locked","retryable":false,"details":{"reason":"stock","originalError":"STOCK_LOCKED","context":{"shelf":[7]}}}`
 	const late = `{"code":3002,"message":"Late","retryable":true,"details":{"extra":1}}`
 	for name, tt := range map[string]struct{ object, code string }{"a code of its own": {own, "3500"}, "in doubt": {late, "3002"}} {
@@ -346,7 +346,7 @@ func TestCommerceWrappedInText(t *testing.T) {
 // Servers with this contract tell a wait in milliseconds, also beside a code of JSON-RPC and beside a sentence.
 func TestCommerceWaitsInMilliseconds(t *testing.T) {
 	t.Parallel()
-	c := contract.Builtin().MustGet("commerce")
+	c := contract.MustBuiltin("commerce")
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Own: c}
 	for raw, want := range map[string]time.Duration{
 		`{"code":-32000,"message":"Busy","data":{"retryAfter":4000}}`:                          4 * time.Second,
