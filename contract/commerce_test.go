@@ -140,8 +140,8 @@ func TestCommerceInvalidParams(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Arguments of other methods, and unknown tools, get the protocol's own error.
-	if a := contract.MustBuiltin("commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
-		t.Errorf("unknown tool: %d %s", a.Code, a.Message)
+	if a := contract.MustBuiltin("commerce").Write(recourse.UnknownTool("x"), &call); a.RPCCode != -32602 || a.Message != `There is no tool named "x".` {
+		t.Errorf("unknown tool: %d %s", a.RPCCode, a.Message)
 	}
 }
 
