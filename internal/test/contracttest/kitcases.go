@@ -185,6 +185,8 @@ var kitReadingsOf = map[string][]kitReading{
 		{"bare text", kitResult, `{"content":[{"type":"text","text":"Order not found: o-1"}],"isError":true}`},
 		{"unknown members at every level", kitResult, `{"content":[],"error":{"code":3500,"message":"m","retryable":false,"own":1,"details":{"reason":"r","own":2,"originalError":{"a":3},"context":{"own":4,"retryAfter":"soon","requestId":[5],"violations":[{"field":"f","own":6},7]}}}}`},
 		{"members of other types", kitResult, `{"content":[],"error":{"code":3002,"message":["m"],"retryable":"yes","details":[1]}}`},
+		{"arguments in another sentence", kitError, `{"code":-32602,"message":"Bad call","data":{"field":"order.email","shop":7,"error":{"code":2003,"message":"odd","retryable":false,"own":3}}}`},
+		{"arguments by their field alone", kitError, `{"code":-32602,"message":"Bad call","data":{"field":"order.email"}}`},
 		{"arguments with unknown members", kitError, `{"code":-32602,"message":"Invalid params: a is required","data":{"field":["a"],"own":{"x":1},"error":{"code":2002,"message":"a is required","retryable":false,"own":2,"details":{"field":"a","own":3}}}}`},
 		{"code outside all ranges", kitResult, `{"content":[],"error":{"code":7000,"message":"m","retryable":true,"own":1,"details":{"reason":"r","suggestion":"Look here.","context":{"a":1}}}}`},
 		{"empty values", kitResult, `{"content":[],"error":{"code":3002,"message":"","retryable":false,"details":{"reason":"","originalError":"","context":{"violations":[]}}}}`},

@@ -65,8 +65,9 @@ def parse_error(error: Any) -> Failure:
         if str(rpc["code"]) != code or ("shape" in form and not form["shape"].keys() & _fields(data).keys()):
             continue
         found = next((f for f in (_match(t, message) for t in rpc["messages"]) if f is not None), None)
-        if found is not None and ("data" not in rpc or _read(form, data, e, e) is not None):
+        if found is not None if "data" not in rpc else _read(form, data, e, e) is not None:  # the data tell the form
             inner = _BY_CODE.get(e.get("code"))
+            e = {"message": _cut(message), **e} if found is None else e
             e["code"] = entry["code"]
             _store(e, found)
             return Failure(_completed(e, inner if inner is not entry else None))  # the object inside says more

@@ -81,8 +81,9 @@ function readError(error: unknown): Fields {
     if (String(entry.rpc?.code) !== code || isOther) continue;
     const e: Fields = {};
     const found = entry.rpc?.messages.map((template) => match(template, message)).find((one) => one);
-    if (!found || (form !== undefined && read(form, data, e, e) === undefined)) continue;
+    if (form === undefined ? !found : read(form, data, e, e) === undefined) continue; // the data tell the form
     const inner = byCode.get(textOr(e["code"])); // the object inside says more than the JSON-RPC error
+    if (!found) e["message"] ??= cut(message);
     e["code"] = entry.code;
     store(e, found);
     return complete(e, inner === entry ? undefined : inner);
