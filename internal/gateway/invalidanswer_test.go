@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -45,4 +46,33 @@ func TestObservedInvalidAnswer(t *testing.T) {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	f.await(t, func(lines []logLine) bool { return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response" })
+}
+
+// Where the contract tells the caller that the same call may succeed, the gateway has tried that itself: a read that was answered with
+// a page is repeated under a contract that calls this an error of the server, and under no other.
+func TestInvalidAnswersAreRepeatedAsTheContractSays(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]int32{
+		"contract: studies": 3, "contract: patterns": 3, "contract: commerce": 1, "contract: recourse": 1, "contract: fieldmcp": 1,
+		"contract: studies, tools: {look: {read_only: false}}": 1,
+	} {
+		var calls atomic.Int32
+		url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			if method, _ := json.TextOf(json.Lookup(sent, "/method")); method != "tools/call" {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			calls.Add(1)
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html>")
+		}))
+		if !strings.Contains(entry, "tools") {
+			entry += ", tools: {look: {read_only: true}}"
+		}
+		a, err := start(t, url, strings.Split(entry, ", ")...).client(t, testkit.Modern).Call(t.Context(), "look", `{}`)
+		if err != nil || calls.Load() != want {
+			t.Errorf("%s: called %d times, want %d: %s, %v", entry, calls.Load(), want, a.Body, err)
+		}
+	}
 }

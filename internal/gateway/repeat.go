@@ -51,7 +51,7 @@ func repeat(c *call, next next) error {
 			c.out.Reason = "the server has lost the session, and there is no new one"
 			return settled(e)
 		}
-		e = c.withEffect(e)
+		e = c.inContract(c.withEffect(e))
 		c.out.doubt = c.out.doubt || e.Effect == recourse.EffectUnknown
 		before = e
 		decision := c.to.policy.Decide(e, c.rule.nature, c.out.counted, c.deadline.Left())
@@ -70,6 +70,15 @@ func repeat(c *call, next next) error {
 		// A session that died with its program may be renewed once more.
 		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.Status != 0)
 	}
+}
+
+// inContract returns e with what the contract tells the caller about the same call, which counts for us as well: that a read which
+// was answered with nonsense may be repeated, if the contract says so of all errors of a server.
+func (c *call) inContract(e *recourse.Error) *recourse.Error {
+	if c.rule.nature != retry.Reads || e.Retry != "" || e.RetryAdvice() != recourse.RetryNever || !c.on.contract.Retryable(e, c.contractCall(e, 0)) {
+		return e
+	}
+	return e.With(func(e *recourse.Error) { e.Retry = recourse.RetrySameCall })
 }
 
 const reasonHeldBack = "the gateway holds calls back from the server"
