@@ -33,8 +33,9 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(result.Content[0].(*mcp.TextContent).Text, "after", calls, "calls")
-	// Output: 40 ha after 2 calls
+	text, _ := result.Content[0].MarshalJSON()
+	fmt.Println(string(text), "after", calls, "calls")
+	// Output: {"type":"text","text":"40 ha"} after 2 calls
 }
 
 // connected returns a client's session with a server, in memory.

@@ -85,7 +85,8 @@ func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.
 	m := &Manager{
 		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log,
 		changed: make(chan struct{}), flights: map[accountKey]*flight{},
-		known: recent.New[accountKey, known](recent.Bounds{Most: maxCached}), rests: recent.New[accountKey, rest](recent.Bounds{Most: maxCached}),
+		known:   recent.New[accountKey, known](recent.Bounds{Most: maxCached}),
+		rests:   recent.New[accountKey, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[accountKey, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[accountKey, time.Time](recent.Bounds{Most: maxCached}),
 		polling: map[string]bool{}, asking: map[accountKey]*asking{}, unsaved: map[accountKey]known{},

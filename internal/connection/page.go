@@ -212,7 +212,7 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, pro
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the provider's page, from the configuration
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // keep connects an account with the key that was entered.
@@ -368,7 +368,7 @@ func (p *Pages) path(r *http.Request, page string) string {
 }
 
 func (p *Pages) redirect(w http.ResponseWriter, r *http.Request, page string) {
-	http.Redirect(w, r, p.path(r, page), http.StatusSeeOther) //nolint:gosec // a path of ours
+	http.Redirect(w, r, p.path(r, page), http.StatusSeeOther)
 }
 
 func (p *Pages) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {

@@ -25,7 +25,7 @@ func bodyOf(t *rapid.T, f contracttest.Marked) (body string, status int) {
 		return `{"jsonrpc":"2.0","id":7,"error":` + f.Error + `}`, status
 	}
 	result := json.Value(f.Result)
-	object := string(cmp.Or(lookedUp(result, "/structuredContent"), lookedUp(result, "/error")))
+	object := cmp.Or(lookedUp(result, "/structuredContent"), lookedUp(result, "/error"))
 	forms := []string{f.Result, `{"jsonrpc":"2.0","id":7,"result":` + f.Result + `}`}
 	switch text := json.Text(result, "/content/0/text"); {
 	case strings.HasPrefix(object, "{") && !strings.HasPrefix(object, `{"v":1`):

@@ -1,6 +1,5 @@
 package store
 
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 import (
 	"cmp"
 	"context"
@@ -14,8 +13,6 @@ import (
 )
 
 // A Page is the latest failures that match a filter, with the counts of all failures within its time.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 type Page struct {
 	Entries []*Entry // the latest first; only Seq, RequestID and Story are set
 	More    bool     // there are older ones
@@ -24,22 +21,16 @@ type Page struct {
 }
 
 // looked is how many failures are searched for a text at a time by default, since their rows have to be read.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 const looked = 20_000
 
 // A Count is how many failures share the same marks.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 type Count struct {
 	Server, Tool, Kind, Origin, Caller, Org string
-	//nolint:gosec // it is put together from constants, and from conditions that name parameters
+
 	Failures int64
 }
 
 // Chosen reports whether a filter selects the failures, ignoring its time and text.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (c *Count) Chosen(f *Filter) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	return is(f.Server, c.Server) && is(f.Tool, c.Tool) && is(f.Kind, c.Kind) && is(f.Origin, c.Origin) &&
@@ -51,8 +42,6 @@ func (c *Count) Chosen(f *Filter) bool {
 //
 // Only the latest failures are searched for a text: [Page.Since] is where to continue, as the Until of
 // another filter.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 	failures, page := *f, new(Page)
 	failures.Failures = true
@@ -86,6 +75,7 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 	latest := "SELECT seq FROM " + from + " WHERE " + every(c.chosen(seq, &failures)) + " ORDER BY " + seq + " DESC LIMIT " +
 		c.value(failures.limit()+1)
 	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE seq IN (" + latest + ")"
+	//nolint:gosec // it is put together from constants, and from conditions that name parameters
 	query := with + "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
 	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
 	if err != nil {
@@ -118,8 +108,6 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 
 // reach returns the time since which as many failures have ended as are searched for a text; zero means that
 // there are no more.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
 	all := *f
 	all.Text = ""
@@ -138,8 +126,6 @@ func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
 }
 
 // Last returns the Seq of the latest entry, or 0.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 	if err := j.s.reads.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM journal").Scan(&seq); err != nil {
 		return 0, fmt.Errorf("read the journal: %w", err)
@@ -148,13 +134,10 @@ func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 }
 
 // narrow reports whether a filter selects by marks.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (f *Filter) narrow() bool {
 	return f.Server != "" || f.Tool != "" || f.Kind != "" || f.Origin != "" || f.Caller != ""
 }
 
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (f *Filter) limit() int64 {
 	if f.Limit <= 0 {
 		return 1000
@@ -163,21 +146,15 @@ func (f *Filter) limit() int64 {
 }
 
 // conditions are the conditions of a statement, with the values of its parameters.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 type conditions struct{ values []any }
 
 // value adds a parameter, and returns its name.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (c *conditions) value(v any) string {
 	c.values = append(c.values, v)
 	return "$" + strconv.Itoa(len(c.values))
 }
 
 // within returns the conditions for a filter's time, text and outcome. seq is the name of the column.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (c *conditions) within(seq string, f *Filter) []string {
 	within := []string{seq + " >= " + c.value(seqAt(f.Since))}
 	if !f.Until.IsZero() {
@@ -194,8 +171,6 @@ func (c *conditions) within(seq string, f *Filter) []string {
 }
 
 // chosen returns the conditions for all of a filter.
-//
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func (c *conditions) chosen(seq string, f *Filter) []string {
 	chosen := c.within(seq, f)
 	if f.After != 0 {
@@ -218,7 +193,4 @@ func (c *conditions) chosen(seq string, f *Filter) []string {
 	return chosen
 }
 
-//nolint:gosec // it is put together from constants, and from conditions that name parameters
 func every(conditions []string) string { return strings.Join(conditions, " AND ") }
-
-//nolint:gosec // it is put together from constants, and from conditions that name parameters

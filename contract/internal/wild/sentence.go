@@ -60,7 +60,8 @@ func sentenceIn(n *json.Node, depth int) string {
 
 // withList adds to a sentence the texts listed beside it, which say what it is about.
 func withList(said string, list *json.Node, depth int) string {
-	if list == nil || list.Raw.Kind() != '[' || slices.ContainsFunc(list.Items(maxSentences), func(n json.Node) bool { return n.Raw.Kind() != '"' }) {
+	isNoText := func(n json.Node) bool { return n.Raw.Kind() != '"' }
+	if list == nil || list.Raw.Kind() != '[' || slices.ContainsFunc(list.Items(maxSentences), isNoText) {
 		return said
 	}
 	if more := spoken(list, depth); more != "" && !strings.Contains(said, more) {

@@ -207,7 +207,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	c.log.LogAttrs(ctx, slog.LevelInfo, "somebody has signed in to the console",
 		slog.String("operator", name), slog.String("client", address.String()))
 	setCookie(w, r, c.login.begin(key, c.now()), sessionTime)
-	http.Redirect(w, r, ownPath(to), http.StatusSeeOther) //nolint:gosec // a path of ours
+	http.Redirect(w, r, ownPath(to), http.StatusSeeOther)
 }
 
 // signOut ends a session.

@@ -133,7 +133,8 @@ func (w *world) fail(t *testing.T, set *contract.Set) {
 				if f.e.Effect == "" {
 					f.e = f.e.WithEffect(recourse.EffectNone)
 				}
-				c := failed(fmt.Sprintf("req-%024x", random.Uint64()), contract.MustBuiltin(f.contract).Write(f.e, &contract.Call{Method: "tools/call", Tool: f.tool}).Record)
+				of, _ := set.Get(f.contract)
+				c := failed(fmt.Sprintf("req-%024x", random.Uint64()), of.Write(f.e, &contract.Call{Method: "tools/call", Tool: f.tool}).Record)
 				c.Server, c.Tool, c.Contract = f.server, f.tool, f.contract
 				c.Caller, c.Org = []string{"ada", "bob", "carol", ""}[random.IntN(4)], []string{"acme", "acme", ""}[random.IntN(3)]
 				c.Began = now.Add(-time.Duration(hour)*time.Hour - time.Duration(random.IntN(3600))*time.Second)
