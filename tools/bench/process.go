@@ -57,7 +57,7 @@ func play(role string, args []string) error {
 		return serveChild(os.Stdin, os.Stdout)
 	case roleAwake:
 		go func() {
-			for { //nolint:revive // it does nothing, all the time
+			for { //nolint:revive,staticcheck // it does nothing, all the time
 			}
 		}()
 		_, err := io.Copy(io.Discard, os.Stdin)
