@@ -79,8 +79,8 @@ func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
 	if !ok {
 		return nil, "", false
 	}
-	if r.Trusted && a.sure && found.Last { // the server's own word would count
-		found.Error.Effect = recourse.EffectUnknown
+	if r.Trusted && a.sure && found.Last { // a guess from a sentence is not the server's own word, and no reason to repeat a write
+		found.Error.EffectBasis = recourse.BasisStated
 	}
 	return found.Error, found.Sign, true
 }

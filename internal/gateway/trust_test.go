@@ -54,6 +54,39 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
+// A sentence of a trusted server is read as any server's: it leaves no more doubt, and is no more reason to repeat a write.
+func TestTrustedSentences(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]recourse.Effect{
+		"There is no order named A": recourse.EffectNone, "Unauthorized. Please provide a valid access token": recourse.EffectNone,
+		"INSERT is not allowed in read-only mode": recourse.EffectNone, "Throttled": recourse.EffectNone,
+		"Order already exists": recourse.EffectNone, "Could not connect to the press. Is it running?": recourse.EffectNone,
+		"The request timed out": recourse.EffectUnknown, "Saved order 7, then the connection was refused": recourse.EffectUnknown,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), "trusted: true").client(t, testkit.Legacy)
+			srv.Always(testkit.OrderCreate, faults.Result("sentence", fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, text)))
+			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := recordOf(t, a)
+			wantBasis := recourse.BasisStated
+			if want == recourse.EffectUnknown {
+				wantBasis = ""
+			}
+			if e.Effect != want || e.EffectBasis != wantBasis {
+				t.Errorf("got %s, effect %s (%s); want effect %s (%s)", e.Kind, e.Effect, e.EffectBasis, want, wantBasis)
+			}
+			if n := len(srv.Calls(testkit.OrderCreate)); n != 1 {
+				t.Errorf("the call was sent %d times", n)
+			}
+		})
+	}
+}
+
 // A result without isError that looks like a failure is a failure only if the server is known to write failures that way.
 func TestWeakSigns(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,7 @@ func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 	case e.Kind == recourse.KindClientError && e.Effect == "": // refused, for whatever reason
 		return recourse.EffectNone, recourse.BasisStated
 	case c.Trusted, e.Effect == recourse.EffectNone && e.EffectBasis != recourse.BasisStated:
-		return effect, cmp.Or(e.EffectBasis, basisOf(effect))
+		return effect, basisOf(effect, e.EffectBasis)
 	case c.saysReads() && (e.Effect == "" || e.Origin == recourse.OriginGateway) && !broken(e) && !c.Broke:
 		return recourse.EffectNone, recourse.BasisStated
 	case effect == recourse.EffectNone && c.Broke:
@@ -89,12 +89,12 @@ func (c *Call) saysReads() bool { return c.Assumed && c.Tool != nil && c.Tool.Re
 // works, and it did not work.
 func broken(e *recourse.Error) bool { return e.Kind.Class() == recourse.ClassUpstream }
 
-// basisOf returns the basis of an effect that is believed.
-func basisOf(effect recourse.Effect) recourse.Basis {
+// basisOf returns the basis of an effect that is believed, where said is what the failure says of it.
+func basisOf(effect recourse.Effect, said recourse.Basis) recourse.Basis {
 	if effect == recourse.EffectUnknown {
 		return ""
 	}
-	return recourse.BasisKnown
+	return cmp.Or(said, recourse.BasisKnown)
 }
 
 // Settle completes a failure with what is known about the call, and masks it.
