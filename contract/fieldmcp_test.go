@@ -470,3 +470,28 @@ func TestFieldMCPItemsWithIDsOfTheirOwn(t *testing.T) {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
 }
+
+// What does not exist is named by the call where the answer does not say it: the code and the advice are those of the resource.
+func TestFieldMCPNamesWhatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	c := contract.MustBuiltin("fieldmcp")
+	for _, tt := range []struct{ message, arguments, code, id string }{
+		{"Not here.", `{"fieldId":"F-7"}`, "FIELD_NOT_FOUND", "F-7"},
+		{"Not here.", `{"orgId":"O-7"}`, "ORG_NOT_FOUND", "O-7"},
+		{"Not here.", `{"orgId":"O-7","equipment_id":"E-1"}`, "RESOURCE_NOT_FOUND", ""},
+		{"E-1 is gone.", `{"orgId":"O-7","equipment_id":"E-1"}`, "EQUIPMENT_NOT_FOUND", "E-1"},
+		{"There is no boundary for field F-7.", `{"fieldId":"F-7"}`, "BOUNDARY_NOT_FOUND", ""},
+		{"Boundary not found: F-7", `{"fieldId":"F-7"}`, "BOUNDARY_NOT_FOUND", ""},
+		{"Field F-7 has no boundary B-1.", `{"fieldId":"F-7","boundaryId":"B-1"}`, "BOUNDARY_NOT_FOUND", "B-1"},
+		{"Not here.", `{"fieldIds":["F-1","F-2"]}`, "FIELD_NOT_FOUND", ""},
+		{"F-2 is gone.", `{"fieldIds":["F-1","F-2"]}`, "FIELD_NOT_FOUND", "F-2"},
+		{"Not here.", `{"farmId":"M-1"}`, "RESOURCE_NOT_FOUND", "M-1"},
+		{"Not here.", `{"name":"x"}`, "RESOURCE_NOT_FOUND", ""},
+	} {
+		e := recourse.New(recourse.KindNotFound, tt.message).WithOrigin(recourse.OriginProvider)
+		record := c.Write(e, &contract.Call{Method: "tools/call", Tool: "get", Arguments: []byte(tt.arguments)}).Record
+		if record.Code != tt.code || record.Resource.ID != tt.id {
+			t.Errorf("%q, %s: got %s %q, want %s %q", tt.message, tt.arguments, record.Code, record.Resource.ID, tt.code, tt.id)
+		}
+	}
+}

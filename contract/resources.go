@@ -61,9 +61,15 @@ func (c *Contract) resourceOf(e *recourse.Error, call *Call) recourse.Resource {
 // missing returns the thing that does not exist: the one that the failure names, or else the only one that the call names.
 func (r *resources) missing(e *recourse.Error, call *Call) recourse.Resource {
 	given := r.mentions(call)
+	denied := r.denied(e.Message)
+	if denied != "" && !slices.ContainsFunc(given, func(m mention) bool { return m.resource.Type == denied }) {
+		return recourse.Resource{Type: denied, ID: e.Resource.ID}
+	}
 	for _, names := range []func(mention) bool{
+		func(m mention) bool { return m.resource.Type == denied && contains(e.Message, m.resource.ID) },
+		func(m mention) bool { return m.resource.Type == denied && isOnly(given, m) },
 		func(m mention) bool { return len(e.Violations) > 0 && lastName(e.Violations[0].Param) == m.argument },
-		func(m mention) bool { return m.resource.ID != "" && contains(e.Message, m.resource.ID) },
+		func(m mention) bool { return contains(e.Message, m.resource.ID) },
 		func(m mention) bool { return prose.Mentions(e.Message, m.argument) },
 		func(m mention) bool { return contains(strings.ToLower(e.Message), m.resource.Type) },
 		func(m mention) bool {
@@ -71,7 +77,11 @@ func (r *resources) missing(e *recourse.Error, call *Call) recourse.Resource {
 		},
 	} {
 		if i := slices.IndexFunc(given, names); i >= 0 {
-			return recourse.Resource{Type: given[i].resource.Type, ID: cmp.Or(e.Resource.ID, given[i].shown(call))}
+			id := given[i].shown(call)
+			if !contains(e.Message, id) && !isOnly(given, given[i]) { // any of them may be the one
+				id = ""
+			}
+			return recourse.Resource{Type: given[i].resource.Type, ID: cmp.Or(e.Resource.ID, id)}
 		}
 	}
 	i := slices.IndexFunc(r.types, func(t string) bool { return contains(strings.ToLower(e.Message), t) })
@@ -81,12 +91,30 @@ func (r *resources) missing(e *recourse.Error, call *Call) recourse.Resource {
 	return recourse.Resource{Type: r.types[i], ID: e.Resource.ID}
 }
 
+// isOnly reports whether a call names nothing else of that type.
+func isOnly(given []mention, m mention) bool {
+	return !slices.ContainsFunc(given, func(other mention) bool { return other.resource.Type == m.resource.Type && other.resource.ID != m.resource.ID })
+}
+
+// denied returns the type of which the sentence says that there is none: the boundary in "There is no boundary for field F-1".
+func (r *resources) denied(sentence string) string {
+	sentence = strings.ToLower(sentence)
+	i := slices.IndexFunc(r.types, func(t string) bool {
+		return contains(sentence, "no "+t) || contains(sentence, t+" not found") || contains(sentence, t+" was not found") ||
+			contains(sentence, t+" does not exist")
+	})
+	if i < 0 {
+		return ""
+	}
+	return r.types[i]
+}
+
 // lastName returns the last part of a dotted path.
 func lastName(param string) string { return param[strings.LastIndexByte(param, '.')+1:] }
 
-// contains reports whether a word stands in a text by itself.
+// contains reports whether a word stands in a text by itself; none stands nowhere.
 func contains(text, word string) bool {
-	for at := 0; ; {
+	for at := 0; word != ""; {
 		i := strings.Index(text[at:], word)
 		if i < 0 {
 			return false
@@ -97,6 +125,7 @@ func contains(text, word string) bool {
 		}
 		at = end
 	}
+	return false
 }
 
 func isWordByte(b byte) bool {

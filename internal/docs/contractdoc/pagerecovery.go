@@ -214,7 +214,11 @@ func (p *page) subjects() {
 func pairs(m map[string]string) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, code(name)+" is a "+m[name])
+		article := " is a "
+		if strings.IndexAny(m[name], "aeio") == 0 { // a user, an organization
+			article = " is an "
+		}
+		list = append(list, code(name)+article+m[name])
 	}
 	return strings.Join(list, ", ")
 }
