@@ -15,7 +15,8 @@ type Said struct {
 	Annotated *Tool
 }
 
-// Assumed reports whether nobody says what the tool does, so that it is only assumed to write.
+// Assumed reports whether nobody says what the tool does, so that it is only assumed to write. That a tool's annotations deny that it
+// reads says nothing: some SDKs write that of every tool whose author says nothing.
 func (s Said) Assumed() bool {
 	return s.ReadOnly == nil && s.Idempotent == nil && !s.Verified && !s.Reads &&
 		(s.Annotated == nil || !s.Annotated.ReadOnly && !s.Annotated.Idempotent)
