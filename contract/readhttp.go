@@ -45,18 +45,32 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	return reading
 }
 
-// keepBeside keeps in the details what a body in no form of a contract says beside its sentence and its code.
+// maxBeside limits what is kept of a body beside its sentence, in bytes.
+const maxBeside = 4 << 10
+
+// keepBeside keeps in the details what a body in no form of a contract says beside its sentence and its code. What is too long for
+// that is named there.
 func keepBeside(e *recourse.Error, body *json.Node, header http.Header) {
 	if e == nil || !body.IsObject() {
 		return
 	}
 	isProblem := strings.HasPrefix(header.Get("Content-Type"), problemType)
+	room, omitted := maxBeside, []string(nil)
 	for _, m := range wild.Beside(body, e.Message) {
 		plain := json.NodeOf(m.Value).Plain()
 		isKind := isProblem && (m.Name == "type" || m.Name == "title") // which the status tells
-		if !isKind && plain != e.Upstream.Code && plain != strconv.Itoa(e.Upstream.Status) {
+		switch size := len(m.Name) + len(m.Value); {
+		case isKind, plain == e.Upstream.Code, plain == strconv.Itoa(e.Upstream.Status):
+		case size > room:
+			omitted = append(omitted, clean.Cut(m.Name, clean.MaxCode))
+		default:
+			room -= size
 			keepDetail(e, m.Name, m.Value)
 		}
+	}
+	if len(omitted) > 0 {
+		list := strings.Join(omitted[:min(len(omitted), 10)], ", ")
+		keepDetail(e, "omitted", json.AppendQuote(nil, "too long: "+list))
 	}
 }
 
