@@ -50,6 +50,10 @@ func TestNeverSent(t *testing.T) {
 		"The order could not be confirmed due to a connection issue":                                                                         recourse.EffectUnknown,
 		"EMFILE: too many open files, open 'a'":                                                                                              recourse.EffectNone,
 		"Saved the order, then connect ETIMEDOUT 10.0.0.1:25":                                                                                recourse.EffectUnknown,
+		"read ECONNRESET, and then connect ECONNREFUSED 10.0.0.1:5":                                                                          recourse.EffectUnknown,
+		"write ETIMEDOUT; connect ETIMEDOUT 10.0.0.1:5":                                                                                      recourse.EffectUnknown,
+		"Connection lost while saving. Reconnecting: connect ETIMEDOUT 10.0.0.1:5432":                                                        recourse.EffectUnknown,
+		"curl: (35) Recv failure: Connection reset by peer":                                                                                  recourse.EffectNone,
 	} {
 		if got := readText(t, text).Effect; got != want && (got != "" || want != recourse.EffectUnknown) {
 			t.Errorf("%q: effect %q, want %q", text, got, want)

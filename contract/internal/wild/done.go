@@ -3,6 +3,8 @@ package wild
 import (
 	"regexp"
 	"strings"
+
+	"github.com/recoursehq/recourse"
 )
 
 // A text that tells what was done before something failed ("Created order 17, but the mail server refused the connection")
@@ -84,4 +86,14 @@ func isDone(clause string, listed, but bool) bool {
 		return false
 	}
 	return !listed && reBegun.MatchString(clause) || reDone.MatchString(clause) || but && reWas.MatchString(clause)
+}
+
+// reBroke is what says that a connection broke that there was.
+var reBroke = regexp.MustCompile(`(?i)\b(?:ECONNRESET|EPIPE|socket hang up|connection reset|broken pipe|(?:read|write) ETIMEDOUT|` +
+	`connection (?:was )?(?:lost|dropped|interrupted)|lost (?:the )?connection)\b`)
+
+// afterBreak reports whether a text that says what could not be connected to says before that a connection broke: then it tells of an
+// attempt to connect again, and what was sent before may have arrived.
+func (f *finding) afterBreak() bool {
+	return f.e.Effect == recourse.EffectNone && f.e.Kind.Class() == recourse.ClassUpstream && f.at > 0 && reBroke.MatchString(f.text[:f.at])
 }
