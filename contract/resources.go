@@ -93,7 +93,9 @@ func (r *resources) missing(e *recourse.Error, call *Call) recourse.Resource {
 
 // isOnly reports whether a call names nothing else of that type.
 func isOnly(given []mention, m mention) bool {
-	return !slices.ContainsFunc(given, func(other mention) bool { return other.resource.Type == m.resource.Type && other.resource.ID != m.resource.ID })
+	return !slices.ContainsFunc(given, func(other mention) bool {
+		return other.resource.Type == m.resource.Type && other.resource.ID != m.resource.ID
+	})
 }
 
 // denied returns the type of which the sentence says that there is none: the boundary in "There is no boundary for field F-1".

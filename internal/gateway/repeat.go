@@ -75,7 +75,8 @@ func repeat(c *call, next next) error {
 // inContract returns e with what the contract tells the caller about the same call, which counts for us as well: that a read which
 // was answered with nonsense may be repeated, if the contract says so of all errors of a server.
 func (c *call) inContract(e *recourse.Error) *recourse.Error {
-	if c.rule.nature != retry.Reads || e.Retry != "" || e.RetryAdvice() != recourse.RetryNever || !c.on.contract.Retryable(e, c.contractCall(e, 0)) {
+	isOpen := c.rule.nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
+	if !isOpen || !c.on.contract.Retryable(e, c.contractCall(e, 0)) {
 		return e
 	}
 	return e.With(func(e *recourse.Error) { e.Retry = recourse.RetrySameCall })
