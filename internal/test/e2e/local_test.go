@@ -178,7 +178,7 @@ func everythingOnStdio(tb testing.TB, _ string) local {
 		},
 		held: step{
 			tool: "echo", arguments: `{"message":` + quoted(sdk.HoldText) + `}`, want: []string{"process ended"},
-			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectNone, // as its annotations say
+			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown, // whatever its annotations say
 		},
 		proof: step{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},
 	}
