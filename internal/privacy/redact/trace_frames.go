@@ -45,6 +45,12 @@ func roleOf(l textLine) role {
 			return r
 		}
 	}
+	return lateRole(l)
+}
+
+// lateRole judges the lines that no single byte at their beginning gives away.
+func lateRole(l textLine) role {
+	text := l.text
 	if isOtherFrame(l) {
 		return proof
 	}
@@ -88,7 +94,12 @@ func isAtFrame(text string) role {
 	if open < 0 {
 		return other
 	}
-	switch place := inside[open+1:]; {
+	return calledRole(rest, inside[:open], inside[open+1:])
+}
+
+// calledRole judges a frame with a place in parentheses behind its function.
+func calledRole(rest, callee, place string) role {
+	switch {
 	case place == "Native Method", place == "Unknown Source", place == "native", place == "<anonymous>",
 		strings.HasPrefix(place, "index ") && isDigit(place[len(place)-1]):
 		return proof
@@ -96,7 +107,7 @@ func isAtFrame(text string) role {
 		return proof
 	case isCallee(rest[:strings.IndexByte(rest, '(')]):
 		return frame
-	case strings.Trim(place, "0123456789") == ":" && isAll(strings.TrimSuffix(inside[:open], " "), isWord): // Bun: a place in no file
+	case strings.Trim(place, "0123456789") == ":" && isAll(strings.TrimSuffix(callee, " "), isWord): // Bun: a place in no file
 		return glue
 	}
 	return other

@@ -20,17 +20,25 @@ type writing struct {
 
 // writings are lists of arguments, parts of forms, statements of SQL, arrows, and keys in JSON (RFC 7517).
 var writings = []writing{
-	{[]string{`"-`, `'-`}, beginsOption, lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]{1,1000})`), namesSecret},
+	{
+		[]string{`"-`, `'-`},
+		beginsOption,
+		lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]{1,1000})`), namesSecret,
+	},
 	{[]string{"form-data"}, nil, lazily(`(?i)form-data;[^\n]{0,200}?\bname="?([\w.\-\[\]]{1,80})"?[^\n]{0,200}\r?\n` +
 		`(?:[^\r\n]{1,200}\r?\n){0,4}\r?\n([^\r\n]{1,1000})`), namesSecret},
 	{[]string{"dentified", "DENTIFIED"}, nil, lazily(`(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,80}\s{1,4})?` +
 		`(?:by|as)\s{1,4}(?:password\s{1,4})?['"]([^'"\n]{1,1000})`), nil},
 	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, nil, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]{1,1000})`), nil},
-	{[]string{"->", "→"}, pointsAt, lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|→)[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
-		name, value string,
-	) bool {
-		return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
-	}},
+	{
+		[]string{"->", "→"},
+		pointsAt,
+		lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|→)[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
+			name, value string,
+		) bool {
+			return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
+		},
+	},
 	{[]string{`"kty`, `kty"`}, nil, lazily(`"(?:d|p|q|dp|dq|qi|k)\\?"\s{0,4}:\s{0,4}\\?"([A-Za-z0-9_\-]{20,1000})`), nil},
 }
 
