@@ -204,6 +204,7 @@ func TestReadHTTPKeepsWhatIsBeside(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"code":2001,"message":"Invalid Input Provided","errors":["Name cannot be blank.","Zone is odd"]}}`: `Invalid Input Provided: Name cannot be blank; Zone is odd {"errors":["Name cannot be blank.","Zone is odd"]}`,
 		`{"message":"The crate is not ready.","errors":["seal open"],"crate":{"id":7}}`:                               `The crate is not ready: seal open {"crate":{"id":7},"errors":["seal open"]}`,
+		`{"message":"It is bad.","errors":["a b","c","d","e","f","g"]}`:                                               `It is bad. {"errors":["a b","c","d","e","f","g"]}`,
 		`{"message":"Bad","rows":["` + strings.Repeat("x", 5000) + `"],"shop":7}`:                                     `Bad {"omitted":"too long: rows","shop":7}`,
 		`{"message":"Bad","status":422,"code":"X1","hints":[1,{"a":null}],"requestId":"r"}`:                           `Bad {"hints":[1,{"a":null}]}`,
 	} {

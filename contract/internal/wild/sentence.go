@@ -58,10 +58,13 @@ func sentenceIn(n *json.Node, depth int) string {
 	return vague
 }
 
-// withList adds to a sentence the texts listed beside it, which say what it is about.
+// withList adds to a sentence the texts listed beside it, which say what it is about. A long list is told whole elsewhere.
 func withList(said string, list *json.Node, depth int) string {
-	isNoText := func(n json.Node) bool { return n.Raw.Kind() != '"' }
-	if list == nil || list.Raw.Kind() != '[' || slices.ContainsFunc(list.Items(maxSentences), isNoText) {
+	if list == nil || list.Raw.Kind() != '[' {
+		return said
+	}
+	items := list.Items(maxSentences + 1)
+	if len(items) > maxSentences || slices.ContainsFunc(items, func(n json.Node) bool { return n.Raw.Kind() != '"' }) {
 		return said
 	}
 	if more := spoken(list, depth); more != "" && !strings.Contains(said, more) {
@@ -195,7 +198,10 @@ const maxRest = 4 << 10
 // line; "" if that is nothing.
 func Rest(n *json.Node, said string) string {
 	var left json.Members
-	rest(n, &left, maxSentenceDepth, func(value *json.Node) bool { return isIn(said, spoken(value, maxSentenceDepth)) })
+	rest(n, &left, maxSentenceDepth, func(value *json.Node) bool {
+		isWhole := len(value.Items(maxSentences+1)) <= maxSentences
+		return isWhole && isIn(said, spoken(value, maxSentenceDepth))
+	})
 	if len(left) == 0 {
 		return ""
 	}
