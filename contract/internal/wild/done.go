@@ -25,7 +25,7 @@ const (
 )
 
 var (
-	reQuotes = regexp.MustCompile("\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'(?:[^\\pL]|$)|`[^`\n]{0,200}`")
+	reQuotes = regexp.MustCompile(`"[^"\n]{0,200}"|'[^'\n]{0,200}'(?:[^\pL]|$)|\x60[^\x60\n]{0,200}\x60`)
 	// reBreak is what stands between clauses.
 	reBreak = regexp.MustCompile(`\s*[.!?;:,)]+(?:\s+|$)|\s+[-–—]+\s+|\s*\n\s*|\s*\(|\s+(?:but|however|although|yet|whereas|and|then)\s+`)
 	// reBegun is how a clause begins that says what was done.
