@@ -150,7 +150,7 @@ func TestFailures(t *testing.T) {
 			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"error":{"code":"FIELD_LOCKED","message":"The field is locked by another job."}}`)},
 		}, ""},
 		{"kept_odd", good, recourse.Error{
-			Kind: recourse.KindConflict, Message: "It is locked.", Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
+			Kind: recourse.KindConflict, Message: "It is locked.", Origin: recourse.OriginServer, Effect: recourse.EffectNone,
 			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"reason":"locked"}`)},
 		}, ""},
 		{"raw_structured", `{}`, recourse.Error{
