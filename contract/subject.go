@@ -85,8 +85,7 @@ func (s *subject) computed(c *language.Computed) (value any, ok bool) {
 	case language.Message:
 		return s.told(), true
 	case language.MessageGiven:
-		fixed := slices.ContainsFunc(s.entry.message, func(t *language.Template) bool { return t.Constant() && t.Text() == s.e.Message })
-		return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !fixed
+		return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !s.isFixed(s.e.Message)
 	case language.CodeName:
 		return s.entry.name, s.entry.name != "" && !s.ranged()
 	case language.CodeGroup:
@@ -229,7 +228,7 @@ func textOf(v reflect.Value) string {
 // message returns the sentence in the code's template. A protocol failure without a code of its own keeps its
 // sentence, since no tool has failed.
 func (s *subject) message() string {
-	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
+	if s.bare || s.entry == nil || s.unlisted() || s.saysAll() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
 		return s.e.Sentence()
 	}
 	bare := *s
@@ -242,13 +241,25 @@ func (s *subject) message() string {
 	return s.e.Sentence()
 }
 
-// tooSoon reports whether a sentence says when to try again, which is not all that a call in doubt needs.
+// tooSoon reports whether a sentence says when to try again, which is not all that a call in doubt needs. What is answered
+// in HTTP has not been called.
 func (s *subject) tooSoon(t *language.Template) bool {
-	return s.e.Effect == recourse.EffectUnknown && namesWait(t)
+	return s.e.Effect == recourse.EffectUnknown && namesWait(t) && (!s.call.HTTP || s.entry.http == nil)
 }
 
 func namesWait(t *language.Template) bool {
 	return t.Names(string(language.AfterSeconds)) || t.Names(string(language.After))
+}
+
+// isFixed reports whether a message is a fixed sentence of the code's.
+func (s *subject) isFixed(message string) bool {
+	return slices.ContainsFunc(s.entry.message, func(t *language.Template) bool { return t.Constant() && t.Text() == message })
+}
+
+// saysAll reports whether the message is a fixed sentence of the code's with the contract's advice behind it, as it was written.
+func (s *subject) saysAll() bool {
+	rest, told := s.c.cutAdvice(s.e.Message)
+	return told != nil && s.layout().advises && s.isFixed(strings.TrimSuffix(rest, "."))
 }
 
 // told returns the message and, if the layout has no other place for them, the contract's hints about the failure.
