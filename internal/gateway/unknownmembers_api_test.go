@@ -43,11 +43,6 @@ func bodyOf(t *rapid.T, f contracttest.Marked) (body string, status int) {
 
 func lookedUp(value json.Value, at json.Pointer) string { return string(json.Lookup(value, at)) }
 
-// isPlainlyIn reports whether a body is plainly in the contract's form: commerce has ranges for its codes.
-func isPlainlyIn(name, body string) bool {
-	return name != "commerce" || !strings.Contains(body, `"code":7000`) && !strings.Contains(body, `"code":12`)
-}
-
 // Members that a contract does not know survive from the body of an HTTP API as well, whatever its status.
 func TestUnknownMembersSurviveFromAPIs(t *testing.T) {
 	t.Parallel()
@@ -60,9 +55,6 @@ func TestUnknownMembersSurviveFromAPIs(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				f := contracttest.MarkedFailures(from).Draw(t, "failure")
 				body, status := bodyOf(t, f)
-				if !isPlainlyIn(from, body) {
-					t.Skip("nobody can tell whose it is")
-				}
 				send := func(w http.ResponseWriter) { writeJSON(w, status, body) }
 				answer.Store(&send)
 				a, err := client.Call(context.Background(), "orders_create", `{"item":"hay"}`)
