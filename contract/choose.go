@@ -91,8 +91,10 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	bound.Hints = c.hintsFor(s, fresh)
 	s.looksFirst()
-	if rest, told := c.cutAdvice(bound.Message); told != nil && c.layout.advises && slices.ContainsFunc(told.when, s.denies) {
-		bound.Message = rest
+	if c.layout.advises {
+		if rest, told := c.cutAdvice(bound.Message); told != nil && slices.ContainsFunc(told.when, s.denies) {
+			bound.Message = rest
+		}
 	}
 	c.offered(&bound, call)
 	return s

@@ -131,15 +131,27 @@ func keepDetail(e *recourse.Error, name string, raw json.Value) {
 	if !ok || value.Kind() == 'n' {
 		return
 	}
-	free := name
-	for n := 2; e.Details[free] != nil; n++ {
-		if bytes.Equal(e.Details[free], value) {
-			return
-		}
-		free = fmt.Sprintf("%s_%d", name, n)
+	free, has := freeName(name, value, func(name string) json.Value { return json.Value(e.Details[name]) })
+	if has {
+		return
 	}
 	if e.Details == nil {
 		e.Details = map[string]stdjson.RawMessage{}
 	}
 	e.Details[free] = stdjson.RawMessage(value)
+}
+
+// freeName returns the name under which a value can be stored beside others: its own or, if something else has that, one with a
+// number behind it. It reports whether the value is stored already. at returns what has a name, or nil.
+func freeName(name string, value json.Value, at func(name string) json.Value) (free string, has bool) {
+	free = name
+	for n := 2; ; n++ {
+		switch other := at(free); {
+		case other == nil:
+			return free, false
+		case bytes.Equal(other, value):
+			return free, true
+		}
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
 }

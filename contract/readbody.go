@@ -20,8 +20,8 @@ import (
 // behind an MCP server, by the contract that the service is expected to follow. What the body says counts more than the
 // status, as in the contracts' own documents; the status says whether the call was refused.
 
-// wrappers are members of a body in which frameworks put what a handler raises.
-var wrappers = []string{"error", "detail"}
+// wrappers are members of a body in which frameworks put what a handler raises; "" is the body itself.
+var wrappers = []string{"", "error", "detail"}
 
 // inBodyForm reads the body of an HTTP answer in the form of a contract that the server is expected to follow; said is what
 // the rest of the answer says.
@@ -155,7 +155,7 @@ func (c *Contract) resultsIn(body json.Value) (results []json.Value) {
 		return []json.Value{resultOf(string(body))}
 	}
 	results = append(results, resultOf(string(body)))
-	for _, name := range append([]string{""}, wrappers...) {
+	for _, name := range wrappers {
 		inner := object
 		if name != "" {
 			inner = json.NodeOf(object.RawMember(name))
@@ -223,15 +223,15 @@ func withOthers(own json.Members, around *json.Node, wrapper string) json.Value 
 }
 
 func withOther(own json.Members, other json.Member) json.Members {
-	free := other.Name
-	for n := 2; ; n++ {
-		i := slices.IndexFunc(own, func(m json.Member) bool { return m.Name == free })
-		switch {
-		case i < 0:
-			return append(own, json.Member{Name: free, Value: other.Value})
-		case bytes.Equal(json.Compact(own[i].Value), json.Compact(other.Value)):
-			return own
+	value := json.Compact(other.Value)
+	free, has := freeName(other.Name, value, func(name string) json.Value {
+		if i := slices.IndexFunc(own, func(m json.Member) bool { return m.Name == name }); i >= 0 {
+			return json.Compact(own[i].Value)
 		}
-		free = fmt.Sprintf("%s_%d", other.Name, n)
+		return nil
+	})
+	if has {
+		return own
 	}
+	return append(own, json.Member{Name: free, Value: other.Value})
 }

@@ -240,7 +240,7 @@ func (c *Contract) upstreamError(provider string, status int, header http.Header
 		return nil
 	}
 	object := json.NodeOf(body)
-	for _, name := range append([]string{""}, wrappers...) {
+	for _, name := range wrappers {
 		inner := object
 		if name != "" {
 			inner = json.NodeOf(withOthers(json.MembersOf(object.RawMember(name)), object, name))

@@ -258,8 +258,11 @@ func (s *subject) isFixed(message string) bool {
 
 // saysAll reports whether the message is a fixed sentence of the code's with the contract's advice behind it, as it was written.
 func (s *subject) saysAll() bool {
+	if !s.layout().advises {
+		return false
+	}
 	rest, told := s.c.cutAdvice(s.e.Message)
-	return told != nil && s.layout().advises && s.isFixed(strings.TrimSuffix(rest, "."))
+	return told != nil && s.isFixed(strings.TrimSuffix(rest, "."))
 }
 
 // told returns the message and, if the layout has no other place for them, the contract's hints about the failure.
