@@ -16,11 +16,7 @@ type Group struct {
 }
 
 // New returns a group.
-func New() *Group {
-	g := new(Group)
-	g.life, g.end = context.WithCancel(context.Background())
-	return g
-}
+func New() *Group { return Within(context.Background()) }
 
 // Within returns a group whose work ends with ctx, at the latest.
 func Within(ctx context.Context) *Group {
