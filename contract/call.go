@@ -46,27 +46,26 @@ type Call struct {
 	// HTTP says that nothing of the HTTP answer has been written yet, so that a code's own HTTP form can be
 	// used.
 	HTTP bool
+	// ResultType says that results carry resultType (MCP 2026-07-28 and later).
+	ResultType bool
 	// OutputSchema says that the tool declares one. The contract's structuredContent is then left out, since
 	// some clients reject a result that does not match the schema.
 	OutputSchema bool
 	// FormatArgument says that the tool's inputSchema has the argument that selects the form of the text: see
 	// [Contract.FormatArgument].
 	FormatArgument bool
-	// ResultType says that results carry resultType (MCP 2026-07-28 and later).
-	ResultType bool
 	// HasTool reports whether the server has a tool. nil means that this is not known: every tool is then
 	// taken to exist.
 	HasTool func(name string) bool
-	// Offered returns the client's name for a tool of the server, or "" if the client is not offered that
-	// tool, and whether the server has the tool. nil means that clients use the server's names.
-	Offered func(tool string) (name string, known bool)
-	// Assumed says that nobody knows what the tool does to the world: that it writes is an assumption. Advice is then
-	// conditional.
-	Assumed bool
-	// Shows reports whether an argument's value may be shown in a verify call or a hint. If not, the
-	// parameter is left out as well. nil shows every value of at most 128 bytes unless its name marks it as a
-	// secret.
-	Shows func(value []byte) bool
+	// Relay is set by whoever passes on what another has answered.
+	Relay Relay
+	// Now returns the current time; nil means time.Now.
+	Now func() time.Time
+}
+
+// Relay is what only an intermediary knows of a call: a gateway, or a middleware around a tool's handler. A program that writes
+// its own failures leaves it empty.
+type Relay struct {
 	// Original is what the failure was read from, or nil: a tool result, a JSON-RPC error or the body of an HTTP
 	// answer, as OriginalAt says. If it has the form of this contract, it is edited: see [Contract.Write]. Of any other
 	// result, everything besides the failure is kept, and the failure stays a tool result unless its code has its
@@ -75,8 +74,16 @@ type Call struct {
 	OriginalAt Surface
 	// OriginalContract is the contract that Original was read by: [Reading.Contract].
 	OriginalContract *Contract
-	// Now returns the current time; nil means time.Now.
-	Now func() time.Time
+	// Offered returns the client's name for a tool of the server, or "" if the client is not offered that
+	// tool, and whether the server has the tool. nil means that clients use the server's names.
+	Offered func(tool string) (name string, known bool)
+	// Shows reports whether an argument's value may be shown in a verify call or a hint. If not, the
+	// parameter is left out as well. nil shows every value of at most 128 bytes unless its name marks it as a
+	// secret.
+	Shows func(value []byte) bool
+	// Assumed says that nobody knows what the tool does to the world: that it writes is an assumption. Advice is then
+	// conditional.
+	Assumed bool
 }
 
 func (call *Call) now() time.Time {
@@ -88,18 +95,18 @@ func (call *Call) now() time.Time {
 
 // result returns the tool result that the failure was read from, or nil.
 func (call *Call) result() json.Value {
-	if call.OriginalAt != SurfaceResult {
+	if call.Relay.OriginalAt != SurfaceResult {
 		return nil
 	}
-	return json.Value(call.Original)
+	return json.Value(call.Relay.Original)
 }
 
 // in returns what the failure was read from in the form of c, on that surface, or nil.
 func (call *Call) in(c *Contract, at Surface) json.Value {
-	if call.OriginalContract != c || call.OriginalAt != at {
+	if call.Relay.OriginalContract != c || call.Relay.OriginalAt != at {
 		return nil
 	}
-	return json.Value(call.Original)
+	return json.Value(call.Relay.Original)
 }
 
 func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }

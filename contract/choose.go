@@ -81,7 +81,8 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		for i, item := range bound.Failed {
 			if item.Error != nil {
 				bound.Failed[i].Error = c.bind(item.Error, &Call{
-					HasTool: call.HasTool, Offered: call.Offered, OriginalContract: call.OriginalContract, Now: call.Now,
+					HasTool: call.HasTool, Now: call.Now,
+					Relay: Relay{Offered: call.Relay.Offered, OriginalContract: call.Relay.OriginalContract},
 				}).e
 			}
 		}
@@ -96,7 +97,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			bound.Message = rest
 		}
 	}
-	c.offered(&bound, call)
+	c.offered(&bound, call.Relay.Offered)
 	return s
 }
 
@@ -162,7 +163,7 @@ func (s *subject) inResult() *subject {
 	}
 	inner.e = s.e.WithCode(s.c.Name, inner.entry.code)
 	inner.e.Hints = s.c.hintsFor(&inner, false)
-	s.c.offered(inner.e, &Call{Offered: s.call.Offered})
+	s.c.offered(inner.e, s.call.Relay.Offered)
 	return &inner
 }
 

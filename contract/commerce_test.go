@@ -308,7 +308,7 @@ func TestCommerceWrappedInText(t *testing.T) {
 					t.Fatalf("read as %s", reading.Sign)
 				}
 				call := contracttest.ToolCall()
-				call.Original, call.OriginalContract = []byte(result), c
+				call.Relay.Original, call.Relay.OriginalContract = []byte(result), c
 				e := reading.Error()
 				if tt.code == "3002" {
 					e = e.WithEffect(recourse.EffectUnknown)

@@ -42,7 +42,7 @@ func FuzzResult(f *testing.F) {
 			}
 			for _, c := range contracts {
 				call := contracttest.ToolCall()
-				call.Original, call.OriginalContract = raw, reading.Contract
+				call.Relay.Original, call.Relay.OriginalContract = raw, reading.Contract
 				first := c.Write(reading.Error(), &call)
 				if first.Surface != contract.SurfaceResult {
 					continue
@@ -54,7 +54,7 @@ func FuzzResult(f *testing.F) {
 				if again.Kind != first.Record.Kind || again.Code != first.Record.Code {
 					t.Fatalf("%s: %s %s is read as %s %s", c.Name, first.Record.Kind, first.Record.Code, again.Kind, again.Code)
 				}
-				call.Original, call.OriginalContract = first.Result, c
+				call.Relay.Original, call.Relay.OriginalContract = first.Result, c
 				second := c.Write(again, &call)
 				third := c.Write(contracttest.ReadBack(t, c, second), &call)
 				if diff := cmp.Diff(string(second.Result), string(third.Result)); diff != "" {

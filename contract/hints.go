@@ -211,8 +211,8 @@ func (c *Contract) bindTools() {
 
 // offered replaces the server's tool names by the client's in the hints and the verify call of e. Anything
 // that names a tool that the client is not offered is left out.
-func (c *Contract) offered(e *recourse.Error, call *Call) {
-	if call.Offered == nil {
+func (c *Contract) offered(e *recourse.Error, offered func(tool string) (name string, known bool)) {
+	if offered == nil {
 		return
 	}
 	advised := c.AdvisedTools()
@@ -222,14 +222,14 @@ func (c *Contract) offered(e *recourse.Error, call *Call) {
 	hints := e.Hints
 	e.Hints = nil
 	for _, hint := range hints {
-		if text, ok := prose.Rename(hint, advised, call.Offered); ok {
+		if text, ok := prose.Rename(hint, advised, offered); ok {
 			e.Hints = append(e.Hints, text)
 		}
 	}
 	if e.Verify == nil {
 		return
 	}
-	switch name, known := call.Offered(e.Verify.Tool); {
+	switch name, known := offered(e.Verify.Tool); {
 	case !known:
 	case name == "":
 		e.Verify = nil

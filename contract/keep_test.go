@@ -60,7 +60,7 @@ func TestKeep(t *testing.T) {
 				t.Fatal("not read as a failure")
 			}
 			call := contracttest.ToolCall()
-			call.Original, call.OriginalContract = []byte(tt.original), reading.Contract
+			call.Relay.Original, call.Relay.OriginalContract = []byte(tt.original), reading.Contract
 			a := contract.MustBuiltin("recourse").Write(reading.Error(), &call)
 			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
@@ -86,9 +86,9 @@ func TestKeepNothingOfAnotherContract(t *testing.T) {
 				t.Fatalf("%s: not read: %s", from.Name, original.Result)
 			}
 			// What the record does not carry is written as for a new failure.
-			call.Original, call.OriginalContract = original.Result, reading.Contract
+			call.Relay.Original, call.Relay.OriginalContract = original.Result, reading.Contract
 			got := to.Write(reading.Error(), &call)
-			call.Original = nil
+			call.Relay.Original = nil
 			want := to.Write(reading.Error(), &call)
 			if diff := cmp.Diff(string(want.Result), string(got.Result)); diff != "" {
 				t.Errorf("%s to %s:\n%s", from.Name, to.Name, diff)
@@ -151,7 +151,7 @@ func TestFormBehindAPrefix(t *testing.T) {
 				t.Fatalf("%s%s: read as %+v", prefix, tt.text, reading)
 			}
 			call := contracttest.ToolCall()
-			call.Original, call.OriginalContract = original, reading.Contract
+			call.Relay.Original, call.Relay.OriginalContract = original, reading.Contract
 			result := c.Write(reading.Error(), &call).Result
 			got, _ := json.TextOf(json.Lookup(json.Value(result), "/content/0/text"))
 			if got != tt.want {
@@ -173,7 +173,7 @@ func TestCodeOutsideAllRanges(t *testing.T) {
 		t.Fatalf("read as %+v", reading)
 	}
 	call := contracttest.ToolCall()
-	call.Original, call.OriginalContract = []byte(original), reading.Contract
+	call.Relay.Original, call.Relay.OriginalContract = []byte(original), reading.Contract
 	result := json.Value(c.Write(reading.Error(), &call).Result)
 	if got := json.Lookup(result, "/error"); !strings.Contains(string(got), `"code":7000`) || !strings.Contains(string(got), `"own":1`) ||
 		!strings.Contains(string(got), `"context":{"a":1}`) {

@@ -56,7 +56,7 @@ func testBatchesComeWhole(t *testing.T, sizes ...int) {
 					if at := bytes.Index(result, []byte(`"isError":true`)); len(result) > 256<<10 && at > 1<<10 {
 						t.Errorf("%s: in a result of %d bytes the sign is at %d", by, len(result), at)
 					}
-					call.Original, call.OriginalContract = result, reading.Contract
+					call.Relay.Original, call.Relay.OriginalContract = result, reading.Contract
 					result, by = contract.MustBuiltin(to).Write(reading.Error(), &call).Result, to
 				}
 			})
@@ -84,7 +84,7 @@ func TestCutRecordKeepsTheText(t *testing.T) {
 	}
 	for _, c := range contracttest.Every(t) {
 		call := contracttest.ToolCall()
-		call.Original, call.OriginalContract = original, reading.Contract
+		call.Relay.Original, call.Relay.OriginalContract = original, reading.Contract
 		if result := c.Write(reading.Error(), &call).Result; !bytes.Contains(result, quoted) {
 			t.Errorf("%s: the text is not in %.300s", c.Name, result)
 		}

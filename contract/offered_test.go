@@ -16,10 +16,10 @@ func TestOfferedNames(t *testing.T) {
 	names := map[string]string{"order_get": "shop_order_get", "search": "shop_search", "order_wipe": ""}
 	call := &contract.Call{
 		Method: "tools/call", Tool: "order_create", Arguments: json.RawMessage(`{}`),
-		Offered: func(tool string) (string, bool) {
+		Relay: contract.Relay{Offered: func(tool string) (string, bool) {
 			name, known := names[tool]
 			return name, known
-		},
+		}},
 	}
 	e := recourse.Timeout("The shop", 0).WithEffect(recourse.EffectUnknown).
 		WithHint("Call order_get, or search(name), and search again.").WithHint("Call order_wipe first.").WithHint("See ORDER_GET and max_age.").

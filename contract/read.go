@@ -64,7 +64,7 @@ type Reading struct {
 	Contract *Contract
 	// Sign tells a person by which sign it was recognised.
 	Sign string
-	// Original and OriginalAt are for [Call]: what the body of an HTTP answer says in the form of Contract, or nil.
+	// Original and OriginalAt are for [Relay]: what the body of an HTTP answer says in the form of Contract, or nil.
 	Original   stdjson.RawMessage
 	OriginalAt Surface
 

@@ -136,7 +136,7 @@ func isWordByte(b byte) bool {
 
 // shown returns the id, if it may be shown.
 func (m *mention) shown(call *Call) string {
-	if value := json.AppendQuote(nil, m.resource.ID); call.Shows != nil && !call.Shows(value) {
+	if value := json.AppendQuote(nil, m.resource.ID); call.Relay.Shows != nil && !call.Relay.Shows(value) {
 		return ""
 	}
 	return m.resource.ID

@@ -27,7 +27,8 @@ func TestCommerceDataOfTheForm(t *testing.T) {
 	} {
 		reading := r.RPC([]byte(said))
 		answer := c.Write(reading.Error(), &contract.Call{
-			Method: "tools/call", Original: []byte(said), OriginalAt: contract.SurfaceRPC, OriginalContract: reading.Contract,
+			Method: "tools/call",
+			Relay:  contract.Relay{Original: []byte(said), OriginalAt: contract.SurfaceRPC, OriginalContract: reading.Contract},
 		})
 		got := fmt.Sprint(answer.RPCCode, " ", answer.Message, " ", string(answer.Data))
 		if answer.Surface == contract.SurfaceResult {

@@ -52,7 +52,7 @@ var natures = []string{natureAssumed, natureKnown}
 
 // nature returns the value of nature for the call. A tool that the contract names a verify call for is known to write.
 func (s *subject) nature() string {
-	if s.call.Assumed && !s.c.Writes(s.call.Tool) {
+	if s.call.Relay.Assumed && !s.c.Writes(s.call.Tool) {
 		return natureAssumed
 	}
 	return natureKnown

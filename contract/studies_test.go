@@ -294,7 +294,7 @@ func TestStudiesEnvelope(t *testing.T) {
 	if diff := cmp.Diff(map[string]json.RawMessage{"source_url": []byte(`"https://example.com/a.mp4"`), "tries": []byte(`[1,2]`)}, e.Details); diff != "" {
 		t.Errorf("details (-want +got):\n%s", diff)
 	}
-	call.OriginalContract = c
+	call.Relay.OriginalContract = c
 	if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(e, &call)))); diff != "" {
 		t.Errorf("written again (-first +again):\n%s", diff)
 	}
@@ -345,7 +345,7 @@ func TestStudiesReturned(t *testing.T) {
 			if !ok || got == nil || got.Code != "smoke_test_failed" || got.Message != e.Message || string(got.Details["step"]) != "2" {
 				t.Fatalf("read as %+v", got)
 			}
-			call.OriginalContract = c
+			call.Relay.OriginalContract = c
 			if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(got, &call)))); diff != "" {
 				t.Errorf("written again (-first +again):\n%s", diff)
 			}

@@ -325,7 +325,7 @@ func (s *subject) retryable() bool {
 		return same
 	case mode == byStatus && e.Retry != "" && !same: // who knows more than the status
 		return false
-	case s.call.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
+	case s.call.Relay.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
 		return same
 	}
 	return s.usually()

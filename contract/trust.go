@@ -103,7 +103,7 @@ const ServerSays = "The server says: "
 
 // inForm returns s as the contract's own form shows it.
 func (s *subject) inForm() *subject {
-	if s.call.OriginalContract != s.c || s.c.layout.speaksForWriter() {
+	if s.call.Relay.OriginalContract != s.c || s.c.layout.speaksForWriter() {
 		return s
 	}
 	quoting := *s

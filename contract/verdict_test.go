@@ -36,7 +36,7 @@ func TestOneVerdict(t *testing.T) {
 				if !ok || reading.Error() == nil {
 					t.Fatalf("not read: %s", a.Result)
 				}
-				call.Original, call.OriginalContract = a.Result, reading.Contract
+				call.Relay.Original, call.Relay.OriginalContract = a.Result, reading.Contract
 				agrees(t, c.Write(reading.Error().WithEffect(a.Record.Effect), &call))
 			})
 		})

@@ -31,7 +31,7 @@ func TestOneVerdictOfServers(t *testing.T) {
 				}
 				failed := failedCalls(c).Draw(t, "failed")
 				call := failed.Describe(contract.AtTool)
-				call.OriginalContract, call.OriginalAt, call.Original = reading.Contract, said.at, said.raw
+				call.Relay.OriginalContract, call.Relay.OriginalAt, call.Relay.Original = reading.Contract, said.at, said.raw
 				call.HTTP = true
 				agrees(t, c.Write(failed.Settle(reading.Error()), call))
 			})

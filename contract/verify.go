@@ -96,7 +96,7 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 // argument returns the value of an argument that may be shown, or nil.
 func (call *Call) argument(pointer string) json.Value {
 	value := argument.Shown(call.Arguments, pointer)
-	if value == nil || call.Shows != nil && !call.Shows(value) {
+	if value == nil || call.Relay.Shows != nil && !call.Relay.Shows(value) {
 		return nil
 	}
 	return value

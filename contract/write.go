@@ -14,7 +14,7 @@ import (
 
 // Write writes e for the call. It is total: every record has a form in every contract. e is not changed.
 //
-// A failure that was read from [Call.Original] in the form of c is edited, not written anew: it stays as it is spelled,
+// A failure that was read from [Relay.Original] in the form of c is edited, not written anew: it stays as it is spelled,
 // but for the boolean, the wait, the advice and the verify call where they are missing or contradict the record, and
 // for the record in _meta.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
@@ -187,7 +187,7 @@ type kept struct {
 // the first text stays.
 func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
-	all := e.Truncated() && call.OriginalContract == nil
+	all := e.Truncated() && call.Relay.OriginalContract == nil
 	for _, m := range json.MembersOf(call.result()) {
 		switch m.Name {
 		case "content":
@@ -218,12 +218,12 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	if _, record := recordIn(object); record {
 		return true
 	}
-	for _, c := range []*Contract{target, call.OriginalContract} {
+	for _, c := range []*Contract{target, call.Relay.OriginalContract} {
 		if c != nil && c.readObject(object, newDraft()) {
 			return true
 		}
 	}
-	if c := call.OriginalContract; c != nil && c.readOtherObject(object, true, newDraft()) {
+	if c := call.Relay.OriginalContract; c != nil && c.readOtherObject(object, true, newDraft()) {
 		return true
 	}
 	return markOf(object) == toolErrorKind
@@ -248,7 +248,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) (first json.Members,
 			}
 			continue
 		}
-		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.NodeOf(json.Value(text)), newDraft()) {
+		if ok && call.Relay.OriginalContract != nil && call.Relay.OriginalContract.readObject(json.NodeOf(json.Value(text)), newDraft()) {
 			continue
 		}
 		if raw, ok := clean.Raw(b); ok {
@@ -260,7 +260,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) (first json.Members,
 
 // answeredInJSON reports whether the original has a text that is an object of c.
 func (call *Call) answeredInJSON(c *Contract) bool {
-	if call.OriginalContract != c {
+	if call.Relay.OriginalContract != c {
 		return false
 	}
 	var head resultHead

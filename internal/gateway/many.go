@@ -334,7 +334,7 @@ func (m *memberConn) offer(call *contract.Call) {
 		return
 	}
 	names, has := m.names, call.HasTool
-	call.Offered = func(tool string) (name string, known bool) {
+	call.Relay.Offered = func(tool string) (name string, known bool) {
 		if has != nil && !has(tool) {
 			return "", false
 		}

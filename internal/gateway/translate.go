@@ -144,7 +144,7 @@ func (c *call) writeFailure(f *failure) {
 	case failures.Quotes(e):
 		from.from = c.on.contract
 	}
-	call.Original, call.OriginalAt, call.OriginalContract = stdjson.RawMessage(from.raw), from.at, from.from
+	call.Relay.Original, call.Relay.OriginalAt, call.Relay.OriginalContract = stdjson.RawMessage(from.raw), from.at, from.from
 	c.write(c.on.contract.Write(e, call), e)
 }
 

@@ -178,7 +178,7 @@ func (c *Call) verify() *recourse.Verify {
 	case c.Verify != nil:
 		return c.Verify.of(c.Arguments, c.shows)
 	case c.Kept != nil && !c.Contract.Writes(c.Name):
-		return c.Kept.VerifyFor(&contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), Shows: c.shows})
+		return c.Kept.VerifyFor(&contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), Relay: contract.Relay{Shows: c.shows}})
 	default:
 		return nil
 	}
@@ -192,7 +192,8 @@ func (c *Call) shows(value []byte) bool {
 // Describe describes the call to the contract; at is where it was when it failed.
 func (c *Call) Describe(at contract.At) *contract.Call {
 	call := &contract.Call{
-		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at, Shows: c.shows, Assumed: c.Assumed,
+		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at,
+		Relay: contract.Relay{Shows: c.shows, Assumed: c.Assumed},
 	}
 	if t := c.Tool; t != nil {
 		call.OutputSchema, call.FormatArgument = t.OutputSchema, t.Takes(c.Contract.FormatArgument())

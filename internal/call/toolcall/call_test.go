@@ -184,7 +184,7 @@ func TestDescribe(t *testing.T) {
 	if got.Tool != "order_create" || got.At != contract.AtTool || !got.OutputSchema || got.FormatArgument {
 		t.Errorf("%+v", got)
 	}
-	if !got.HasTool("order_get") || got.HasTool("order_show") || !got.Shows([]byte(`"A-17"`)) || got.Shows([]byte(`"hunter22"`)) {
+	if !got.HasTool("order_get") || got.HasTool("order_show") || !got.Relay.Shows([]byte(`"A-17"`)) || got.Relay.Shows([]byte(`"hunter22"`)) {
 		t.Error("has unlisted tools, or shows masked values")
 	}
 	call.Listed = toolcall.Listed{}

@@ -74,7 +74,7 @@ func (r *Reading) Told(set *contract.Set, c *contract.Contract, of ToolFacts) (c
 			Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e,
 		}, nil
 	}
-	about.Original, about.OriginalContract = stdjson.RawMessage(original), reading.Contract
+	about.Relay.Original, about.Relay.OriginalContract = stdjson.RawMessage(original), reading.Contract
 	return c.Write(e, about), nil
 }
 

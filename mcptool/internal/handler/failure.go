@@ -76,7 +76,7 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	}
 	call := x.contractCall()
 	if f.original != nil {
-		call.Original, call.OriginalAt, call.OriginalContract = stdjson.RawMessage(f.original), f.at, f.from
+		call.Relay.Original, call.Relay.OriginalAt, call.Relay.OriginalContract = stdjson.RawMessage(f.original), f.at, f.from
 	}
 	e := x.settle(f.e)
 	answer := x.rule.contract.Write(e, call)
