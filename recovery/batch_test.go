@@ -125,11 +125,12 @@ func TestBatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serve("fieldmcp", map[string][]any{tool: test.answers})
 				var told []string
-				result, _, err := call(t, s, tool, arguments, recovery.WithSucceeded(func(_ context.Context, items []recourse.Succeeded) {
+				result, _, err := call(t, s, tool, arguments, recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.Succeeded) error {
 					for _, i := range items {
 						told = append(told, i.ID)
 					}
-				}))
+					return nil
+				}}))
 				if diff := cmp.Diff(test.calls, s.calls); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}

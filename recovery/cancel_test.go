@@ -83,15 +83,15 @@ func TestCancelInEachWait(t *testing.T) {
 		},
 		"while an account is connected": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
-			options: []recovery.Option{recovery.WithConnect(func(ctx context.Context, _ *recourse.Error) error { <-ctx.Done(); return nil })},
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Connect: func(ctx context.Context, _ *recourse.Error) error { <-ctx.Done(); return nil }})},
 			at:      time.Second, calls: 1, kind: recourse.KindNotConnected,
 		},
 		"while a question is answered": {
 			contract: "patterns", tool: "get-pattern", script: map[string][]any{"get-pattern": {question}},
-			options: []recovery.Option{recovery.WithAnswer(func(ctx context.Context, _ *recourse.NeedsInput) (map[string]any, error) {
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Answer: func(ctx context.Context, _ *recourse.NeedsInput) (map[string]any, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
-			})},
+			}})},
 			at: time.Second, calls: 1, kind: "question",
 		},
 	} {

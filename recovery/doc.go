@@ -9,8 +9,8 @@
 // # What happens to a failure
 //
 //	the call failed ---- it is wrong, forbidden, or not there -----------> the error
-//	  |                  somebody has to sign in: [WithConnect] --------> once more
-//	  |                  it asks something: [WithAnswer] ---------------> once more, with the answer
+//	  |                  somebody has to sign in: [Hooks.Connect] ------> once more
+//	  |                  it asks something: [Hooks.Answer] -------------> once more, with the answer
 //	  |                  some items failed ------------------------------> those again that may succeed
 //	  |
 //	  +-- did it take effect?  not known -- ask the verify call -- landed ------> its answer

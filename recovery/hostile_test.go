@@ -169,28 +169,28 @@ func TestHooksThatFail(t *testing.T) {
 			"fieldmcp", "get",
 			map[string][]any{"get": {recourse.NotConnected("John Deere")}},
 			func(does func()) recovery.Option {
-				return recovery.WithConnect(func(context.Context, *recourse.Error) error { does(); return nil })
+				return recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { does(); return nil }})
 			}, recourse.KindNotConnected,
 		},
 		"answer": {
 			"patterns", "search_patterns",
 			map[string][]any{"search_patterns": {question}},
 			func(does func()) recovery.Option {
-				return recovery.WithAnswer(func(context.Context, *recourse.NeedsInput) (map[string]any, error) { does(); return nil, nil })
+				return recovery.WithHooks(recovery.Hooks{Answer: func(context.Context, *recourse.NeedsInput) (map[string]any, error) { does(); return nil, nil }})
 			}, nil,
 		},
 		"landed": {
 			"studies", "study_create",
 			map[string][]any{"study_create": {lost}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
 			func(does func()) recovery.Option {
-				return recovery.WithLanded(func(context.Context, recovery.Verification) recovery.Verdict { does(); return recovery.NotLanded })
+				return recovery.WithHooks(recovery.Hooks{Landed: func(context.Context, recovery.Verification) (bool, error) { does(); return false, nil }})
 			}, recourse.KindTimeout,
 		},
 		"succeeded": {
 			"fieldmcp", "deere_get_fields",
 			map[string][]any{"deere_get_fields": {partly}},
 			func(does func()) recovery.Option {
-				return recovery.WithSucceeded(func(context.Context, []recourse.Succeeded) { does() })
+				return recovery.WithHooks(recovery.Hooks{Succeeded: func(context.Context, []recourse.Succeeded) error { does(); return nil }})
 			}, recourse.KindPartial,
 		},
 	} {
@@ -218,7 +218,7 @@ func TestHooksThatFail(t *testing.T) {
 		t.Parallel()
 		s := serve("fieldmcp", map[string][]any{"get": {done}})
 		var log strings.Builder
-		_, report, err := call(t, s, "get", "", recovery.WithObserver(func(context.Context, recovery.Step) { panic("no") }),
+		_, report, err := call(t, s, "get", "", recovery.WithHooks(recovery.Hooks{Observe: func(context.Context, recovery.Step) { panic("no") }}),
 			recovery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		if err != nil || report.Attempts() != 1 || !strings.Contains(log.String(), "the observer of a call has panicked") {
 			t.Errorf("%v, %s", err, log.String())

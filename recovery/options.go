@@ -2,11 +2,9 @@ package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/retry"
@@ -22,11 +20,7 @@ type options struct {
 	untrusted bool
 	natures   map[string]retry.Nature
 	tools     map[string]contract.Tool // nil: not known
-	connect   func(context.Context, *recourse.Error) error
-	answer    func(context.Context, *recourse.NeedsInput) (map[string]any, error)
-	landed    func(context.Context, Verification) Verdict
-	succeeded func(context.Context, []recourse.Succeeded)
-	observe   func(context.Context, Step)
+	hooks     Hooks
 	random    func() float64
 	clock     Clock
 	log       *slog.Logger
@@ -67,53 +61,8 @@ func WithTools(tools ...contract.Tool) Option {
 // keep their contract: a failed write is then verified whatever the server says, unless the protocol itself refused it.
 func WithUntrustedServer() Option { return func(o *options) { o.untrusted = true } }
 
-// WithConnect sets the function to call if an account must be connected, or its access renewed or extended. If it returns
-// nil, the call is made once more. e says which account and which scopes.
-func WithConnect(connect func(ctx context.Context, e *recourse.Error) error) Option {
-	return func(o *options) { o.connect = connect }
-}
-
-// WithAnswer sets the function to call if the server asks a question. The call is made again, with the returned arguments
-// added.
-func WithAnswer(answer func(ctx context.Context, question *recourse.NeedsInput) (map[string]any, error)) Option {
-	return func(o *options) { o.answer = answer }
-}
-
-// A Verdict says what became of a write.
-type Verdict int
-
-// The verdicts.
-const (
-	Undecided Verdict = iota
-	Landed
-	NotLanded
-)
-
-// A Verification is what a verify call found out about a write.
-type Verification struct {
-	Tool      string          // that writes
-	Arguments json.RawMessage // of its call
-	Failure   *recourse.Error // that it ended with
-	Verify    recourse.Verify // the call that was made
-	Result    json.RawMessage // its result, as in an answer to tools/call; nil where there is no such thing
-}
-
-// WithLanded sets the function that judges whether a write took effect, if the contract does not say how.
-func WithLanded(landed func(ctx context.Context, v Verification) Verdict) Option {
-	return func(o *options) { o.landed = landed }
-}
-
-// WithSucceeded sets the function to call with the items of a batch that were done, as soon as they are known: before the
-// failed items are tried again. The call waits for it, at most until the call ends.
-func WithSucceeded(succeeded func(ctx context.Context, items []recourse.Succeeded)) Option {
-	return func(o *options) { o.succeeded = succeeded }
-}
-
-// WithObserver sets the function to call with every step, on the call's goroutine: before a wait begins, and after
-// everything else has ended. The call waits for it; a panic is logged.
-func WithObserver(observe func(ctx context.Context, s Step)) Option {
-	return func(o *options) { o.observe = observe }
-}
+// WithHooks sets functions that take part in calls. If it is given more than once, a later hook replaces the earlier one of its name.
+func WithHooks(h Hooks) Option { return func(o *options) { o.hooks.add(h) } }
 
 // WithLogger logs every step to log, at level debug. The default is slog.Default.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }

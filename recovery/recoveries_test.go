@@ -86,14 +86,14 @@ func TestKitRecoveries(t *testing.T) {
 			recovery.WithClock(s), recovery.WithRandom(func() float64 { return 0.5 }), recovery.WithLogger(slog.New(slog.DiscardHandler)),
 		}
 		if line.Connect {
-			options = append(options, recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
+			options = append(options, recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return nil }}))
 		}
 		if line.Answer != nil {
-			options = append(options, recovery.WithAnswer(func(context.Context, *recourse.NeedsInput) (map[string]any, error) {
+			options = append(options, recovery.WithHooks(recovery.Hooks{Answer: func(context.Context, *recourse.NeedsInput) (map[string]any, error) {
 				var given map[string]any
 				err := json.Unmarshal(line.Answer, &given)
 				return given, err
-			}))
+			}}))
 		}
 		result, err := recovery.New(s, c, options...).CallTool(t.Context(), struct {
 			Name      string          `json:"name"`

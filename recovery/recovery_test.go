@@ -194,18 +194,26 @@ func TestCalls(t *testing.T) {
 		"the hook decides if the contract does not": {
 			contract: "studies", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"t"}`,
 			script: map[string][]any{"study_create": {lost, done}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
-			options: []recovery.Option{recovery.WithLanded(func(_ context.Context, v recovery.Verification) recovery.Verdict {
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Landed: func(_ context.Context, v recovery.Verification) (bool, error) {
 				if v.Tool != "study_create" || v.Verify.String() != `study_get(workspace_id="w-1")` || !strings.Contains(string(v.Result), "studies") {
-					return recovery.Undecided
+					return false, errors.New("about another call")
 				}
-				return recovery.NotLanded
-			})},
+				return false, nil
+			}})},
 			times: seconds(0, 1.5, 3), text: "done",
+		},
+		"a hook that cannot tell decides nothing": {
+			contract: "studies", tool: "study_create", arguments: `{"workspace_id":"w-1"}`,
+			script: map[string][]any{"study_create": {lost}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Landed: func(context.Context, recovery.Verification) (bool, error) {
+				return true, errors.New("no idea")
+			}})},
+			times: seconds(0, 1.5), kind: recourse.KindTimeout,
 		},
 		"a hook that panics decides nothing": {
 			contract: "studies", tool: "study_create", arguments: `{"workspace_id":"w-1"}`,
 			script:  map[string][]any{"study_create": {lost}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
-			options: []recovery.Option{recovery.WithLanded(func(context.Context, recovery.Verification) recovery.Verdict { panic("no") })},
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Landed: func(context.Context, recovery.Verification) (bool, error) { panic("no") }})},
 			times:   seconds(0, 1.5), kind: recourse.KindTimeout,
 		},
 		"work is polled": {
@@ -241,19 +249,19 @@ func TestCalls(t *testing.T) {
 		},
 		"an account is connected once": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
-			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil })},
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return nil }})},
 			times:   seconds(0, 0), kind: recourse.KindNotConnected,
 		},
 		"an unconnected account": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
-			options: []recovery.Option{recovery.WithConnect(func(context.Context, *recourse.Error) error { return errors.New("no") })},
+			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return errors.New("no") }})},
 			times:   seconds(0), kind: recourse.KindNotConnected,
 		},
 		"a hook that hangs": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {recourse.NotConnected("John Deere")}},
 			options: []recovery.Option{
 				recovery.WithTimeout(time.Minute),
-				recovery.WithConnect(func(ctx context.Context, _ *recourse.Error) error { <-ctx.Done(); return nil }),
+				recovery.WithHooks(recovery.Hooks{Connect: func(ctx context.Context, _ *recourse.Error) error { <-ctx.Done(); return nil }}),
 			},
 			times: seconds(0), kind: recourse.KindNotConnected,
 		},
@@ -307,9 +315,9 @@ func TestQuestionIsAnswered(t *testing.T) {
 	s := serve("patterns", nil)
 	question := s.contract.Ask(&recourse.NeedsInput{Message: "Which one?", Fields: []string{"q"}}, &contract.Call{Method: "tools/call", Tool: "search_patterns"})
 	s.script = map[string][]any{"search_patterns": {string(question.Result), done}}
-	_, _, err := call(t, s, "search_patterns", `{}`, recovery.WithAnswer(func(_ context.Context, n *recourse.NeedsInput) (map[string]any, error) {
+	_, _, err := call(t, s, "search_patterns", `{}`, recovery.WithHooks(recovery.Hooks{Answer: func(_ context.Context, n *recourse.NeedsInput) (map[string]any, error) {
 		return map[string]any{n.Fields[0]: "retry"}, nil
-	}))
+	}}))
 	if want := []string{`search_patterns{}`, `search_patterns{"q":"retry"}`}; err != nil || !slices.Equal(s.calls, want) {
 		t.Errorf("%v %q", err, s.calls)
 	}

@@ -98,7 +98,7 @@ func (x *exchange) note(s Step) {
 	if x.report != nil {
 		x.report.Steps = append(x.report.Steps, s)
 	}
-	if x.options.observe != nil {
+	if x.options.hooks.Observe != nil {
 		x.observe(s)
 	}
 	attrs := []slog.Attr{slog.String("tool", s.Tool), slog.Int("attempt", s.Attempt), slog.Int64("ms", s.Took.Milliseconds())}

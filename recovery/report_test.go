@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 		var log strings.Builder
 		var observed []recovery.Step
 		_, report, err := call(t, s, "create-sales-order", `{"order":{"externalId":"s3cret"}}`,
-			recovery.WithObserver(func(_ context.Context, s recovery.Step) { observed = append(observed, s) }),
+			recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) { observed = append(observed, s) }}),
 			recovery.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
 					return slog.Attr{}

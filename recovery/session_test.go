@@ -83,11 +83,11 @@ func TestMCPGoLimit(t *testing.T) {
 	rules := contract.MustBuiltin("fieldmcp")
 	_, base := failing(t, inject.MCP, `{times: 1, fault: {contract: fieldmcp, code: "429", wait: 1s}}`)
 	var limits []time.Duration
-	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), rules, base), rules, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), rules, base), rules, recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) {
 		if s.Action == recovery.ActionWait {
 			limits = append(limits, s.Took)
 		}
-	}))
+	}}))
 	if _, err := caller.CallTool(t.Context(), goCall("echo", nil)); err != nil || len(limits) != 1 || limits[0] != time.Second {
 		t.Errorf("%v after waits of %v", err, limits)
 	}

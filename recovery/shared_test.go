@@ -176,7 +176,7 @@ func TestUntrusted(t *testing.T) {
 		for claim, e := range claims {
 			for _, name := range []string{"recourse", "commerce"} {
 				s := serve(name, map[string][]any{"put": {e, e, e, done}})
-				_, _, _ = call(t, s, "put", `{}`, recovery.WithUntrustedServer(), recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
+				_, _, _ = call(t, s, "put", `{}`, recovery.WithUntrustedServer(), recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return nil }}))
 				if len(s.calls) != 1 {
 					t.Errorf("%s, %s: %d calls, want 1", name, claim, len(s.calls))
 				}

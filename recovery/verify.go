@@ -33,18 +33,17 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 	if !known {
 		return e, nil
 	}
-	verdict := x.judge(Verification{Tool: x.tool, Arguments: x.arguments, Failure: e, Verify: *call, Result: result})
+	landed, known := x.judge(Verification{Tool: x.tool, Arguments: x.arguments, Failure: e, Verify: *call, Result: result})
 	reason := "it stays open whether the write has landed"
-	switch verdict {
-	case Landed:
+	switch {
+	case landed:
 		reason = "the write has landed"
-	case NotLanded:
+	case known:
 		reason = "the write has not landed"
 		e = e.WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown).WithRetry(recourse.RetrySameCall)
-	case Undecided:
 	}
 	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: reason})
-	if verdict != Landed {
+	if !landed {
 		return e, nil
 	}
 	x.options.server.forget()
@@ -137,27 +136,22 @@ func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result 
 	}
 }
 
-// judge says what became of a write, by the contract or else by the caller's hook.
-func (x *exchange) judge(v Verification) Verdict {
+// judge says whether a write took effect, by the contract or else by the caller's hook, and whether that is known.
+func (x *exchange) judge(v Verification) (landed, known bool) {
 	own := x.contract.VerifyFor(x.contractCall())
 	data := dataOf(v.Result)
 	if own != nil && own.String() == v.Verify.String() && (data != nil || v.Result == nil) {
-		if landed, known := x.contract.Landed(&contract.Call{Tool: v.Tool, Arguments: v.Arguments}, data); known {
-			if landed {
-				return Landed
-			}
-			return NotLanded
+		if landed, known = x.contract.Landed(&contract.Call{Tool: v.Tool, Arguments: v.Arguments}, data); known {
+			return landed, true
 		}
 	}
-	if x.options.landed == nil {
-		return Undecided
+	if x.options.hooks.Landed == nil {
+		return false, false
 	}
-	verdict := Undecided
-	if !x.hook(ActionDecide, v.Failure, func(ctx context.Context) error {
-		verdict = x.options.landed(ctx, v)
-		return nil
-	}) {
-		return Undecided
-	}
-	return verdict
+	var judged bool
+	known = x.hook(ActionDecide, v.Failure, func(ctx context.Context) (err error) {
+		judged, err = x.options.hooks.Landed(ctx, v)
+		return err
+	})
+	return known && judged, known
 }

@@ -1,6 +1,6 @@
 // Package otelrecovery turns what package recovery does for a call into OpenTelemetry spans.
 //
-//	client := recovery.New(session, contract, recovery.WithObserver(otelrecovery.Observer(tracer)))
+//	client := recovery.New(session, contract, recovery.WithHooks(recovery.Hooks{Observe: otelrecovery.Observer(tracer)}))
 //
 // Each call of a tool (an attempt, a verify call, a poll) and each wait is a child of the span in the context of CallTool.
 // Names and attributes follow OpenTelemetry's conventions for MCP: a call is named "tools/call {tool}", with
@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// Observer returns a function for [recovery.WithObserver] that turns steps into spans of tracer.
+// Observer returns a function for [recovery.Hooks] that turns steps into spans of tracer.
 func Observer(tracer trace.Tracer) func(ctx context.Context, s recovery.Step) {
 	return func(ctx context.Context, s recovery.Step) {
 		switch s.Action {

@@ -39,7 +39,7 @@ func TestSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder := tracetest.NewSpanRecorder()
 		tracer := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")
-		client := recovery.New(&flaky{}, contract.MustBuiltin("fieldmcp"), recovery.WithObserver(otelrecovery.Observer(tracer)))
+		client := recovery.New(&flaky{}, contract.MustBuiltin("fieldmcp"), recovery.WithHooks(recovery.Hooks{Observe: otelrecovery.Observer(tracer)}))
 		ctx, whole := tracer.Start(t.Context(), "the agent's step")
 		if _, err := client.CallTool(ctx, call{"get", json.RawMessage("{}")}); err != nil {
 			t.Fatal(err)

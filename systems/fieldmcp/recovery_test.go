@@ -112,11 +112,11 @@ func TestClientWaitsForTheQuota(t *testing.T) {
 	now := newClock()
 	agent := systemtest.NewAgent(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: []mcptool.Policy{
 		{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "month", Limit: 100},
-	}}), rules(t), "", recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+	}}), rules(t), "", recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) {
 		if s.Action == recovery.ActionWait {
 			now.pass(s.Took)
 		}
-	}))
+	}}))
 	for range 2 {
 		agent.Call(t, "deere_get_organization", anything, "")
 	}
@@ -218,11 +218,12 @@ func TestClientRepeatsItems(t *testing.T) {
 	promises.Covers(t, "fieldmcp/client-repeats-items", "fieldmcp/client-uses-succeeded", "fieldmcp/client-reports-failed", "fieldmcp/decision-partial")
 
 	var told []string
-	agent := newAgent(t, "", recovery.WithSucceeded(func(_ context.Context, items []recourse.Succeeded) {
+	agent := newAgent(t, "", recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.Succeeded) error {
 		for _, i := range items {
 			told = append(told, i.ID)
 		}
-	}))
+		return nil
+	}}))
 	batch := agent.Call(t, "deere_get_fields", `{"fieldIds":["FLD-101","fault-outage","FLD-999","fault-504"]}`, "PARTIAL_SUCCESS")
 	reported := map[string]string{}
 	for _, f := range batch.Failure.Failed {
@@ -267,7 +268,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 				asked := 0
 				var options []recovery.Option
 				if helps != "nobody can" {
-					options = append(options, recovery.WithConnect(func(_ context.Context, e *recourse.Error) error {
+					options = append(options, recovery.WithHooks(recovery.Hooks{Connect: func(_ context.Context, e *recourse.Error) error {
 						if asked++; e.Code != tt.code || e.Provider != "John Deere" || strings.Join(e.MissingScopes, " ") != tt.scopes {
 							t.Errorf("the hook got %+v", e)
 						}
@@ -275,7 +276,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 							system.Connect(tt.organisation)
 						}
 						return nil
-					}))
+					}}))
 				}
 				agent := systemtest.NewAgent(t, system, rules(t), "", options...)
 				code := tt.code
@@ -297,7 +298,7 @@ func TestClientHasAccountConnected(t *testing.T) {
 func TestClientCannotConnect(t *testing.T) {
 	t.Parallel()
 	agent := systemtest.NewAgent(t, newSystem(t, fieldmcp.Options{Organisation: "lapsed"}), rules(t), "",
-		recovery.WithConnect(func(context.Context, *recourse.Error) error { return errors.New("the farmer is out") }))
+		recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return errors.New("the farmer is out") }}))
 	agent.Call(t, "deere_get_field", `{"fieldId":"FLD-101"}`, "TOKEN_EXPIRED")
 	agent.CheckReached(t, map[string]int{"deere_get_field": 1})
 }

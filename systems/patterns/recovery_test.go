@@ -173,7 +173,7 @@ func TestClientAuthenticates(t *testing.T) {
 	asked := 0
 	agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t),
 		"- {times: 1, effect: after, fault: {contract: patterns, code: AUTHENTICATION_ERROR}}",
-		recovery.WithConnect(func(context.Context, *recourse.Error) error { asked++; return nil }))
+		recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { asked++; return nil }}))
 	agent.Call(t, "get_pattern", `{"id":"observer"}`, "")
 	agent.CheckReached(t, map[string]int{"get_pattern": 2})
 	if agent.CheckWaits(t); asked != 1 {
@@ -195,9 +195,9 @@ func TestClientAnswersQuestion(t *testing.T) {
 		for _, answers := range []bool{true, false} {
 			var options []recovery.Option
 			if answers {
-				options = append(options, recovery.WithAnswer(func(_ context.Context, n *recourse.NeedsInput) (map[string]any, error) {
+				options = append(options, recovery.WithHooks(recovery.Hooks{Answer: func(_ context.Context, n *recourse.NeedsInput) (map[string]any, error) {
 					return map[string]any{n.Fields[0]: tt.answer}, nil
-				}))
+				}}))
 			}
 			agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t), "", options...)
 			if !answers {

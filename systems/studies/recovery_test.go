@@ -115,12 +115,9 @@ func TestClientVerifies(t *testing.T) {
 			t.Run(tt.tool+", "+fault, func(t *testing.T) {
 				t.Parallel()
 				agent := newAgent(t, "- {match: {tool: "+tt.tool+"}, times: 1, "+fault+"}",
-					recovery.WithLanded(func(_ context.Context, v recovery.Verification) recovery.Verdict {
-						if strings.Contains(strings.ReplaceAll(string(v.Result), `\"`, `"`), tt.tells) {
-							return recovery.Landed
-						}
-						return recovery.NotLanded
-					}))
+					recovery.WithHooks(recovery.Hooks{Landed: func(_ context.Context, v recovery.Verification) (bool, error) {
+						return strings.Contains(strings.ReplaceAll(string(v.Result), `\"`, `"`), tt.tells), nil
+					}}))
 				agent.Call(t, tt.tool, tt.arguments, "")
 				agent.CheckReached(t, map[string]int{tt.tool: 1, tt.verify: 1})
 			})
@@ -287,11 +284,11 @@ func TestClientReauthenticates(t *testing.T) {
 		bring := func(token string) {
 			agent.Enter(systems.Entrance{Path: system.Entrance().Path, Header: http.Header{"Authorization": {"Bearer " + token}}})
 		}
-		agent = systemtest.NewAgent(t, system, rules(t), "", recovery.WithConnect(func(context.Context, *recourse.Error) error {
+		agent = systemtest.NewAgent(t, system, rules(t), "", recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error {
 			asked++
 			bring(token)
 			return nil
-		}))
+		}}))
 		bring("prod_old")
 		agent.Call(t, "me_get", `{}`, code)
 		agent.CheckReached(t, map[string]int{"me_get": 2})

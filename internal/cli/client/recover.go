@@ -38,7 +38,7 @@ func (c *CallCommand) rules(env *term.Environment, rules *contract.Contract) (*c
 	}
 	p := &progress{out: env.Stderr, bar: term.IsTerminal(env.Stderr), json: c.JSON}
 	return rules, []recovery.Option{
-		recovery.WithTimeout(c.timeout()), recovery.WithObserver(p.step), recovery.WithClock(p),
+		recovery.WithTimeout(c.timeout()), recovery.WithHooks(recovery.Hooks{Observe: p.step}), recovery.WithClock(p),
 		recovery.WithLogger(slog.New(slog.DiscardHandler)),
 	}
 }

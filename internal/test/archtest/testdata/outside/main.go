@@ -34,11 +34,11 @@ func main() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	client := recovery.New(session, fieldmcp, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+	client := recovery.New(session, fieldmcp, recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) {
 		if s.Repeat {
 			fmt.Println(s.Failure.Code+":", s.Reason)
 		}
-	}))
+	}}))
 	for _, id := range []string{"F-1", "F-9"} {
 		result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "get_field", Arguments: map[string]any{"field_id": id}})
 		fmt.Printf("%s: %s, %v, not found: %t\n", id, text(result), err, errors.Is(err, recourse.KindNotFound))
