@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -46,6 +47,8 @@ type exchange struct {
 	attempt   int  // that was sent
 	withheld  bool // the last call was not sent
 	refused   bool // the last attempt, by an HTTP answer: before the server looked at the arguments
+	told      bool // by the server, what the last attempt has failed with
+	status    int  // of the HTTP answer that the last attempt has failed with; 0: none
 	ends      time.Time
 	connected bool // the account was connected
 	answers   int  // to questions
@@ -178,8 +181,10 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
 	cancel()
 	failure, lost := x.read(result, err, said)
-	answer := said.get()
-	x.refused = answer != nil && !isRPCAnswer(answer.body)
+	x.refused, x.status = false, 0
+	if answer := said.get(); answer != nil {
+		x.refused, x.status = !isRPCAnswer(answer.body), answer.status
+	}
 	e, _ = failure.(*recourse.Error)
 	server.learn(x.now(), tool, x.outcome(e, lost, tool), e, x.since(began))
 	x.note(Step{Action: action, Tool: tool, Began: began, Took: x.since(began), Failure: e})
@@ -277,7 +282,18 @@ func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
 	if x.options.untrusted && e.Effect == "" {
 		e = e.WithEffect(retry.Effect(e, nature)).WithEffectBasis(recourse.BasisStated)
 	}
-	return Settle(x.contract, e, nature)
+	e = Settle(x.contract, e, nature)
+	isWord := x.told && x.status != http.StatusTooManyRequests && e.RetryAdvice() == recourse.RetrySameCall
+	if isWord && x.doubts(tool) && e.KnownEffect() == recourse.EffectNone {
+		e = e.WithRetry(recourse.RetryNever)
+	}
+	return e
+}
+
+// doubts reports whether nothing that the server says may make a call of a tool run again. When the protocol refuses a call,
+// that proves that nothing was done; that the same call may succeed is a word, unless the status is 429.
+func (x *exchange) doubts(tool string) bool {
+	return x.options.untrusted && x.natureOf(tool) == retry.Writes
 }
 
 // fingerprint identifies the call.

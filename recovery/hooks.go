@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/retry"
@@ -62,6 +63,8 @@ const maxAnswers = 5
 // connect asks the hook to connect an account, once, and reports whether to call again.
 func (x *exchange) connect(e *recourse.Error) bool {
 	unsafe := e.Effect != recourse.EffectNone || e.KnownEffect() != recourse.EffectNone && x.natureOf(x.tool) == retry.Writes
+	isWord := x.told && x.status != http.StatusUnauthorized && x.status != http.StatusForbidden
+	unsafe = unsafe || isWord && x.doubts(x.tool)
 	if e.Kind.Class() != recourse.ClassAuth || x.options.hooks.Connect == nil || x.connected || unsafe {
 		return false
 	}
@@ -72,7 +75,7 @@ func (x *exchange) connect(e *recourse.Error) bool {
 // ask asks the hook to answer a question, and reports whether to call again.
 func (x *exchange) ask(question recourse.Failure) bool {
 	n, ok := question.(*recourse.NeedsInput)
-	if !ok || x.options.hooks.Answer == nil || x.answers >= maxAnswers {
+	if !ok || x.options.hooks.Answer == nil || x.answers >= maxAnswers || x.doubts(x.tool) {
 		return false
 	}
 	x.answers++

@@ -58,7 +58,9 @@ func WithTools(tools ...contract.Tool) Option {
 }
 
 // WithUntrustedServer makes the client ignore what the server says about whether a call took effect. It is for servers that do not
-// keep their contract: a failed write is then verified whatever the server says, unless the protocol itself refused it.
+// keep their contract: a failed write is then verified whatever the server says, with the contract's own call, unless the protocol
+// itself refused it. Of refused writes, only those with the HTTP status 429 are repeated, or with 401 or 403 after [Hooks].Connect.
+// Questions about writes are returned unanswered.
 func WithUntrustedServer() Option { return func(o *options) { o.untrusted = true } }
 
 // WithHooks sets functions that take part in calls. If it is given more than once, a later hook replaces the earlier one of its name.

@@ -15,6 +15,7 @@ import (
 // read returns an attempt's failure, or nil. lost reports whether it failed on the way to the server, so that other calls
 // would fail, too.
 func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, lost bool) {
+	x.told = true
 	if err == nil {
 		reading, failed := x.reader.Result(result)
 		if !failed {
@@ -29,13 +30,14 @@ func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (fa
 		return caused(x.reader.RPC(raw).Failure, err), false
 	}
 	if f, ok := errors.AsType[recourse.Failure](err); ok {
+		x.told = false
 		return f, false
 	}
 	if raw := rpcText(err); raw != nil {
 		return caused(x.reader.RPC(raw).Failure, err), false
 	}
 	e := recourse.From(err)
-	switch {
+	switch x.told = e.Kind == recourse.KindInternal; {
 	case e.Kind == recourse.KindCancelled && x.ctx.Err() == nil: // by somebody else
 		return e, false
 	case e.Kind == recourse.KindInternal:

@@ -162,34 +162,6 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// An untrusted server's words do not get a write repeated, and a kind is a word like any other.
-func TestUntrusted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		again := func(e *recourse.Error) *recourse.Error { return e.WithRetry(recourse.RetrySameCall) }
-		claims := map[string]*recourse.Error{"timeout": again(recourse.Timeout("", 0).WithEffect(recourse.EffectNone))}
-		for _, kind := range recourse.Kinds() {
-			if kind != recourse.KindPartial {
-				claims[string(kind)+" alone"] = again(recourse.New(kind, ""))
-			}
-		}
-		for claim, e := range claims {
-			for _, name := range []string{"recourse", "commerce"} {
-				s := serve(name, map[string][]any{"put": {e, e, e, done}})
-				_, _, _ = call(t, s, "put", `{}`, recovery.WithUntrustedServer(), recovery.WithHooks(recovery.Hooks{Connect: func(context.Context, *recourse.Error) error { return nil }}))
-				if len(s.calls) != 1 {
-					t.Errorf("%s, %s: %d calls, want 1", name, claim, len(s.calls))
-				}
-			}
-		}
-		s := serve("recourse", map[string][]any{"put": {claims["timeout"], done}})
-		_, _, _ = call(t, s, "put", `{}`) // only the number of calls matters
-		if len(s.calls) != 2 {
-			t.Errorf("a trusted server: %d calls, want 2", len(s.calls))
-		}
-	})
-}
-
 // The verify call is made only if its tool is known to only read.
 func TestVerifyCallReads(t *testing.T) {
 	t.Parallel()

@@ -62,14 +62,12 @@ func (x *exchange) isOpen(e *recourse.Error) bool {
 }
 
 // verifyCall returns the call that settles what became of this one: the failure's own, or else the contract's, or else one
-// that a hint gives with its arguments. Its tool must only read.
+// that a hint gives with its arguments. Its tool must only read. An untrusted server could name a call that finds nothing: only
+// the contract's counts.
 func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
-	calls := []*recourse.Verify{e.Verify, x.contract.VerifyFor(x.contractCall())}
-	for _, a := range Advised(x.contract, e) {
-		named := &recourse.Verify{Tool: a.Tool}
-		if err := json.Unmarshal(a.Arguments, &named.Args); err == nil && len(named.Args) > 0 {
-			calls = append(calls, named)
-		}
+	calls := []*recourse.Verify{x.contract.VerifyFor(x.contractCall())}
+	if !x.doubts(x.tool) {
+		calls = x.named(e, calls[0])
 	}
 	for _, v := range calls {
 		if v != nil && x.mayAsk(v.Tool) {
@@ -77,6 +75,19 @@ func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 		}
 	}
 	return nil
+}
+
+// named returns the calls that may settle what became of this one, the contract's own among them: the failure's first, and those of
+// its hints last.
+func (x *exchange) named(e *recourse.Error, own *recourse.Verify) []*recourse.Verify {
+	calls := []*recourse.Verify{e.Verify, own}
+	for _, a := range Advised(x.contract, e) {
+		call := &recourse.Verify{Tool: a.Tool}
+		if err := json.Unmarshal(a.Arguments, &call.Args); err == nil && len(call.Args) > 0 {
+			calls = append(calls, call)
+		}
+	}
+	return calls
 }
 
 // filled returns v with the arguments that a gateway may not show, taken from the call's own: as the contract's own call,

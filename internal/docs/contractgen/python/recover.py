@@ -124,7 +124,7 @@ class _Exchange:
         result, failed, is_lost = await self.send(tool, arguments)
         e = failed.stated if isinstance(failed, Failure) else None
         if e and not self.options.trusted:
-            e = self.believed(e, tool, self.is_known)
+            e = self.believed(e, tool, self.by)
             failed = Failure(e)
         self.server.learn(_now(), tool, self.ending(e, is_lost), e)
         self.note(action, tool, failure=failed if e else None)
@@ -142,7 +142,7 @@ class _Exchange:
     async def send(self, tool, arguments):
         """Makes one attempt: its result, a failure or question, and whether it did not reach the server. Where
         something could be done after it, it leaves time for that."""
-        self.cause, self.is_refused, self.is_known = None, False, False
+        self.cause, self.is_refused, self.by = None, False, None
         is_last = self.nature(tool) == "writes" and self.tool not in CONTRACT.get("verify", ())
         limit = self.options.attempt_timeout_ms or self.left() - (0 if is_last else min(self.left() / 4, 15_000))
         try:
@@ -153,19 +153,27 @@ class _Exchange:
             self.cause = error
             if timer.expired():
                 return None, Failure({"kind": "timeout", "origin": "caller"}), True
-            failed, is_lost, self.is_refused, self.is_known = _raised(error)
+            failed, is_lost, self.is_refused, self.by = _raised(error)
             return None, failed, is_lost
         except asyncio.CancelledError:
             self.server.learn(_now(), tool, "untold")
             raise
 
-    def believed(self, stated, tool, is_known=False):
-        """Removes from a failure what an untrusted server says about the effect, and kinds are words, too. is_known: by
-        its status or code, the protocol says that nothing was done."""
+    def doubts(self, tool):
+        """Says whether nothing that the server says may make a call of a tool run again."""
+        return not self.options.trusted and self.nature(tool) == "writes"
+
+    def believed(self, stated, tool, by=None):
+        """Removes from a failure what an untrusted server says about the effect, and kinds are words, too. by: the HTTP
+        status or the protocol's code that refused the call; that the same call may succeed then, only 429 says."""
         if stated.get("effect") in ("applied", "unknown"):
             return stated
-        is_none = is_known or self.nature(tool) == "reads"
-        return {**stated, "effect": "none" if is_none else "applied" if _kind(stated) == "partial" else "unknown"}
+        is_none = by is not None or self.nature(tool) == "reads"
+        effect = "none" if is_none else "applied" if _kind(stated) == "partial" else "unknown"
+        if by in (None, "HTTP 429") or not self.doubts(tool):
+            return {**stated, "effect": effect}
+        advice = stated.get("retry") or _usual_advice(stated)
+        return {**stated, "effect": effect, "retry": "never" if advice == "same_call" else advice}
 
     async def again(self, d, e, what=""):
         """Waits for the next attempt, and says whether there is one."""
@@ -191,14 +199,15 @@ class _Exchange:
 
     async def connect(self, e):
         is_auth = _class(e) == "auth" and e["effect"] == "none"
-        if not is_auth or not self.options.connect or self.is_connected:
+        is_word = self.doubts(self.tool) and self.by not in ("HTTP 401", "HTTP 403")
+        if not is_auth or is_word or not self.options.connect or self.is_connected:
             return False
         self.is_connected = True
         return (await self.hook("connect", self.options.connect, Failure(e)))[0]
 
     async def ask(self, question):
         self.answers += 1
-        if not self.options.answer or self.answers > 5:
+        if not self.options.answer or self.doubts(self.tool) or self.answers > 5:
             return False
         is_done, given = await self.hook("answer", self.options.answer, question)
         self.arguments = {**self.arguments, **_fields(given)}
@@ -218,7 +227,10 @@ class _Exchange:
 #{{else}}
         named = []
 #{{end}}
-        call = next((v for v in (_fields(e.get("verify")), own, *named) if v and self.may_ask(v.get("tool"))), None)
+        told = (_fields(e.get("verify")), own, *named)
+        if self.doubts(self.tool):  # an untrusted server could name one that finds nothing
+            told = (own,)
+        call = next((v for v in told if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
             return e, None, None
         if isinstance(call.get("from"), dict):  # what was not shown
@@ -395,21 +407,23 @@ def _plain(v):
 
 
 def _raised(error):
-    """Reads what an SDK has raised. Says whether the server was not reached, if an HTTP status refused the call, and if
-    the protocol says that nothing was done. Of what it does not know it may have sent the call, or not."""
+    """Reads what an SDK has raised. Says whether the server was not reached, if an HTTP status refused the call, and by
+    what the protocol says that nothing was done. Of what it does not know it may have sent the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
-        return parse_error({"code": said.code, "message": said.message, **data}), False, False, said.code in _REFUSALS
+        by = "code" if said.code in _REFUSING_CODES else None
+        return parse_error({"code": said.code, "message": said.message, **data}), False, False, by
     if type(error).__name__ == "ToolError":  # of FastMCP
-        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False, False
+        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False, None
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
         failed = parse_http(status, response.headers, getattr(response, "text", ""))
-        return failed, status in (502, 503, 504), True, status in _REFUSALS
+        return failed, status in (502, 503, 504), True, f"HTTP {status}" if status in _REFUSING_STATUSES else None
     is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
-    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False, False
+    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False, None
 
 
 # The HTTP statuses and JSON-RPC codes by which a call is refused before anything is done.
-_REFUSALS = (400, 401, 403, 405, 406, 413, 415, 421, 429, -32700, -32600, -32601, -32602, -32020, -32021, -32022)
+_REFUSING_STATUSES = (400, 401, 403, 405, 406, 413, 415, 421, 429)
+_REFUSING_CODES = (-32700, -32600, -32601, -32602, -32020, -32021, -32022)

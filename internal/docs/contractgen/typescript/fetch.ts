@@ -1,5 +1,8 @@
 // ---- What SDKs drop from an HTTP error.
 
+/** Where the status is kept: a name that no server knows, since a status counts for more than words. */
+const keptStatus = `httpStatus-${Math.random().toString(36).slice(2)}`;
+
 /** Returns a fetch for the HTTP transport of an SDK. SDKs drop Retry-After and more from an HTTP error: it becomes a
  * JSON-RPC error, which they pass on. A lost session and a challenge to sign in reach them unchanged. */
 export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnswer>>(fetch: F): F {
@@ -9,7 +12,7 @@ export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnsw
     const asIs = answer.status < 400 || answer.status === 404 || answer.headers.get("WWW-Authenticate") !== null;
     if (asIs || id === undefined) return answer;
     const e = readHTTP(answer.status, answer.headers, await answer.text());
-    const data = { ...encode(e), effect: effectOf(e, "writes"), httpStatus: answer.status };
+    const data = { ...encode(e), effect: effectOf(e, "writes"), [keptStatus]: answer.status };
     const error = { code: -32603, message: textOr(e["message"]) || kindOf(e), data };
     const headers = { "Content-Type": "application/json" };
     return new Response(JSON.stringify({ jsonrpc: "2.0", id, error }), { headers });

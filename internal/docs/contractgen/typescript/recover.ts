@@ -32,7 +32,8 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
     const outcome = await make(x, "call", x.tool, x.args);
     const { question } = outcome;
     if (question) {
-      const given = answer && x.answers++ < 5 ? await hook(x, "answer", () => answer(question)) : undefined;
+      const asks = answer && !doubts(x, x.tool) && x.answers++ < 5;
+      const given = asks ? await hook(x, "answer", () => answer(question)) : undefined;
       if (!given) throw new InputNeeded(question);
       x.args = { ...x.args, ...(given.value as Arguments) };
       continue;
@@ -47,7 +48,9 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
 //{{if has "contract.batch"}}
     if (tellsItems(x, before)) return (await repeatItems(x, outcome.result, before)) as R;
 //{{end}}
-    if (connect && classOf(before) === "auth" && before["effect"] === "none" && !x.connected) {
+    const isAuth = classOf(before) === "auth" && before["effect"] === "none";
+    const isWord = doubts(x, x.tool) && outcome.by !== 401 && outcome.by !== 403;
+    if (connect && isAuth && !isWord && !x.connected) {
       x.connected = true;
       if (await hook(x, "connect", () => connect(failure))) continue;
     }
@@ -189,7 +192,8 @@ function thrown(error: unknown): Outcome {
   const { code, status, message, data } = Object(error) as Arguments;
   const text = isText(message) ? message : String(error);
   const refusedBy = (by: number, e: Fields): Outcome => ({ e, lost: by >= 502 && by <= 504, refused: true, by });
-  const http = [status, code].find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
+  const numbers = "data" in Object(error) ? [status] : [status, code]; // with data: of a JSON-RPC error
+  const http = numbers.find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
   const body = text.includes("{") ? text.slice(text.indexOf("{")) : "";
   if (http) return refusedBy(http, readHTTP(http, { get: () => null }, body));
   const isLate = code === -32001 || code === "REQUEST_TIMEOUT"; // of the SDK itself
@@ -197,17 +201,22 @@ function thrown(error: unknown): Outcome {
     return { e: { kind: isLate ? "timeout" : "unreachable", message: text }, lost: true };
   }
   const e = statedBy(parseError({ code, message: text, data }).failure);
-  const kept = isObject(data) ? numberOr(data["httpStatus"]) : 0;
-  return kept ? refusedBy(kept, e) : { e, by: code };
+  const kept = isObject(data) ? numberOr(data[keptStatus]) : 0;
+  return kept ? refusedBy(kept, e) : { e, by: Math.min(code, 0) };
 }
 
+/** Says whether nothing that the server says may make a call of a tool run again. */
+const doubts = (x: Exchange, tool: string): boolean => x.options.trusted === false && natureOf(x, tool) === "writes";
+
 /** Removes from a failure what an untrusted server says about the effect, and kinds are words, too. What counts is the
- * HTTP status, or the protocol's code, by which a call was refused. */
+ * HTTP status, or the protocol's code, that refused the call; and only 429 says that the same call may succeed. */
 function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
   if (x.options.trusted !== false || e["effect"] === "applied" || e["effect"] === "unknown") return e;
   const isRefused = /^(40[01356]|41[35]|421|429|-32(700|60[012]|02[012]))$/.test(String(by));
   const isNone = isRefused || natureOf(x, tool) === "reads";
-  return { ...e, effect: isNone ? "none" : kindOf(e) === "partial" ? "applied" : "unknown" };
+  const effect = isNone ? "none" : kindOf(e) === "partial" ? "applied" : "unknown";
+  const said = isRefused && by !== 429 && doubts(x, tool) ? adviceOf(e) : undefined;
+  return { ...e, effect, ...(said && { retry: said === "same_call" ? "never" : said }) };
 }
 
 /** Waits for the next attempt, and says whether there is one. */
@@ -234,13 +243,12 @@ async function hook(x: Exchange, action: Step["action"], run: () => unknown): Pr
 //{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 /** Settles a write with an unknown effect: returns whether it has landed, or the failure to judge. */
 async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boolean | undefined; result?: unknown }> {
+  const calls = doubts(x, x.tool) ? [] : [e["verify"]]; // an untrusted server could name one that finds nothing
 //{{if has "contract.verify"}}
-  const calls = [e["verify"], verifyCall(x.tool, x.args)];
-//{{else}}
-  const calls = [e["verify"]];
+  calls.push(verifyCall(x.tool, x.args));
 //{{end}}
 //{{if has "contract.advised"}}
-  const named = advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
+  const named = doubts(x, x.tool) ? [] : advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
   calls.push(...named.filter(({ args }) => !isEmpty(args)));
 //{{end}}
   const call = calls.filter(isObject).map((v) => completed(x, v)).find((v) => mayAsk(x, textOr(v["tool"])));

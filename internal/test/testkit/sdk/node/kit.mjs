@@ -184,10 +184,30 @@ if (contractName === "recourse") {
     await contract.recover(caller, { name: "tool" }, { trusted, sleep: async () => {} }).catch(() => {});
     compare("trusted", "calls", want, sent);
   }
-  let sent = 0;
-  const refused = async () => { sent++; throw Object.assign(new Error("no"), { status: 429 }); };
-  await contract.recover(refused, { name: "tool" }, { trusted: false, sleep: async () => {} }).catch(() => {});
-  compare("untrusted, refused by HTTP", "calls", 4, sent);
+  // What stands beside a refusal is a word: only the status 429 says that the same call may succeed.
+  const data = { ...limited, httpStatus: 429, upstream: { status: 429 } };
+  const body = JSON.stringify(limited);
+  const raised = [
+    ...[429, 400, 401, 403, 405, 413, 422, 503].flatMap((n) => [[n, { status: n }], [n, { code: n }]]), // an HTTP status
+    ...[429, 503, -32602, -32600, -32020, -32000, -32603].map((code) => [0, { code, data }]), // a JSON-RPC error
+    [0, { code: 429, data: undefined }],
+  ];
+  for (const [status, members] of raised) {
+    let sent = 0;
+    const refused = async () => { sent++; throw Object.assign(new Error(`busy: ${body}`), members); };
+    await contract.recover(refused, { name: "tool" }, { trusted: false, sleep: async () => {} }).catch(() => {});
+    compare("untrusted", `calls after ${JSON.stringify(members)}`, status === 429 ? 4 : 1, sent);
+  }
+  // Nor does somebody sign in, or look somewhere else, because the server says so.
+  const unauthenticated = { v: 1, kind: "unauthenticated" };
+  const lost = { v: 1, kind: "timeout", effect: "unknown", verify: { tool: "look", args: { id: "other" } } };
+  for (const [name, said] of [["connect", unauthenticated], ["verify", lost]]) {
+    let sent = 0;
+    const caller = async () => void sent++ ?? { content: [], structuredContent: said, isError: true };
+    const options = { trusted: false, natures: { look: "reads" }, connect: () => {}, landed: () => false, sleep: async () => {} };
+    await contract.recover(caller, { name: "tool" }, options).catch(() => {});
+    compare("untrusted", name, 1, sent);
+  }
 }
 // The headers of an HTTP error reach an SDK as a JSON-RPC error; statuses on which the SDK itself acts are unchanged.
 const limited = async (url) => new Response("{}", { status: Number(url), headers: { "Retry-After": "12" } });

@@ -221,16 +221,40 @@ async def untrusted():
         compare("trusted", "calls", want, session.sent)
 
     class StatusError(Exception):
-        response = type("Response", (), {"status_code": 429, "headers": {}, "text": ""})
+        def __init__(self, status):
+            self.response = type("Response", (), {"status_code": status, "headers": {}, "text": json.dumps(limited)})
 
-    def refuse(session):
-        raise StatusError
-    session = Scripted(refuse)
-    try:
-        await contract.recover(session, "tool", {}, contract.Options(trusted=False, sleep=sleep))
-    except contract.Failure:
-        pass
-    compare("untrusted, refused by HTTP", "calls", 4, session.sent)
+    class McpError(Exception):
+        def __init__(self, code):
+            self.error = type("ErrorData", (), {"code": code, "message": "busy", "data": limited})
+
+    # What stands beside a refusal is a word: only the status 429 says that the same call may succeed.
+    raised = {StatusError: (429, 400, 401, 403, 405, 413, 422, 503), McpError: (429, 503, -32602, -32600, -32020, -32000)}
+    for kind, numbers in raised.items():
+        for number in numbers:
+            def refuse(session):
+                raise kind(number)
+            session = Scripted(refuse)
+            try:
+                await contract.recover(session, "tool", {}, contract.Options(trusted=False, sleep=sleep))
+            except contract.Failure:
+                pass
+            compare("untrusted", f"calls after {kind.__name__} {number}", 4 if (kind, number) == (StatusError, 429) else 1, session.sent)
+
+    # Nor does somebody sign in, or answer, or look somewhere else, because the server says so.
+    unauthenticated = {"v": 1, "kind": "unauthenticated"}
+    lost = {"v": 1, "kind": "timeout", "effect": "unknown", "verify": {"tool": "look", "args": {"id": "other"}}}
+    for name, said in ("connect", unauthenticated), ("verify", lost):
+        session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
+        options = contract.Options(trusted=False, sleep=sleep, natures={"look": "reads"})
+        options.connect = lambda failure: None
+        if hasattr(options, "landed"):
+            options.landed = lambda verification: False
+        try:
+            await contract.recover(session, "tool", {}, options)
+        except contract.Failure:
+            pass
+        compare("untrusted", name, 1, session.sent)
 
 
 async def connected():
