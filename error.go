@@ -78,8 +78,8 @@ type Error struct {
 	Provider      string // display name of the side that was asked, such as "John Deere"
 	MissingScopes []string
 	Quotas        []Quota // the binding one first
-	Succeeded     []Succeeded
-	Failed        []Failed
+	Succeeded     []SucceededItem
+	Failed        []FailedItem
 	Missing       []MissingData
 
 	Origin    Origin
@@ -128,14 +128,14 @@ type Quota struct {
 	Partition string    // whose allowance it is
 }
 
-// Succeeded is an item of a batch that was done.
-type Succeeded struct {
+// SucceededItem is an item of a batch that was done.
+type SucceededItem struct {
 	ID    string          `json:"id"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// Failed is an item of a batch that was not done, and why.
-type Failed struct {
+// FailedItem is an item of a batch that was not done, and why.
+type FailedItem struct {
 	ID    string `json:"id"`
 	Error *Error `json:"error"`
 }

@@ -41,7 +41,7 @@ type jsonError struct {
 	Provider      string                     `json:"provider,omitempty"`
 	MissingScopes []string                   `json:"missingScopes,omitempty"`
 	Quotas        []jsonQuota                `json:"quotas,omitempty"`
-	Succeeded     []Succeeded                `json:"succeeded,omitempty"`
+	Succeeded     []SucceededItem            `json:"succeeded,omitempty"`
 	Failed        []jsonFailed               `json:"failed,omitempty"`
 	Missing       []MissingData              `json:"missing,omitempty"`
 	Origin        Origin                     `json:"origin,omitempty"`
@@ -223,7 +223,7 @@ func shorten(most, length int) func(*Error) {
 				item = New(f.Error.Kind, text(f.Error.Message))
 				item.Code, item.Retry = text(f.Error.Code), f.Error.RetryAdvice()
 			}
-			e.Failed[i] = Failed{ID: text(f.ID), Error: item}
+			e.Failed[i] = FailedItem{ID: text(f.ID), Error: item}
 		}
 		e.Missing = slices.Clone(e.Missing[:min(most, len(e.Missing))])
 		for i, m := range e.Missing {
@@ -357,7 +357,7 @@ func (e *Error) decode(b []byte, depth int) error {
 				return err
 			}
 		}
-		e.Failed = append(e.Failed, Failed{ID: f.ID, Error: item})
+		e.Failed = append(e.Failed, FailedItem{ID: f.ID, Error: item})
 	}
 	return nil
 }

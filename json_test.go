@@ -113,7 +113,7 @@ func advised(e *recourse.Error) *recourse.Error {
 		c.Retry = e.RetryAdvice()
 		c.Failed = nil
 		for _, f := range e.Failed {
-			c.Failed = append(c.Failed, recourse.Failed{ID: f.ID, Error: advised(f.Error)})
+			c.Failed = append(c.Failed, recourse.FailedItem{ID: f.ID, Error: advised(f.Error)})
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestOrderOfCuts(t *testing.T) {
 	long := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n) + `"`) }
 	e := recourse.Missing("a").With(func(c *recourse.Error) {
 		c.Violations[0].Got = long(6000)
-		c.Succeeded = []recourse.Succeeded{{ID: "1", Value: long(6000)}}
+		c.Succeeded = []recourse.SucceededItem{{ID: "1", Value: long(6000)}}
 		c.Details = map[string]json.RawMessage{"a": long(6000)}
 	})
 	first := unmarshal(t, string(marshal(t, e)))
@@ -176,7 +176,7 @@ func TestInvalidRawValuesAreLeftOut(t *testing.T) {
 	e := complete().With(func(c *recourse.Error) {
 		c.Details = map[string]json.RawMessage{"bad": broken, "good": json.RawMessage(`1`)}
 		c.Violations = []recourse.Violation{{Param: "a", Got: broken}}
-		c.Succeeded = []recourse.Succeeded{{ID: "1", Value: broken}}
+		c.Succeeded = []recourse.SucceededItem{{ID: "1", Value: broken}}
 		c.Verify = &recourse.Verify{Tool: "t", Args: recourse.Args{{Name: "a", Value: broken}, {Name: "b"}}}
 	})
 	got := unmarshal(t, string(marshal(t, e)))
@@ -334,13 +334,13 @@ func drawError(t *rapid.T, depth, length int) *recourse.Error {
 			ResetAt: time.UnixMilli(rapid.Int64Range(0, 1e12).Draw(t, "reset")).UTC(),
 		})
 	})
-	many(func() { e.Succeeded = append(e.Succeeded, recourse.Succeeded{ID: draw("succeeded"), Value: raw()}) })
+	many(func() { e.Succeeded = append(e.Succeeded, recourse.SucceededItem{ID: draw("succeeded"), Value: raw()}) })
 	many(func() {
 		e.Missing = append(e.Missing, recourse.MissingData{What: draw("what"), Impact: draw("impact"), Message: draw("why")})
 	})
 	if depth > 0 {
 		many(func() {
-			e.Failed = append(e.Failed, recourse.Failed{ID: draw("failed"), Error: drawError(t, depth-1, 20)})
+			e.Failed = append(e.Failed, recourse.FailedItem{ID: draw("failed"), Error: drawError(t, depth-1, 20)})
 		})
 	}
 	many(func() { e = e.WithDetail(draw("key"), draw("detail")) })

@@ -185,7 +185,7 @@ func InsufficientData(missing ...MissingData) *Error {
 func NoData(message string) *Error { return New(KindNoData, message) }
 
 // Partial says that some items of a batch were done and others were not.
-func Partial(succeeded []Succeeded, failed []Failed) *Error {
+func Partial(succeeded []SucceededItem, failed []FailedItem) *Error {
 	e := New(KindPartial, fmt.Sprintf("%d of %d items failed.", len(failed), len(succeeded)+len(failed)))
 	e.Succeeded, e.Failed, e.Effect = succeeded, failed, EffectApplied
 	return e

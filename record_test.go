@@ -42,8 +42,8 @@ func complete() *recourse.Error {
 			e.Quotas = []recourse.Quota{{
 				Policy: "minute", Limit: 100, Window: time.Minute, Remaining: 0, ResetAt: reset, Partition: "org-1",
 			}}
-			e.Succeeded = []recourse.Succeeded{{ID: "1", Value: json.RawMessage(`{"ok":true}`)}}
-			e.Failed = []recourse.Failed{{ID: "2", Error: recourse.NotFound("field", "2").WithRetry(recourse.RetryAfterFix)}}
+			e.Succeeded = []recourse.SucceededItem{{ID: "1", Value: json.RawMessage(`{"ok":true}`)}}
+			e.Failed = []recourse.FailedItem{{ID: "2", Error: recourse.NotFound("field", "2").WithRetry(recourse.RetryAfterFix)}}
 			e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "No harvest is recorded."}}
 		}).
 		CausedBy(errors.New("dial tcp 10.0.0.1:443: i/o timeout"))
@@ -300,7 +300,7 @@ func TestConstructors(t *testing.T) {
 		{recourse.BadResponse("Deere"), "bad_response", "Deere sent an invalid response."},
 		{recourse.InsufficientData(recourse.MissingData{What: "yield"}), "insufficient_data", "There is not enough data for this."},
 		{recourse.NoData("None in March."), "no_data", "None in March."},
-		{recourse.Partial([]recourse.Succeeded{{ID: "1"}}, []recourse.Failed{{ID: "2"}}), "partial", "1 of 2 items failed."},
+		{recourse.Partial([]recourse.SucceededItem{{ID: "1"}}, []recourse.FailedItem{{ID: "2"}}), "partial", "1 of 2 items failed."},
 		{recourse.JobFailed("Too short."), "job_failed", "Too short."},
 		{recourse.NotImplemented("export"), "not_implemented", "export is not implemented."},
 		{recourse.Cancelled(), "cancelled", "The call was cancelled."},

@@ -354,10 +354,10 @@ func complement(e, said *recourse.Error) {
 		}
 		return v
 	})
-	e.Failed = eachOf(e.Failed, said.Failed, func(f, said recourse.Failed) recourse.Failed {
+	e.Failed = eachOf(e.Failed, said.Failed, func(f, said recourse.FailedItem) recourse.FailedItem {
 		prefer(&f.ID, said.ID)
 		if f.Error == nil || said.Error == nil {
-			return recourse.Failed{ID: f.ID, Error: said.Error}
+			return recourse.FailedItem{ID: f.ID, Error: said.Error}
 		}
 		f.Error = f.Error.With(func(item *recourse.Error) { complement(item, said.Error) })
 		return f

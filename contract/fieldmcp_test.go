@@ -109,7 +109,7 @@ func TestFieldMCPCodes(t *testing.T) {
 		{"PROVIDER_ERROR", provider(recourse.ClientError("John Deere", 418)), false, "Check the request parameters."},
 		{"INSUFFICIENT_DATA", recourse.InsufficientData(recourse.MissingData{What: "yield", Impact: "required"}), false, "Check the missingData array."},
 		{"NO_DATA_FOR_PERIOD", recourse.NoData("There is no yield for 2025."), false, "Try a different time period. Use deere_search_operations to discover what data is available."},
-		{"PARTIAL_SUCCESS", recourse.Partial(nil, []recourse.Failed{{ID: "a", Error: recourse.Internal()}}), false, "Use the succeeded array. Repeat only the failed items whose own error is retryable."},
+		{"PARTIAL_SUCCESS", recourse.Partial(nil, []recourse.FailedItem{{ID: "a", Error: recourse.Internal()}}), false, "Use the succeeded array. Repeat only the failed items whose own error is retryable."},
 		{"INTERNAL_ERROR", recourse.Internal().WithRequestID("req-1"), false, "Include requestId req-1 when contacting support."},
 	}
 	c := contract.MustBuiltin("fieldmcp")
@@ -158,8 +158,8 @@ func TestFieldMCPMembers(t *testing.T) {
 		},
 		"partial": {
 			recourse.Partial(
-				[]recourse.Succeeded{{ID: "f1", Value: []byte(`{"area":3}`)}, {ID: "f2"}},
-				[]recourse.Failed{
+				[]recourse.SucceededItem{{ID: "f1", Value: []byte(`{"area":3}`)}, {ID: "f2"}},
+				[]recourse.FailedItem{
 					{ID: "f3", Error: recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)},
 					{ID: "f4", Error: recourse.NotFound("field", "f4")},
 					{ID: "f5", Error: recourse.RateLimited(0).WithOrigin(recourse.OriginGateway)},
@@ -201,7 +201,7 @@ func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 			break
 		}
 		for _, f := range e.Failed {
-			kept.Failed = append(kept.Failed, recourse.Failed{ID: f.ID, Error: &recourse.Error{Code: f.Error.Code, Message: f.Error.Message}})
+			kept.Failed = append(kept.Failed, recourse.FailedItem{ID: f.ID, Error: &recourse.Error{Code: f.Error.Code, Message: f.Error.Message}})
 		}
 		return kept
 	}

@@ -50,11 +50,11 @@ func (m *shapeMember) readItem(item *json.Node, base reflect.Value, d *draft) (w
 		whole = len(others) == 0
 	}
 	switch record := base.Addr().Interface().(type) {
-	case *recourse.Succeeded:
+	case *recourse.SucceededItem:
 		if value, ok := clean.Raw(item.Raw); ok && (!whole || !item.IsObject()) && record.Value == nil {
 			record.Value, whole = stdjson.RawMessage(value), true
 		}
-	case *recourse.Failed:
+	case *recourse.FailedItem:
 		if record.Error == nil {
 			record.Error = new(recourse.Error) // whatever it is, it has failed
 		}
@@ -72,7 +72,7 @@ const errorMember = "error"
 
 // readInner reads what an item says of its failure in an object of its own, in place of beside its id. It reports whether
 // that is what the object is.
-func (m *shapeMember) readInner(object *json.Node, record *recourse.Failed, d *draft) bool {
+func (m *shapeMember) readInner(object *json.Node, record *recourse.FailedItem, d *draft) bool {
 	if !object.IsObject() || record.Error.Code != "" || m.nested.has(errorMember) {
 		return false
 	}
@@ -92,9 +92,9 @@ func (m *shapeMember) readInner(object *json.Node, record *recourse.Failed, d *d
 func nameItem(item *json.Node, base reflect.Value) (name string) {
 	var id *string
 	switch record := base.Addr().Interface().(type) {
-	case *recourse.Succeeded:
+	case *recourse.SucceededItem:
 		id = &record.ID
-	case *recourse.Failed:
+	case *recourse.FailedItem:
 		id = &record.ID
 	}
 	if id == nil || *id != "" || !item.IsObject() {

@@ -118,8 +118,8 @@ func anyRecord() *rapid.Generator[*recourse.Error] {
 			e.Violations = append(e.Violations, recourse.Violation{Param: text.Draw(t, "param"), Rule: text.Draw(t, "rule"), Got: raw.Draw(t, "got"), Want: text.Draw(t, "want")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "items") {
-			e.Succeeded = append(e.Succeeded, recourse.Succeeded{ID: text.Draw(t, "item"), Value: raw.Draw(t, "value")})
-			e.Failed = append(e.Failed, recourse.Failed{ID: text.Draw(t, "item"), Error: recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "item kind"), text.Draw(t, "item message"))})
+			e.Succeeded = append(e.Succeeded, recourse.SucceededItem{ID: text.Draw(t, "item"), Value: raw.Draw(t, "value")})
+			e.Failed = append(e.Failed, recourse.FailedItem{ID: text.Draw(t, "item"), Error: recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "item kind"), text.Draw(t, "item message"))})
 			e.Missing = append(e.Missing, recourse.MissingData{What: text.Draw(t, "what"), Message: text.Draw(t, "missing")})
 		}
 		if name := text.Draw(t, "detail"); name != "" {

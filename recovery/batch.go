@@ -13,14 +13,14 @@ import (
 
 // merged is what became of a batch's items over all attempts.
 type merged struct {
-	Succeeded []recourse.Succeeded `json:"succeeded"`
-	Failed    []recourse.Failed    `json:"failed"`
+	Succeeded []recourse.SucceededItem `json:"succeeded"`
+	Failed    []recourse.FailedItem    `json:"failed"`
 }
 
 // repeatItems ends a call that has failed in part: it repeats the call with only those failed items that may succeed. An item that an
 // answer does not mention has failed.
 func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
-	all := merged{Succeeded: []recourse.Succeeded{}, Failed: []recourse.Failed{}}
+	all := merged{Succeeded: []recourse.SucceededItem{}, Failed: []recourse.FailedItem{}}
 	name := x.batchArgument(e)
 	asked, items := itemsOf(x.arguments, name)
 	for {
@@ -100,8 +100,8 @@ func (x *exchange) batchArgument(e *recourse.Error) string {
 		has := func(id string) bool { _, ok := items[id]; return ok }
 		switch {
 		case len(e.Succeeded)+len(e.Failed) == 0,
-			slices.ContainsFunc(e.Succeeded, func(s recourse.Succeeded) bool { return !has(s.ID) }),
-			slices.ContainsFunc(e.Failed, func(f recourse.Failed) bool { return !has(f.ID) }):
+			slices.ContainsFunc(e.Succeeded, func(s recourse.SucceededItem) bool { return !has(s.ID) }),
+			slices.ContainsFunc(e.Failed, func(f recourse.FailedItem) bool { return !has(f.ID) }):
 		case found != "":
 			return ""
 		default:
@@ -114,19 +114,19 @@ func (x *exchange) batchArgument(e *recourse.Error) string {
 // complete records the items as failed that were asked for, and of which no answer says anything.
 func (m *merged) complete(asked []string) {
 	for _, id := range asked {
-		if !slices.ContainsFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == id }) &&
-			!slices.ContainsFunc(m.Failed, func(f recourse.Failed) bool { return f.ID == id }) {
-			m.Failed = append(m.Failed, recourse.Failed{ID: id, Error: recourse.BadResponse("").WithOrigin(recourse.OriginServer).
+		if !slices.ContainsFunc(m.Succeeded, func(s recourse.SucceededItem) bool { return s.ID == id }) &&
+			!slices.ContainsFunc(m.Failed, func(f recourse.FailedItem) bool { return f.ID == id }) {
+			m.Failed = append(m.Failed, recourse.FailedItem{ID: id, Error: recourse.BadResponse("").WithOrigin(recourse.OriginServer).
 				WithMessage("The answer does not say what became of it.")})
 		}
 	}
 }
 
 // add records items that have succeeded, and returns the new ones: those that an earlier answer does not have.
-func (m *merged) add(items []recourse.Succeeded) []recourse.Succeeded {
+func (m *merged) add(items []recourse.SucceededItem) []recourse.SucceededItem {
 	earlier := m.Succeeded
 	for _, item := range items {
-		if !slices.ContainsFunc(earlier, func(s recourse.Succeeded) bool { return s.ID == item.ID }) {
+		if !slices.ContainsFunc(earlier, func(s recourse.SucceededItem) bool { return s.ID == item.ID }) {
 			m.Succeeded = append(m.Succeeded, item)
 		}
 	}
@@ -143,7 +143,7 @@ func (m *merged) without(items map[string]json.RawMessage) map[string]json.RawMe
 }
 
 // leave records the items that were tried again but are missing from the answer as failed.
-func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessage, answer *recourse.Error) {
+func (m *merged) leave(failed []recourse.FailedItem, again map[string]json.RawMessage, answer *recourse.Error) {
 	silent := maps.Clone(again)
 	for _, s := range answer.Succeeded {
 		delete(silent, s.ID)
@@ -155,7 +155,7 @@ func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessag
 }
 
 // restore puts back items that are not tried again after all.
-func (m *merged) restore(failed []recourse.Failed, again map[string]json.RawMessage) {
+func (m *merged) restore(failed []recourse.FailedItem, again map[string]json.RawMessage) {
 	for _, f := range failed {
 		if _, ok := again[f.ID]; ok {
 			m.Failed = append(m.Failed, f)
@@ -177,9 +177,9 @@ func (m *merged) result(isError bool) (json.RawMessage, error) {
 
 // asPartial turns a failure of the whole call into one of each of its items, in the form of the partial failure before it.
 func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
-	failed := make([]recourse.Failed, len(ids))
+	failed := make([]recourse.FailedItem, len(ids))
 	for i, id := range ids {
-		failed[i] = recourse.Failed{ID: id, Error: e}
+		failed[i] = recourse.FailedItem{ID: id, Error: e}
 	}
 	return before.With(func(c *recourse.Error) {
 		c.Succeeded, c.Failed, c.RetryAfter, c.Origin, c.RequestID = nil, failed, e.RetryAfter, e.Origin, e.RequestID
@@ -251,7 +251,7 @@ func idOf(item json.RawMessage) string {
 }
 
 // inOrder returns the items to try again, in the order in which they failed, without duplicates.
-func inOrder(failed []recourse.Failed, again map[string]json.RawMessage) (ids []string, items []json.RawMessage) {
+func inOrder(failed []recourse.FailedItem, again map[string]json.RawMessage) (ids []string, items []json.RawMessage) {
 	for _, f := range failed {
 		if item, ok := again[f.ID]; ok && !slices.Contains(ids, f.ID) {
 			ids, items = append(ids, f.ID), append(items, item)

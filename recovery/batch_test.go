@@ -14,10 +14,10 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-func item(id string, e *recourse.Error) recourse.Failed { return recourse.Failed{ID: id, Error: e} }
+func item(id string, e *recourse.Error) recourse.FailedItem { return recourse.FailedItem{ID: id, Error: e} }
 
-func found(id string) recourse.Succeeded {
-	return recourse.Succeeded{ID: id, Value: json.RawMessage(`{"id":"` + id + `"}`)}
+func found(id string) recourse.SucceededItem {
+	return recourse.SucceededItem{ID: id, Value: json.RawMessage(`{"id":"` + id + `"}`)}
 }
 
 // Only items that may succeed are tried again; those that succeed are reported immediately, and are in the result.
@@ -34,7 +34,7 @@ func TestBatch(t *testing.T) {
 	}{
 		"one fails for good, two time out": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-2", gone), item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1")}, []recourse.FailedItem{item("F-2", gone), item("F-3", late), item("F-4", late)}),
 				`{"content":[],"structuredContent":{"error":false,"data":[{"id":"F-3"},{"id":"F-4"}],"missingData":[]}}`,
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
@@ -45,8 +45,8 @@ func TestBatch(t *testing.T) {
 		},
 		"items succeed in different attempts": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
-				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-3", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-2")}, []recourse.FailedItem{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-4")}, []recourse.FailedItem{item("F-3", late)}),
 				`{"content":[{"type":"text","text":"{\"error\":false,\"data\":[{\"id\":\"F-3\"}]}"}]}`,
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`, tool + `{"fieldIds":["F-3"]}`},
@@ -55,37 +55,37 @@ func TestBatch(t *testing.T) {
 		},
 		"an item that the next answer omits": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
-				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-2", gone)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1")}, []recourse.FailedItem{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-4")}, []recourse.FailedItem{item("F-2", gone)}),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
 			succeeded: []string{"F-1", "F-4"}, failed: []string{"F-3", "F-2"}, // F-2 was not mentioned before
 		},
 		"an item that has succeeded before": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-1", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1")}, []recourse.FailedItem{item("F-3", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-3")}, []recourse.FailedItem{item("F-1", late)}),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
 			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-1", "F-2", "F-4"},
 		},
 		"an item that succeeds and fails": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-3", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-3")}, []recourse.FailedItem{item("F-3", late)}),
 			},
 			calls:     []string{tool + arguments},
 			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-3", "F-2", "F-4"},
 		},
 		"the retry fails as a whole": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1")}, []recourse.FailedItem{item("F-3", late)}),
 				recourse.NotConnected("John Deere"),
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
 			succeeded: []string{"F-1"}, failed: []string{"F-3", "F-2", "F-4"},
 		},
 		"an item that was not requested": {
-			answers:   []any{recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-9", late)})},
+			answers:   []any{recourse.Partial([]recourse.SucceededItem{found("F-1")}, []recourse.FailedItem{item("F-9", late)})},
 			calls:     []string{tool + arguments},
 			succeeded: []string{"F-1"}, failed: []string{"F-9", "F-2", "F-3", "F-4"},
 		},
@@ -96,7 +96,7 @@ func TestBatch(t *testing.T) {
 		},
 		"an empty success of an item": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2"), found("F-3")}, []recourse.Failed{item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-2"), found("F-3")}, []recourse.FailedItem{item("F-4", late)}),
 				`{"content":[],"structuredContent":{"error":false,"data":[],"missingData":[]}}`,
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-4"]}`},
@@ -104,7 +104,7 @@ func TestBatch(t *testing.T) {
 		},
 		"a success that leaves an item out": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-2")}, []recourse.FailedItem{item("F-3", late), item("F-4", late)}),
 				`{"content":[],"structuredContent":{"error":false,"data":[{"fieldId":"F-4"}]}}`,
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
@@ -112,7 +112,7 @@ func TestBatch(t *testing.T) {
 		},
 		"a success in another order": {
 			answers: []any{
-				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.SucceededItem{found("F-1"), found("F-2")}, []recourse.FailedItem{item("F-3", late), item("F-4", late)}),
 				`{"content":[{"type":"text","text":"{\"rows\":[1,2],\"data\":[{\"fieldId\":\"F-4\"},{\"fieldId\":\"F-3\"}]}"},{"type":"text","text":"more"}]}`,
 			},
 			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
@@ -125,7 +125,7 @@ func TestBatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serve("fieldmcp", map[string][]any{tool: test.answers})
 				var told []string
-				result, _, err := call(t, s, tool, arguments, recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.Succeeded) error {
+				result, _, err := call(t, s, tool, arguments, recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.SucceededItem) error {
 					for _, i := range items {
 						told = append(told, i.ID)
 					}

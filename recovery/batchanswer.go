@@ -11,7 +11,7 @@ import (
 
 // A batchAnswer is what the complete success of a call says of its items.
 type batchAnswer struct {
-	items []recourse.Succeeded
+	items []recourse.SucceededItem
 	list  string // the member that lists them; "": the data is the list itself, or has none
 	found bool   // there is such a list
 }
@@ -29,7 +29,7 @@ func answerOf(ids []string, data json.RawMessage) (a batchAnswer) {
 	for name, list := range lists {
 		if len(list) == len(ids) {
 			for i, id := range ids {
-				a.items = append(a.items, recourse.Succeeded{ID: id, Value: list[i]})
+				a.items = append(a.items, recourse.SucceededItem{ID: id, Value: list[i]})
 			}
 			a.list, a.found = name, true
 			return a
@@ -39,9 +39,9 @@ func answerOf(ids []string, data json.RawMessage) (a batchAnswer) {
 		switch {
 		case isPlain && !mentions(internaljson.Value(data), id):
 		case len(ids) == 1:
-			a.items = append(a.items, recourse.Succeeded{ID: id, Value: data})
+			a.items = append(a.items, recourse.SucceededItem{ID: id, Value: data})
 		default:
-			a.items = append(a.items, recourse.Succeeded{ID: id})
+			a.items = append(a.items, recourse.SucceededItem{ID: id})
 		}
 	}
 	return a
@@ -51,7 +51,7 @@ func answerOf(ids []string, data json.RawMessage) (a batchAnswer) {
 func (a *batchAnswer) silent(again map[string]json.RawMessage) map[string]json.RawMessage {
 	rest := map[string]json.RawMessage{}
 	for id, item := range again {
-		if !slices.ContainsFunc(a.items, func(s recourse.Succeeded) bool { return s.ID == id }) {
+		if !slices.ContainsFunc(a.items, func(s recourse.SucceededItem) bool { return s.ID == id }) {
 			rest[id] = item
 		}
 	}
@@ -117,10 +117,10 @@ func isIDName(name string) bool {
 	return strings.EqualFold(name, "id") || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "ID") || strings.HasSuffix(name, "_id")
 }
 
-func inOrderOf(ids []string, values map[string]json.RawMessage) (items []recourse.Succeeded) {
+func inOrderOf(ids []string, values map[string]json.RawMessage) (items []recourse.SucceededItem) {
 	for _, id := range ids {
 		if value, ok := values[id]; ok {
-			items = append(items, recourse.Succeeded{ID: id, Value: value})
+			items = append(items, recourse.SucceededItem{ID: id, Value: value})
 		}
 	}
 	return items
@@ -147,7 +147,7 @@ func mentions(v internaljson.Value, id string) bool {
 func (m *merged) success(asked []string, last json.RawMessage, a batchAnswer) (json.RawMessage, error) {
 	list := make([]json.RawMessage, 0, len(asked))
 	for _, id := range asked {
-		i := slices.IndexFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == id })
+		i := slices.IndexFunc(m.Succeeded, func(s recourse.SucceededItem) bool { return s.ID == id })
 		if i >= 0 && m.Succeeded[i].Value != nil {
 			list = append(list, m.Succeeded[i].Value)
 		}

@@ -20,7 +20,7 @@ func TestCancelInEachWait(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"externalId":"e-1"}}`
 	question := `{"content":[],"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which?","needsInput":{"fields":["id"]}}}`
-	partly := recourse.Partial([]recourse.Succeeded{{ID: "a"}}, []recourse.Failed{{ID: "b", Error: recourse.Unavailable("John Deere")}})
+	partly := recourse.Partial([]recourse.SucceededItem{{ID: "a"}}, []recourse.FailedItem{{ID: "b", Error: recourse.Unavailable("John Deere")}})
 	down := recourse.Unavailable("John Deere").WithOrigin(recourse.OriginProvider)
 	for name, test := range map[string]struct {
 		contract, tool, arguments string
@@ -136,7 +136,7 @@ func TestCancelInEachWait(t *testing.T) {
 func TestSessionEndsInBetween(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"externalId":"e-1"}}`
-	partly := recourse.Partial([]recourse.Succeeded{{ID: "a"}}, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	partly := recourse.Partial([]recourse.SucceededItem{{ID: "a"}}, []recourse.FailedItem{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
 	for name, test := range map[string]struct {
 		contract, tool, arguments string
 		script                    map[string][]any

@@ -23,7 +23,7 @@ type Hooks struct {
 	// Landed judges whether a write took effect, if the contract does not say how. An error means that it cannot tell.
 	Landed func(ctx context.Context, v Verification) (landed bool, err error)
 	// Succeeded gets the items of a batch that were done, as soon as they are known: before the failed ones are tried again.
-	Succeeded func(ctx context.Context, items []recourse.Succeeded) error
+	Succeeded func(ctx context.Context, items []recourse.SucceededItem) error
 	// Observe gets every step, on the call's goroutine: a wait before it begins, everything else after it has ended. A panic is
 	// only logged.
 	Observe func(ctx context.Context, s Step)
@@ -123,7 +123,7 @@ func (x *exchange) guard(run func(ctx context.Context) error) error {
 }
 
 // hand passes succeeded items to the caller.
-func (x *exchange) hand(items []recourse.Succeeded) {
+func (x *exchange) hand(items []recourse.SucceededItem) {
 	if x.options.hooks.Succeeded == nil || len(items) == 0 {
 		return
 	}

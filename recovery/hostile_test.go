@@ -158,7 +158,7 @@ func TestHooksThatFail(t *testing.T) {
 	t.Parallel()
 	question := string(contract.MustBuiltin("patterns").Ask(
 		&recourse.NeedsInput{Message: "Which?", Fields: []string{"q"}}, &contract.Call{Method: "tools/call", Tool: "search_patterns"}).Result)
-	partly := recourse.Partial([]recourse.Succeeded{{ID: "a"}}, []recourse.Failed{{ID: "b", Error: recourse.NotFound("field", "b")}})
+	partly := recourse.Partial([]recourse.SucceededItem{{ID: "a"}}, []recourse.FailedItem{{ID: "b", Error: recourse.NotFound("field", "b")}})
 	for name, test := range map[string]struct {
 		contract, tool string
 		answers        map[string][]any
@@ -190,7 +190,7 @@ func TestHooksThatFail(t *testing.T) {
 			"fieldmcp", "deere_get_fields",
 			map[string][]any{"deere_get_fields": {partly}},
 			func(does func()) recovery.Option {
-				return recovery.WithHooks(recovery.Hooks{Succeeded: func(context.Context, []recourse.Succeeded) error { does(); return nil }})
+				return recovery.WithHooks(recovery.Hooks{Succeeded: func(context.Context, []recourse.SucceededItem) error { does(); return nil }})
 			}, recourse.KindPartial,
 		},
 	} {

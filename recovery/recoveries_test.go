@@ -126,13 +126,13 @@ func recoveries() []kitRecovery {
 	}
 	late := recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown)
 	down := recourse.Unavailable("John Deere").WithOrigin(recourse.OriginProvider)
-	partly := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{
+	partly := recourse.Partial([]recourse.SucceededItem{{ID: "a", Value: []byte(`1`)}}, []recourse.FailedItem{
 		{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.NotFound("field", "c")},
 	})
-	mended := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
-	still := recourse.Partial(nil, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
-	strange := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`3`)}, {ID: "b", Value: []byte(`2`)}}, []recourse.Failed{{ID: "a", Error: recourse.Timeout("John Deere", 0)}})
-	open := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{
+	mended := recourse.Partial([]recourse.SucceededItem{{ID: "a", Value: []byte(`1`)}}, []recourse.FailedItem{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	still := recourse.Partial(nil, []recourse.FailedItem{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	strange := recourse.Partial([]recourse.SucceededItem{{ID: "a", Value: []byte(`3`)}, {ID: "b", Value: []byte(`2`)}}, []recourse.FailedItem{{ID: "a", Error: recourse.Timeout("John Deere", 0)}})
+	open := recourse.Partial([]recourse.SucceededItem{{ID: "a", Value: []byte(`1`)}}, []recourse.FailedItem{
 		{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.Timeout("John Deere", 0)},
 	})
 	line := func(name, of, tool, arguments string, answers map[string][]any) kitRecovery {

@@ -13,8 +13,8 @@ import (
 // Everything returns a record of that kind with every member set.
 func Everything(kind recourse.Kind) *recourse.Error {
 	raw := func(text string) stdjson.RawMessage { return stdjson.RawMessage(text) }
-	item := func(id string) recourse.Failed {
-		return recourse.Failed{ID: id, Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").
+	item := func(id string) recourse.FailedItem {
+		return recourse.FailedItem{ID: id, Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").
 			WithOrigin(recourse.OriginProvider).WithRetryAfter(3 * time.Second)}
 	}
 	e := recourse.New(kind, "A sentence about what happened.").
@@ -36,8 +36,8 @@ func Everything(kind recourse.Kind) *recourse.Error {
 		{Policy: "minute", Limit: 100, Window: time.Minute, ResetAt: ExampleTime().Add(12 * time.Second), Partition: "org-1"},
 		{Policy: "month", Limit: 17000, Window: 30 * 24 * time.Hour, Remaining: 4200, ResetAt: ExampleTime().Add(72 * time.Hour)},
 	}
-	e.Succeeded = []recourse.Succeeded{{ID: "a", Value: raw(`{"done":true}`)}, {ID: "b", Value: raw(`{"done":true}`)}}
-	e.Failed = []recourse.Failed{item("c"), item("d")}
+	e.Succeeded = []recourse.SucceededItem{{ID: "a", Value: raw(`{"done":true}`)}, {ID: "b", Value: raw(`{"done":true}`)}}
+	e.Failed = []recourse.FailedItem{item("c"), item("d")}
 	e.Missing = []recourse.MissingData{
 		{What: "yield", Impact: "required", Message: "There is no yield data."},
 		{What: "soil", Impact: "optional", Message: "There is no soil data."},

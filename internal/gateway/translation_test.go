@@ -108,8 +108,8 @@ func richRecords() []*recourse.Error {
 			{Policy: "minute", Limit: 100, Window: time.Minute, ResetAt: reset, Partition: "org-1"},
 			{Policy: "month", Limit: 17000, Window: 30 * 24 * time.Hour, Remaining: 4200, ResetAt: reset},
 		}
-		e.Succeeded = []recourse.Succeeded{{ID: "a", Value: json.RawMessage(`{"done":true}`)}}
-		e.Failed = []recourse.Failed{{ID: "c", Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").WithOrigin(recourse.OriginProvider).WithRetryAfter(3 * time.Second)}}
+		e.Succeeded = []recourse.SucceededItem{{ID: "a", Value: json.RawMessage(`{"done":true}`)}}
+		e.Failed = []recourse.FailedItem{{ID: "c", Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").WithOrigin(recourse.OriginProvider).WithRetryAfter(3 * time.Second)}}
 		e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "There is no yield data."}}
 		list = append(list, e.WithExtra(map[string]json.RawMessage{"novel": json.RawMessage(`[1]`)}))
 		if kind.Class() == recourse.ClassUpstream {

@@ -16,12 +16,12 @@ import (
 // each of them; otherwise none of them stands for the others, and each has its own code, in whichever order they were asked for.
 func batch[T any](ids []string, ask func(id string) (T, error)) (success, error) {
 	var items []T
-	var succeeded []recourse.Succeeded
-	var failed []recourse.Failed
+	var succeeded []recourse.SucceededItem
+	var failed []recourse.FailedItem
 	for _, id := range ids {
 		item, err := ask(id)
 		if err != nil {
-			failed = append(failed, recourse.Failed{ID: id, Error: recourse.From(err)})
+			failed = append(failed, recourse.FailedItem{ID: id, Error: recourse.From(err)})
 			continue
 		}
 		raw, err := json.Marshal(item)
@@ -29,7 +29,7 @@ func batch[T any](ids []string, ask func(id string) (T, error)) (success, error)
 			return success{}, err
 		}
 		items = append(items, item)
-		succeeded = append(succeeded, recourse.Succeeded{ID: id, Value: raw})
+		succeeded = append(succeeded, recourse.SucceededItem{ID: id, Value: raw})
 	}
 	switch {
 	case len(failed) == 0:
@@ -47,8 +47,8 @@ func batch[T any](ids []string, ask func(id string) (T, error)) (success, error)
 }
 
 // alike reports whether the same is to be done about all failures.
-func alike(failed []recourse.Failed) bool {
-	return !slices.ContainsFunc(failed, func(f recourse.Failed) bool {
+func alike(failed []recourse.FailedItem) bool {
+	return !slices.ContainsFunc(failed, func(f recourse.FailedItem) bool {
 		return f.Error.Kind != failed[0].Error.Kind || f.Error.Upstream.Status != failed[0].Error.Upstream.Status
 	})
 }

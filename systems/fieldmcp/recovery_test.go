@@ -218,7 +218,7 @@ func TestClientRepeatsItems(t *testing.T) {
 	promises.Covers(t, "fieldmcp/client-repeats-items", "fieldmcp/client-uses-succeeded", "fieldmcp/client-reports-failed", "fieldmcp/decision-partial")
 
 	var told []string
-	agent := newAgent(t, "", recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.Succeeded) error {
+	agent := newAgent(t, "", recovery.WithHooks(recovery.Hooks{Succeeded: func(_ context.Context, items []recourse.SucceededItem) error {
 		for _, i := range items {
 			told = append(told, i.ID)
 		}

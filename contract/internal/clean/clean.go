@@ -27,11 +27,11 @@ func Record(e *recourse.Error) {
 		setValue(&v.Got)
 	})
 	e.Quotas = each(e.Quotas, func(q *recourse.Quota) { setTexts(&q.Policy, &q.Partition) })
-	e.Succeeded = each(e.Succeeded, func(s *recourse.Succeeded) {
+	e.Succeeded = each(e.Succeeded, func(s *recourse.SucceededItem) {
 		setText(&s.ID)
 		setValue(&s.Value)
 	})
-	e.Failed = each(e.Failed, func(f *recourse.Failed) { setText(&f.ID) })
+	e.Failed = each(e.Failed, func(f *recourse.FailedItem) { setText(&f.ID) })
 	e.Missing = each(e.Missing, func(m *recourse.MissingData) { setTexts(&m.What, &m.Impact, &m.Message) })
 	if e.Verify != nil {
 		verify := *e.Verify

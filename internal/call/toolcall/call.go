@@ -134,7 +134,7 @@ func (c *Call) identify(r *recourse.Error) {
 
 // items settles the items of a call that has failed in part: a program that is not trusted about the call is
 // not trusted about its items.
-func (c *Call) items(items []recourse.Failed) []recourse.Failed {
+func (c *Call) items(items []recourse.FailedItem) []recourse.FailedItem {
 	items = slices.Clone(items)
 	for i, item := range items {
 		if item.Error == nil {
@@ -178,7 +178,9 @@ func (c *Call) verify() *recourse.Verify {
 	case c.Verify != nil:
 		return c.Verify.of(c.Arguments, c.shows)
 	case c.Kept != nil && !c.Contract.Writes(c.Name):
-		return c.Kept.VerifyFor(&contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), Relay: contract.Relay{Shows: c.shows}})
+		return c.Kept.VerifyFor(&contract.Call{
+			Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), Relay: contract.Relay{Shows: c.shows},
+		})
 	default:
 		return nil
 	}

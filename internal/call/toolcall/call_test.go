@@ -143,7 +143,7 @@ func TestSettleItems(t *testing.T) {
 	item := recourse.New(recourse.KindConflict, "").WithRequestID("theirs")
 	item = item.With(func(e *recourse.Error) { e.Verify = &recourse.Verify{Tool: "order_list"} })
 	e := recourse.New(recourse.KindPartial, "").With(func(e *recourse.Error) {
-		e.Failed = []recourse.Failed{{ID: "1", Error: item}, {ID: "2"}}
+		e.Failed = []recourse.FailedItem{{ID: "1", Error: item}, {ID: "2"}}
 	})
 	for name, test := range map[string]struct {
 		call   *toolcall.Call

@@ -170,7 +170,7 @@ func printResult(out io.Writer, result *mcp.CallToolResult) error {
 
 // printSucceeded prints the items of a batch that succeeded, one per line: they are usable although the
 // call failed.
-func printSucceeded(out io.Writer, items []recourse.Succeeded) error {
+func printSucceeded(out io.Writer, items []recourse.SucceededItem) error {
 	for _, item := range items {
 		raw, err := json.Marshal(item)
 		if err != nil {

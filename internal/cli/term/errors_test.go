@@ -11,7 +11,7 @@ import (
 // What an item or an entry does not say leaves no empty place.
 func TestReportOfItems(t *testing.T) {
 	t.Parallel()
-	e := recourse.Partial(nil, []recourse.Failed{{ID: "b", Error: recourse.Unavailable("").WithMessage("Late.")}}).WithMessage("m.").
+	e := recourse.Partial(nil, []recourse.FailedItem{{ID: "b", Error: recourse.Unavailable("").WithMessage("Late.")}}).WithMessage("m.").
 		With(func(e *recourse.Error) {
 			e.Missing = []recourse.MissingData{{What: "soil"}, {What: "elevation", Impact: "required", Message: "Upload it."}, {}}
 		})

@@ -63,8 +63,8 @@ func withParticulars(e *recourse.Error) *recourse.Error {
 		})
 	case recourse.ClassPartial:
 		e = e.With(func(e *recourse.Error) {
-			e.Succeeded = []recourse.Succeeded{{ID: "a", Value: []byte(`{}`)}}
-			e.Failed = []recourse.Failed{{ID: "b", Error: recourse.Timeout(provider, 0)}}
+			e.Succeeded = []recourse.SucceededItem{{ID: "a", Value: []byte(`{}`)}}
+			e.Failed = []recourse.FailedItem{{ID: "b", Error: recourse.Timeout(provider, 0)}}
 		})
 	default:
 	}

@@ -158,7 +158,7 @@ type Told struct {
 	AfterMs     int64                `json:"afterMs,omitempty"`
 	Hints       []string             `json:"hints,omitempty"`
 	Violations  []recourse.Violation `json:"violations,omitempty"`
-	Failed      []recourse.Failed    `json:"failed,omitempty"`
+	Failed      []recourse.FailedItem    `json:"failed,omitempty"`
 	Text        string               `json:"text,omitempty"` // that an agent reads
 }
 

@@ -31,11 +31,11 @@ func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 		})
 		c.Verify = m.verify(c.Verify)
 		c.Violations = each(c.Violations, m.violation)
-		c.Succeeded = each(c.Succeeded, func(s recourse.Succeeded) recourse.Succeeded {
+		c.Succeeded = each(c.Succeeded, func(s recourse.SucceededItem) recourse.SucceededItem {
 			s.ID, s.Value = m.String(s.ID), m.raw(s.Value)
 			return s
 		})
-		c.Failed = each(c.Failed, func(f recourse.Failed) recourse.Failed {
+		c.Failed = each(c.Failed, func(f recourse.FailedItem) recourse.FailedItem {
 			f.ID, f.Error = m.String(f.ID), m.Error(f.Error)
 			return f
 		})

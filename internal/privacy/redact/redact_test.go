@@ -182,8 +182,8 @@ func TestError(t *testing.T) {
 		}
 		c.Resource = recourse.Resource{Type: "host", ID: leak}
 		c.Upstream = recourse.Upstream{Status: 500, RequestID: leak}
-		c.Succeeded = []recourse.Succeeded{{ID: leak, Value: json.RawMessage(`["` + leak + `"]`)}}
-		c.Failed = []recourse.Failed{{ID: leak, Error: recourse.Internal().WithMessage(leak)}}
+		c.Succeeded = []recourse.SucceededItem{{ID: leak, Value: json.RawMessage(`["` + leak + `"]`)}}
+		c.Failed = []recourse.FailedItem{{ID: leak, Error: recourse.Internal().WithMessage(leak)}}
 		c.Missing = []recourse.MissingData{{What: leak, Impact: leak, Message: leak}}
 		c.Details = map[string]json.RawMessage{"at": json.RawMessage(`"` + leak + `"`), "secret": json.RawMessage(`"x"`)}
 	}).CausedBy(cause)

@@ -47,8 +47,8 @@ func Record(kind recourse.Kind) *recourse.Error {
 	case recourse.ClassData:
 		e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "No yield data for 2025."}}
 	case recourse.ClassPartial:
-		e.Succeeded = []recourse.Succeeded{{ID: "a", Value: []byte(`{"x":1}`)}}
-		e.Failed = []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.NotFound("field", "c")}}
+		e.Succeeded = []recourse.SucceededItem{{ID: "a", Value: []byte(`{"x":1}`)}}
+		e.Failed = []recourse.FailedItem{{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.NotFound("field", "c")}}
 	default:
 	}
 	return e
@@ -66,12 +66,12 @@ func Calls() map[string]contract.Call {
 
 // Batch returns a batch of n items, of which every second one failed; the values and ids have about a kilobyte each.
 func Batch(n int) *recourse.Error {
-	var succeeded []recourse.Succeeded
-	var failed []recourse.Failed
+	var succeeded []recourse.SucceededItem
+	var failed []recourse.FailedItem
 	for i := range n {
 		if i%2 == 0 {
 			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
-			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
+			succeeded = append(succeeded, recourse.SucceededItem{ID: fmt.Sprint("FLD-", i), Value: value})
 			continue
 		}
 		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
@@ -79,7 +79,7 @@ func Batch(n int) *recourse.Error {
 		if i%4 == 1 {
 			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
 		}
-		failed = append(failed, recourse.Failed{ID: id, Error: item})
+		failed = append(failed, recourse.FailedItem{ID: id, Error: item})
 	}
 	return recourse.Partial(succeeded, failed)
 }
