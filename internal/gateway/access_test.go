@@ -12,12 +12,13 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // A door is a gateway with access control in front of one server, called farm.
 type door struct {
-	*front
+	*gatewaytest.Front
 
 	server *testkit.Server
 }
@@ -27,14 +28,14 @@ func openDoor(tb testing.TB, access string, entry ...string) *door {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.InMemory())
 	lines := append(slices.Clone(entry), "url: "+srv.URL())
-	g, log := newGateway(tb, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}
+	g, log := gatewaytest.New(tb, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	return &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}, srv}
 }
 
 // as returns a client with these headers. In the legacy era it has no session yet.
 func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Client {
 	tb.Helper()
-	c := testkit.NewClient(tb, d.url, era)
+	c := testkit.NewClient(tb, d.URL, era)
 	c.Header = http.Header{}
 	for i := 0; i < len(header); i += 2 {
 		c.Header.Add(header[i], header[i+1])
@@ -101,7 +102,7 @@ func TestKeys(t *testing.T) {
 		{"two keys", []string{"Authorization", "Bearer good key", "Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The header Authorization occurs more than once."},
 		{"a key in another header", []string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated, "The header Authorization is missing."},
 	}
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for _, test := range tests {
 			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
 				t.Parallel()
@@ -112,7 +113,7 @@ func TestKeys(t *testing.T) {
 					}
 					return
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message || e.Origin != recourse.OriginCaller ||
 					e.Effect != recourse.EffectNone || len(a.Message.ID) == 0 || string(a.Message.ID) == "null" {
 					t.Errorf("got HTTP %d, %s %q: %s", a.Status, e.Kind, e.Message, a.Body)
@@ -129,8 +130,8 @@ func TestKeys(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, secret := range []string{"good key", "bad key", "old key", "next key", canary, "hunter2"} {
-			if strings.Contains(d.log.String(), secret) {
-				t.Errorf("%q is in the log: %s", secret, d.log)
+			if strings.Contains(d.Log.String(), secret) {
+				t.Errorf("%q is in the log: %s", secret, d.Log)
 			}
 		}
 		for _, r := range d.server.Requests() {
@@ -147,7 +148,7 @@ func TestHeaderPair(t *testing.T) {
 	t.Parallel()
 	access := "access: {devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry("good key") + "]}}"
 	d := openDoor(t, access, "access: [devs]", "contract: terra", "path: '/api/v2/mcp/{user_id}'")
-	base := strings.TrimSuffix(d.url, "/farm/mcp") + "/api/v2/mcp/"
+	base := strings.TrimSuffix(d.URL, "/farm/mcp") + "/api/v2/mcp/"
 	for _, test := range []struct {
 		name, user string
 		header     []string
@@ -164,7 +165,7 @@ func TestHeaderPair(t *testing.T) {
 		{"no user", "", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "missing user_id parameter"},
 		{"an invalid user", "a%20b", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "invalid user id"},
 	} {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
 				t.Parallel()
 				c := d.as(t, era, test.header...)
@@ -199,7 +200,7 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, "access: {team: {keys: ["+keyEntry("good key")+"]}}", "access: [team]", "contract: "+c.Name)
-			for _, era := range eras {
+			for _, era := range testkit.Eras {
 				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !wasCalled(a) {
 					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
@@ -211,7 +212,7 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 					if c.Name == "terra" {
 						continue
 					}
-					if e := recordOf(t, a); e.Kind != recourse.KindUnauthenticated || a.Message.Error.Code != -32603 {
+					if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnauthenticated || a.Message.Error.Code != -32603 {
 						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
 				}
@@ -244,7 +245,7 @@ func TestSeveralWaysIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := echoed(t, d.as(t, testkit.Modern, test.header...))
-			if test.kind == "" && !wasCalled(a) || test.kind != "" && recordOf(t, a).Kind != test.kind {
+			if test.kind == "" && !wasCalled(a) || test.kind != "" && gatewaytest.Record(t, a).Kind != test.kind {
 				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
 		})
@@ -278,7 +279,7 @@ func TestLoopback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, test.access, "access: [loopback]")
-			for _, era := range eras {
+			for _, era := range testkit.Eras {
 				a := echoed(t, d.as(t, era, test.header...))
 				if test.in != wasCalled(a) {
 					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
@@ -297,5 +298,5 @@ func recordOfRefusal(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	if wasCalled(a) {
 		return &recourse.Error{}
 	}
-	return recordOf(tb, a)
+	return gatewaytest.Record(tb, a)
 }

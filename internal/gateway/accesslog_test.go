@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // requestLines returns the lines of the access log, without the members that differ from run to run.
-func requestLines(t *testing.T, log *logBuffer) []map[string]any {
+func requestLines(t *testing.T, log *gatewaytest.Log) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
 	for text := range strings.Lines(log.String()) {
@@ -38,8 +39,8 @@ func requestLines(t *testing.T, log *logBuffer) []map[string]any {
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
-	g, log := newGateway(t, "access_log: true\nservers:\n  farm:\n    url: "+srv.URL()+"\n")
-	url := open(t, g, true)
+	g, log := gatewaytest.New(t, "access_log: true\nservers:\n  farm:\n    url: "+srv.URL()+"\n")
+	url := gatewaytest.Open(t, g, true)
 	client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)
 	const secret = "sk_live_51Hh4sUvE9zQmXw3Rk7yTn2bV"
 	for _, call := range []string{
@@ -89,9 +90,9 @@ func TestAccessLog(t *testing.T) {
 func TestAccessLogIsOff(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
-	g, log := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n")
-	client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Modern)
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	g, log := gatewaytest.New(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n")
+	client := testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Modern)
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Fatalf("%v", err)
 	}
 	if lines := requestLines(t, log); len(lines) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -16,22 +17,22 @@ import (
 // grants use the servers' own names.
 func TestAccessOfManyServers(t *testing.T) {
 	t.Parallel()
-	for _, serverEra := range eras {
+	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
 			one := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
 			two := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
-			g, log := newGateway(t, members()+"\nservers:\n  one: {url: '"+one.URL()+"', path: none}\n"+
+			g, log := gatewaytest.New(t, members()+"\nservers:\n  one: {url: '"+one.URL()+"', path: none}\n"+
 				"  two: {url: '"+two.URL()+"', path: none, grants: [{roles: [boss], tools: ['*']}, {roles: [reader], tools: [echo]}]}\n"+
 				"endpoints:\n  farm:\n    lists: none\n    servers: [one, {name: two, prefix: two_}]\n    access: [team]\n"+
 				"    grants: [{roles: [reader], tools: [echo, two_echo, two_get_field]}, {roles: [boss], tools: ['two_*']}]\n")
-			d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, nil}
+			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, nil}
 			sees := map[string][]string{
 				"reader": {"echo", "two_echo"}, "nobody": nil,
 				"boss": {"two_ask", "two_echo", "two_get_field", "two_order_create", "two_order_get", "two_progress"},
 			}
 			for range 2 { // the second time from the kept lists of each caller
-				for _, era := range eras {
+				for _, era := range testkit.Eras {
 					for name, want := range sees {
 						a, err := d.member(t, era, name).ListTools(t.Context())
 						if err != nil {
@@ -56,7 +57,7 @@ func TestAccessOfManyServers(t *testing.T) {
 					}
 				}
 			}
-			for _, era := range eras {
+			for _, era := range testkit.Eras {
 				for _, call := range []struct {
 					who, tool string
 					denied    bool
@@ -78,7 +79,7 @@ func TestAccessOfManyServers(t *testing.T) {
 						t.Errorf("%s, %s calls %s: got %s", era, call.who, call.tool, a.Body)
 					}
 				}
-				if a := echoed(t, d.as(t, era)); recordOf(t, a).Kind != recourse.KindUnauthenticated {
+				if a := echoed(t, d.as(t, era)); gatewaytest.Record(t, a).Kind != recourse.KindUnauthenticated {
 					t.Errorf("nobody: got HTTP %d %s", a.Status, a.Body)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -43,7 +44,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, era := range eras {
+				for _, era := range testkit.Eras {
 					client := testkit.NewClient(t, f.url+"/farm/mcp", era)
 					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
 					if era == testkit.Legacy {
@@ -58,7 +59,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					record := recordOf(t, a)
+					record := gatewaytest.Record(t, a)
 					if record.Kind != failure.kind || record.Origin != failure.origin || record.Effect != recourse.EffectNone || record.Retry != recourse.RetryAfterAuth {
 						t.Errorf("%s: got %+v", era, record)
 					}
@@ -78,7 +79,7 @@ func TestAccountFailuresInEveryContract(t *testing.T) {
 // While the store is down, calls fail and say so; when it is back, they succeed.
 func TestAccountsWithoutTheStore(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
@@ -91,7 +92,7 @@ func TestAccountsWithoutTheStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := recordOf(t, a)
+			record := gatewaytest.Record(t, a)
 			if record.Kind != recourse.KindUnavailable || record.Origin != recourse.OriginGateway || record.Effect != recourse.EffectNone ||
 				strings.Contains(string(a.Body), "sql") || srv.Attempts(testkit.Echo) != 0 {
 				t.Errorf("got %s %+v", a.Body, record)

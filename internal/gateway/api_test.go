@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -101,7 +102,7 @@ func (p *provider) requests() (lines []string) {
 }
 
 // startAPI starts a gateway in front of an API. keys are lines of the API's entry.
-func startAPI(tb testing.TB, p *provider, description string, keys ...string) *front {
+func startAPI(tb testing.TB, p *provider, description string, keys ...string) *gatewaytest.Front {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "api.yaml")
 	if err := os.WriteFile(file, []byte(description), 0o600); err != nil {
@@ -111,8 +112,8 @@ func startAPI(tb testing.TB, p *provider, description string, keys ...string) *f
 		keys = append(keys, "operations: [{}]")
 	}
 	yaml := fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.url+"/v1", strings.Join(keys, "\n    "))
-	g, log := newReaching(tb, gateway.Reach{Dial: testkit.Dial, Pause: 1}, yaml)
-	return &front{log: log, url: open(tb, g, true) + "/farm/mcp"}
+	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Dial: testkit.Dial, Pause: 1}, yaml)
+	return &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}
 }
 
 // writeJSON answers with a status and a JSON text.
@@ -138,7 +139,7 @@ func callAPI(tb testing.TB, c *testkit.Client, tool, arguments string) (testkit.
 // An API is served as tools to clients of both eras.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
@@ -149,7 +150,7 @@ func TestAPI(t *testing.T) {
 				w.Header().Set("Link", `</v1/orders?page=2&status=open>; rel="next"`)
 				writeJSON(w, http.StatusOK, `{"orders": [1]}`)
 			})
-			c := startAPI(t, p, ordersDescription, "headers: {X-Api-Key: secret-of-ours}").client(t, era)
+			c := startAPI(t, p, ordersDescription, "headers: {X-Api-Key: secret-of-ours}").Client(t, era)
 			list, err := c.ListTools(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -202,7 +203,7 @@ func TestAPI(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam || len(e.Violations) != 3 {
+			if e := gatewaytest.Record(t, a); e.Kind != recourse.KindMissingParam || len(e.Violations) != 3 {
 				t.Errorf("got %+v", e)
 			}
 		})
@@ -249,13 +250,13 @@ func TestAPIFailures(t *testing.T) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
 			})
-			c := startAPI(t, p, ordersDescription).client(t, testkit.Modern)
+			c := startAPI(t, p, ordersDescription).Client(t, testkit.Modern)
 			arguments := map[string]string{"orders_create": `{"item":"hay"}`, "pay": `{}`}[tt.tool]
 			if arguments == "" {
 				arguments = `{"id":"7"}`
 			}
 			result, a := callAPI(t, c, tt.tool, arguments)
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if !result.IsError || e.Kind != tt.kind || e.Effect != tt.effect || len(p.requests()) != tt.times {
 				t.Errorf("got kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.requests()), a.Body)
 			}

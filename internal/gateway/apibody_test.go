@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -133,7 +134,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 			if tt.contract == "terra" {
 				keys = append(keys, "forward: [dev-id, x-api-key]")
 			}
-			c := startAPI(t, p, ordersDescription, keys...).client(t, testkit.Modern)
+			c := startAPI(t, p, ordersDescription, keys...).Client(t, testkit.Modern)
 			c.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // what terra asks for
 			a, err := c.Call(t.Context(), "orders_get", `{"id":"7"}`)
 			if err != nil {
@@ -145,7 +146,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 					t.Errorf("there is no %s in %s", part, got)
 				}
 			}
-			if e := recordOf(t, a); e.Kind != tt.kind || e.Upstream.Status != tt.status && e.Kind != recourse.KindUnknown {
+			if e := gatewaytest.Record(t, a); e.Kind != tt.kind || e.Upstream.Status != tt.status && e.Kind != recourse.KindUnknown {
 				t.Errorf("got %s, HTTP status %d", e.Kind, e.Upstream.Status)
 			}
 		})
@@ -178,7 +179,7 @@ paths:
 		}
 		writeJSON(w, 418, `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: a teapot","retryable":false,"own":1}`)
 	})
-	c := startAPI(t, p, description, "contract: patterns").client(t, testkit.Modern)
+	c := startAPI(t, p, description, "contract: patterns").Client(t, testkit.Modern)
 	for call, want := range map[[2]string]string{
 		{"get_pattern", `{"id":"a"}`}:                       "Invalid request: a teapot",
 		{"get_pattern", `{"id":"b","format":"markdown"}`}:   "Invalid request: a teapot",

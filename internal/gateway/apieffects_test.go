@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -27,8 +28,8 @@ func TestEffectsOfWritesAtAnAPI(t *testing.T) {
 			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
 				t.Parallel()
 				p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, status, body) })
-				_, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
-				e := recordOf(t, a)
+				_, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+				e := gatewaytest.Record(t, a)
 				isKnown := false
 				for _, s := range known {
 					isKnown = isKnown || s == status

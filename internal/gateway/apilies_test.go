@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -80,8 +81,8 @@ func TestAPIThatLies(t *testing.T) {
 			for tool, effect := range map[string]recourse.Effect{"orders_create": recourse.EffectUnknown, "orders_get": recourse.EffectNone} {
 				p := startProvider(t, tt.answer)
 				arguments := map[string]string{"orders_create": `{"item":"hay"}`, "orders_get": `{"id":"7"}`}[tool]
-				result, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), tool, arguments)
-				e := recordOf(t, a)
+				result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), tool, arguments)
+				e := gatewaytest.Record(t, a)
 				if !result.IsError || e.Kind != tt.kind || e.Effect != effect || e.Provider != "Orders" || !strings.Contains(result.Text(), tt.text) {
 					t.Errorf("%s: got %s, effect %s, provider %q: %s", tool, e.Kind, e.Effect, e.Provider, result.Text())
 				}
@@ -134,8 +135,8 @@ func TestAPIViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := startProvider(t, lies(tt.status, tt.media, tt.body))
-			result, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
-			e := recordOf(t, a)
+			result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+			e := gatewaytest.Record(t, a)
 			if e.Message != tt.text || len(e.Violations) != 1 || e.Violations[0].Param != "count" || e.Effect != recourse.EffectNone {
 				t.Errorf("got %q with %+v, want %q", e.Message, e.Violations, tt.text)
 			}

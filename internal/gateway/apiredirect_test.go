@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -32,7 +33,7 @@ func TestRedirectOfAWrite(t *testing.T) {
 						}
 						writeJSON(w, http.StatusOK, `{"id":"8"}`)
 					})
-					result, a := callAPI(t, startAPI(t, p, ordersDescription).client(t, testkit.Modern), tool, arguments)
+					result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), tool, arguments)
 					writes := 0
 					for _, line := range p.requests() {
 						if !strings.HasPrefix(line, "GET") {
@@ -46,7 +47,7 @@ func TestRedirectOfAWrite(t *testing.T) {
 						t.Errorf("got %s", a.Body)
 					}
 					if result.IsError {
-						if e := recordOf(t, a); e.Effect != recourse.EffectUnknown || e.Kind != recourse.KindBadResponse {
+						if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || e.Kind != recourse.KindBadResponse {
 							t.Errorf("got %s", a.Body)
 						}
 					}
@@ -78,8 +79,8 @@ func TestAnswerOfAWriteThatCannotBeHad(t *testing.T) {
 					}
 					answer(w, r)
 				})
-				_, a := callAPI(t, startAPI(t, p, ordersDescription, keys).client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
-				if e := recordOf(t, a); e.Effect != recourse.EffectUnknown || strings.Contains(string(a.Body), "Safe to repeat") {
+				_, a := callAPI(t, startAPI(t, p, ordersDescription, keys).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+				if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || strings.Contains(string(a.Body), "Safe to repeat") {
 					t.Errorf("got %s", a.Body)
 				}
 				if n := strings.Count(strings.Join(p.requests(), "\n"), "POST"); n != 1 {

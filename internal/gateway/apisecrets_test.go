@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -16,7 +17,7 @@ func TestAPIQuerySecret(t *testing.T) {
 		writeJSON(w, http.StatusBadRequest, `{"message":"bad request: `+r.URL.String()+`"}`)
 	})
 	f := startAPI(t, p, ordersDescription, "query: {api_key: "+secret+"}")
-	c := f.client(t, testkit.Modern)
+	c := f.Client(t, testkit.Modern)
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
 	if got := p.requests(); len(got) != 1 || got[0] != "GET /v1/orders/7?api_key="+secret {
 		t.Errorf("got %q", got)
@@ -24,9 +25,9 @@ func TestAPIQuerySecret(t *testing.T) {
 	if strings.Contains(string(a.Body), secret) {
 		t.Errorf("the client got %s", a.Body)
 	}
-	f.await(t, func(lines []logLine) bool { return len(lines) == 1 })
-	if strings.Contains(f.log.String(), secret) {
-		t.Errorf("the secret is in the log: %s", f.log)
+	f.Await(t, func(lines []gatewaytest.Line) bool { return len(lines) == 1 })
+	if strings.Contains(f.Log.String(), secret) {
+		t.Errorf("the secret is in the log: %s", f.Log)
 	}
 }
 
@@ -34,10 +35,10 @@ func TestAPIQuerySecret(t *testing.T) {
 func TestAPIForward(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	c := startAPI(t, p, ordersDescription, "forward: [authorization]").client(t, testkit.Modern)
+	c := startAPI(t, p, ordersDescription, "forward: [authorization]").Client(t, testkit.Modern)
 	c.Header = http.Header{"Authorization": {"Bearer own"}}
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
-	if e := recordOf(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.sent[0].Header.Get("Authorization") != "Bearer own" {
+	if e := gatewaytest.Record(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.sent[0].Header.Get("Authorization") != "Bearer own" {
 		t.Errorf("got %s", a.Body)
 	}
 }

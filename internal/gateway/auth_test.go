@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -28,14 +29,14 @@ var refusals = []struct {
 func TestRefusalOfTheClientsCredentials(t *testing.T) {
 	t.Parallel()
 	for _, c := range refusals {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(c.fault.Name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
 				direct, through := both(t, srv, era, "forward: [authorization]", "tools: {get_field: {read_only: true}}")
 				through.Header = http.Header{"Authorization": {"Bearer client-token"}}
 				if era == testkit.Legacy {
-					initialize(t, through)
+					through.MustInitialize(t)
 				}
 				srv.Always(testkit.EveryMessage, c.fault)
 				check := func(method, params string) {
@@ -73,19 +74,19 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 	t.Parallel()
 	for _, c := range refusals {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(c.fault.Name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
-				f := start(t, srv.URL(), "title: The farm", `headers: {Authorization: "Bearer gateway-t0ken"}`)
-				client := f.client(t, era)
+				f := gatewaytest.Start(t, srv.URL(), "title: The farm", `headers: {Authorization: "Bearer gateway-t0ken"}`)
+				client := f.Client(t, era)
 				client.Header = http.Header{"Authorization": {"Bearer client-token"}}
 				srv.Always(testkit.EveryMessage, c.fault)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if a.Status != http.StatusOK || a.Header.Get("WWW-Authenticate") != "" || e.Effect != recourse.EffectNone {
 					t.Errorf("got HTTP %d, effect %s: %s", a.Status, e.Effect, a.Body)
 				}
@@ -97,8 +98,8 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 				if got := srv.Calls(testkit.OrderCreate)[0].Header["Authorization"]; len(got) != 1 || got[0] != "Bearer gateway-t0ken" {
 					t.Errorf("the server got the credentials %q", got)
 				}
-				if strings.Contains(f.log.String(), "t0ken") || strings.Contains(f.log.String(), "client-token") {
-					t.Errorf("credentials are in the log: %s", f.log)
+				if strings.Contains(f.Log.String(), "t0ken") || strings.Contains(f.Log.String(), "client-token") {
+					t.Errorf("credentials are in the log: %s", f.Log)
 				}
 				if a, err = client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status != http.StatusBadGateway {
 					t.Errorf("notification: got %+v, %v", a, err)
@@ -117,16 +118,16 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 		"studies": "[auth_failed] The farm refused", "patterns": "Authentication required: The farm refused", "terra": "",
 	}
 	for _, name := range contract.Builtin().Names() {
-		for _, era := range eras {
-			for _, serverEra := range eras {
+		for _, era := range testkit.Eras {
+			for _, serverEra := range testkit.Eras {
 				t.Run(name+"/"+era.String()+" to "+serverEra.String(), func(t *testing.T) {
 					t.Parallel()
 					srv := testkit.NewServer(t, testkit.WithEra(serverEra))
-					f := start(t, srv.URL(), "title: The farm", "contract: "+name, "path: /farm/mcp", `headers: {Authorization: "Bearer old"}`)
-					client := testkit.NewClient(t, f.url, era)
+					f := gatewaytest.Start(t, srv.URL(), "title: The farm", "contract: "+name, "path: /farm/mcp", `headers: {Authorization: "Bearer old"}`)
+					client := testkit.NewClient(t, f.URL, era)
 					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
 					if era == testkit.Legacy {
-						initialize(t, client)
+						client.MustInitialize(t)
 					}
 					srv.Always(testkit.EveryMessage, faults.Unauthorized())
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
@@ -149,7 +150,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 							t.Errorf("%q in %s", wrong, text)
 						}
 					}
-					if e := recordOf(t, a); e.RetryAdvice() != recourse.RetryAfterSetup || e.Effect != recourse.EffectNone {
+					if e := gatewaytest.Record(t, a); e.RetryAdvice() != recourse.RetryAfterSetup || e.Effect != recourse.EffectNone {
 						t.Errorf("got retry %s, effect %s", e.RetryAdvice(), e.Effect)
 					}
 				})
@@ -162,10 +163,10 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "forward: [authorization]", `headers: {X-Static: "1"}`)
-	client := testkit.NewClient(t, f.url, testkit.Modern)
+	f := gatewaytest.Start(t, srv.URL(), "forward: [authorization]", `headers: {X-Static: "1"}`)
+	client := testkit.NewClient(t, f.URL, testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer client"}, "X-Static": {"2"}, "X-Unlisted": {"3"}}
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	for _, request := range srv.Requests() {

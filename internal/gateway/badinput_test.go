@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -65,7 +66,7 @@ const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for name, c := range map[string]struct {
 		body string
 		code int
@@ -186,7 +187,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := testkit.NewClient(t, f.url, testkit.Legacy)
+			client := testkit.NewClient(t, f.URL, testkit.Legacy)
 			a, err := client.Send(t.Context(), c.method, strings.NewReader(c.body), c.header)
 			if err != nil {
 				t.Fatal(err)
@@ -220,13 +221,13 @@ func TestBadRequests(t *testing.T) {
 		{"Accept": nil},
 		h("Content-Type", "Application/JSON; charset=utf-8"),
 	} {
-		client := testkit.NewClient(t, f.url, testkit.Legacy)
+		client := testkit.NewClient(t, f.URL, testkit.Legacy)
 		a, err := client.Send(t.Context(), http.MethodPost, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`), good)
 		if err != nil || a.Status != http.StatusOK {
 			t.Errorf("%v: got %+v, %v", good, a, err)
 		}
 	}
-	client := testkit.NewClient(t, f.url+"/more", testkit.Legacy)
+	client := testkit.NewClient(t, f.URL+"/more", testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(ping), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestBadRequests(t *testing.T) {
 func TestTooLargeWithID(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := startConfig(t, "max_request: 1KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").client(t, testkit.Legacy)
+	client := startConfig(t, "max_request: 1KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").Client(t, testkit.Legacy)
 	filler := strings.Repeat("a", 2000)
 	for body, id := range map[string]string{
 		`{"jsonrpc":"2.0","id":"x-1","method":"x","params":{"a":"` + filler + `"}}`: `"x-1"`,
@@ -259,7 +260,7 @@ func TestPreflight(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "origins: [https://app.example.com]\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-	client := testkit.NewClient(t, f.url, testkit.Legacy)
+	client := testkit.NewClient(t, f.URL, testkit.Legacy)
 	origin := http.Header{"Origin": {"https://app.example.com"}}
 	a, err := client.Send(t.Context(), http.MethodOptions, nil, http.Header{
 		"Origin": origin["Origin"], "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"content-type, mcp-session-id"},
@@ -328,7 +329,7 @@ func TestBadInputMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			runtime.GC()
 			body := &flood{pattern: c.pattern, left: c.size}
-			client := testkit.NewClient(t, f.url, testkit.Legacy)
+			client := testkit.NewClient(t, f.URL, testkit.Legacy)
 			peak := peakHeap(func() {
 				a, err := sendSized(t.Context(), client, body, c.size, c.chunked)
 				if err != nil {
@@ -407,7 +408,7 @@ func TestSlowBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g, _ := newGateway(t, "servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n")
+				g, _ := gatewaytest.New(t, "servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n")
 				client, stop := dialPipe(g)
 				defer stop()
 				begun := time.Now()

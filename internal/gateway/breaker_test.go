@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/policy/breaker"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -22,9 +23,9 @@ const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
 // protected starts a gateway with breaker and bulkhead in front of srv, and returns the gateway and a client.
 func protected(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
 	t.Helper()
-	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
-	f := &front{url: open(t, g, true) + "/farm/mcp"}
-	return g, f.client(t, era)
+	g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
+	f := &gatewaytest.Front{URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}
+	return g, f.Client(t, era)
 }
 
 func order(t *testing.T, c *testkit.Client) *testkit.Answer {
@@ -39,7 +40,7 @@ func order(t *testing.T, c *testkit.Client) *testkit.Answer {
 // wantHeldBack checks that a call was refused without being sent.
 func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
 	t.Helper()
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Retry != recourse.RetrySameCall {
 		t.Errorf("got refusal %#v", e)
 	}
@@ -54,7 +55,7 @@ func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
 // A server that does not answer gets no calls until it may have recovered; then one call at a time probes it.
 func TestBreakerHoldsBack(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for name, fault := range map[string]testkit.Fault{
 			"503":   faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			"502":   faults.Status(http.StatusBadGateway, faults.HTML),
@@ -62,12 +63,12 @@ func TestBreakerHoldsBack(t *testing.T) {
 			"reset": faults.ResetBeforeAnswer(),
 			"cut":   faults.ResetInBody(),
 		} {
-			runVirtual(t, era.String()+"/"+name, func(t *testing.T) {
+			testkit.Virtual(t, era.String()+"/"+name, func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
 				_, client := protected(t, srv, era, quickBreaker)
 				srv.Always(testkit.OrderCreate, fault)
 				for range 4 { // initialize does not count
-					if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+					if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown {
 						t.Fatalf("before the breaker opens: got %#v", e)
 					}
 				}
@@ -81,16 +82,16 @@ func TestBreakerHoldsBack(t *testing.T) {
 					t.Errorf("got %d requests at the server", srv.Attempts(testkit.OrderCreate)-sent)
 				}
 				time.Sleep(time.Second)
-				if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+				if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown {
 					t.Errorf("the probe: got %#v", e)
 				}
 				wantHeldBack(t, order(t, client), 10*time.Second)
 				srv.Behave()
 				time.Sleep(10 * time.Second)
-				if a := order(t, client); !succeeded(a) {
+				if a := order(t, client); !a.Succeeded() {
 					t.Errorf("the probe of a server that answers: got %s", a.Body)
 				}
-				if a := order(t, client); !succeeded(a) {
+				if a := order(t, client); !a.Succeeded() {
 					t.Errorf("after the breaker has closed: got %s", a.Body)
 				}
 			})
@@ -110,7 +111,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 		"another's answer": faults.WrongID(testkit.JSON),
 		"client gone":      faults.Hang(),
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, client := protected(t, srv, testkit.Modern, quickBreaker)
 			srv.Always(testkit.OrderCreate, fault)
@@ -132,12 +133,12 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 // If one tool hangs, the breaker holds only that tool back.
 func TestBreakerOfATool(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
 		srv.Always(testkit.OrderCreate, faults.Hang())
 		for range 4 {
-			if e := recordOf(t, order(t, client)); e.Kind != recourse.KindTimeout {
+			if e := gatewaytest.Record(t, order(t, client)); e.Kind != recourse.KindTimeout {
 				t.Fatalf("before the breaker opens: got %#v", e)
 			}
 		}
@@ -146,7 +147,7 @@ func TestBreakerOfATool(t *testing.T) {
 		if !strings.Contains(string(a.Body), "Calls of order_create at farm keep failing") {
 			t.Errorf("got refusal %s", a.Body)
 		}
-		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 			t.Errorf("another tool: got %s, %v", a.Body, err)
 		}
 		for _, s := range g.Protections()[0].Circuits {
@@ -160,7 +161,7 @@ func TestBreakerOfATool(t *testing.T) {
 // If the server cannot be reached, the breaker holds back all tools and methods.
 func TestBreakerOfAServer(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
 		order(t, client)
@@ -175,17 +176,17 @@ func TestBreakerOfAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || a.Message.Error == nil || e.RetryAfter == 0 {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnavailable || a.Message.Error == nil || e.RetryAfter == 0 {
 			t.Errorf("another method: got %s", a.Body)
 		}
 		if err := srv.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Second)
-		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 			t.Errorf("the probe: got %s, %v", a.Body, err)
 		}
-		if a := order(t, client); !succeeded(a) {
+		if a := order(t, client); !a.Succeeded() {
 			t.Errorf("the tool that failed before: got %s", a.Body)
 		}
 	})
@@ -194,7 +195,7 @@ func TestBreakerOfAServer(t *testing.T) {
 // A Retry-After of the server keeps the breaker open for longer.
 func TestBreakerKeepsRetryAfter(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40*time.Second))
@@ -209,14 +210,14 @@ func TestBreakerKeepsRetryAfter(t *testing.T) {
 func TestBreakerEndsRepetition(t *testing.T) {
 	t.Parallel()
 	for tool, effect := range map[string]recourse.Effect{"read_only": recourse.EffectNone, "idempotent": recourse.EffectUnknown} {
-		runVirtual(t, tool, func(t *testing.T) {
+		testkit.Virtual(t, tool, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 5}", "tools: {order_create: {"+tool+": true}}")
 			srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			order(t, client) // three attempts
 			before := srv.Attempts(testkit.OrderCreate)
 			a := order(t, client) // two attempts; then the breaker opens
-			if e := recordOf(t, a); srv.Attempts(testkit.OrderCreate)-before != 2 || e.Kind != recourse.KindUnavailable || e.Effect != effect ||
+			if e := gatewaytest.Record(t, a); srv.Attempts(testkit.OrderCreate)-before != 2 || e.Kind != recourse.KindUnavailable || e.Effect != effect ||
 				e.Upstream.Status != http.StatusServiceUnavailable || e.RetryAfter < 4*time.Second || a.Took > time.Second {
 				t.Errorf("after %d attempts and %s: got %#v", srv.Attempts(testkit.OrderCreate)-before, a.Took, e)
 			}
@@ -227,7 +228,7 @@ func TestBreakerEndsRepetition(t *testing.T) {
 // If the breaker holds a repetition back, the effect of the first attempt stays unknown.
 func TestEffectOfEarlierAttempt(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "tools: {order_create: {idempotent: true}}")
 		order(t, client)
@@ -237,7 +238,7 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 			_ = srv.Stop()
 		}()
 		a := order(t, client)
-		if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
 			t.Errorf("got effect %q: %s", e.Effect, a.Body)
 		}
 	})
@@ -246,7 +247,7 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 // A reload keeps the breaker of an unchanged server. After one that removes the breaker, calls pass.
 func TestBreakerSurvivesReload(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
@@ -254,13 +255,13 @@ func TestBreakerSurvivesReload(t *testing.T) {
 			order(t, client)
 		}
 		entry := "servers: {farm: {url: '" + srv.URL() + "'%s}}\n"
-		reload(t, g, fmt.Sprintf(entry, ", breaker: {open_for: 7s}, timeout: 7s"))
+		gatewaytest.Reload(t, g, fmt.Sprintf(entry, ", breaker: {open_for: 7s}, timeout: 7s"))
 		wantHeldBack(t, order(t, client), 5*time.Second)
 		time.Sleep(5 * time.Second)
 		order(t, client)
 		wantHeldBack(t, order(t, client), 14*time.Second)
-		reload(t, g, fmt.Sprintf(entry, ""))
-		if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
+		gatewaytest.Reload(t, g, fmt.Sprintf(entry, ""))
+		if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
 			t.Errorf("without a breaker: got %#v", e)
 		}
 	})
@@ -269,7 +270,7 @@ func TestBreakerSurvivesReload(t *testing.T) {
 // With mode observe, an open breaker holds nothing back.
 func TestBreakerObserved(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker, "mode: observe")
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
@@ -289,17 +290,17 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		f.list(t, c)
 		f.shop.Next(testkit.GetField, faults.Hang())
 		before := f.shop.Attempts(testkit.GetField)
-		if r := mustCall(t, c, "shop_get_field", `{"field_id":"F-1"}`); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
+		if r := c.MustCall(t, "shop_get_field", `{"field_id":"F-1"}`).Result(t); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
 			t.Errorf("a late read: got %d requests: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
 		}
 		f.shop.Always(testkit.EveryMessage, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		var said string
 		for range 20 {
-			said = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`).Text()
+			said = c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t).Text()
 		}
 		sent := f.shop.Attempts(testkit.OrderCreate)
 		if !strings.Contains(said, "shop keeps failing") || sent > 8 {
@@ -308,13 +309,13 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 		if got := f.list(t, c); len(toolNames(t, got)) != 12 {
 			t.Errorf("while shop is held back: got list %s", got.Body)
 		}
-		if r := mustCall(t, c, "order_create", `{"reference":"A","amount":1}`); r.IsError {
+		if r := c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t); r.IsError {
 			t.Errorf("the other server: got %s", r.Text())
 		}
 		f.shop.Behave()
 		time.Sleep(time.Minute)
 		for _, r := range []testkit.ToolResult{
-			mustCall(t, c, "shop_order_create", `{"reference":"B","amount":1}`), mustCall(t, c, "shop_order_create", `{"reference":"C","amount":1}`),
+			c.MustCall(t, "shop_order_create", `{"reference":"B","amount":1}`).Result(t), c.MustCall(t, "shop_order_create", `{"reference":"C","amount":1}`).Result(t),
 		} {
 			if r.IsError {
 				t.Errorf("after shop is back: got %s", r.Text())
@@ -332,7 +333,7 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 // Answers that the gateway itself gives, such as to initialize for a shared program, do not close the breaker.
 func TestBreakerStaysOpenAfterTheGatewaysOwnAnswers(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
@@ -354,7 +355,7 @@ func TestBreakerStaysOpenAfterTheGatewaysOwnAnswers(t *testing.T) {
 // A server that is held back is not asked for its list either: the last list is used until the server answers again.
 func TestBreakerHoldsBackLists(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 10m, max_open: 10m, window: 30s}")
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
@@ -369,7 +370,7 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 		}
 		srv.Behave()
 		time.Sleep(4 * time.Minute)
-		if a := order(t, client); !succeeded(a) {
+		if a := order(t, client); !a.Succeeded() {
 			t.Errorf("the probe of a server that answers: got %s", a.Body)
 		}
 	})
@@ -379,32 +380,32 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 func TestBreakerOfAProgram(t *testing.T) {
 	t.Parallel()
 	const entry = "breaker: {min_calls: 3, open_for: 1m}"
-	for name, started := range map[string]func(t *testing.T) *front{
-		"ends during calls": func(t *testing.T) *front {
+	for name, started := range map[string]func(t *testing.T) *gatewaytest.Front{
+		"ends during calls": func(t *testing.T) *gatewaytest.Front {
 			t.Helper()
 			program := child.NewProgram(t)
 			program.Always(testkit.OrderCreate, "exit")
-			return startChildren(t, program, entry)
+			return gatewaytest.StartProgram(t, program, entry)
 		},
-		"ends at its start": func(t *testing.T) *front {
+		"ends at its start": func(t *testing.T) *gatewaytest.Front {
 			t.Helper()
-			return start(t, "", append(command(t, child.NewProgram(t), "die"), entry)...)
+			return gatewaytest.Start(t, "", append(gatewaytest.Command(t, child.NewProgram(t), "die"), entry)...)
 		},
-		"does not exist": func(t *testing.T) *front {
+		"does not exist": func(t *testing.T) *gatewaytest.Front {
 			t.Helper()
-			return start(t, "", "command: [/no/such/program]", entry)
+			return gatewaytest.Start(t, "", "command: [/no/such/program]", entry)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := started(t)
-			c := f.client(t, testkit.Modern)
+			c := f.Client(t, testkit.Modern)
 			for range 10 {
 				if strings.Contains(string(order(t, c).Body), "not sent for now") {
 					return
 				}
 			}
-			t.Errorf("the program is never held back: %s", f.log)
+			t.Errorf("the program is never held back: %s", f.Log)
 		})
 	}
 }
@@ -412,7 +413,7 @@ func TestBreakerOfAProgram(t *testing.T) {
 // Overlong tool names get no circuit, so that a client cannot fill the memory with invented names.
 func TestBreakerOfInventedTools(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, quickBreaker)
 		srv.Always("tools/list", faults.Status(http.StatusInternalServerError, faults.Plain))

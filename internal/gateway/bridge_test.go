@@ -14,17 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // bridged starts a gateway in front of a legacy server, and returns the server, the gateway and a modern client.
-func bridged(t *testing.T, entry ...string) (*testkit.Server, *front, *testkit.Client) {
+func bridged(t *testing.T, entry ...string) (*testkit.Server, *gatewaytest.Front, *testkit.Client) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-	f := start(t, srv.URL(), entry...)
-	client := f.client(t, testkit.Modern)
+	f := gatewaytest.Start(t, srv.URL(), entry...)
+	client := f.Client(t, testkit.Modern)
 	return srv, f, client
 }
 
@@ -68,16 +69,16 @@ const ada = `{"action":"accept","content":{"name":"Ada"}}`
 // A question of a server becomes a result, and the call continues with the answer.
 func TestBridgedQuestion(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(t *testing.T) (front *front, calls func() int){
-		"url": func(t *testing.T) (*front, func() int) {
+	for name, begin := range map[string]func(t *testing.T) (front *gatewaytest.Front, calls func() int){
+		"url": func(t *testing.T) (*gatewaytest.Front, func() int) {
 			t.Helper()
 			srv, f, _ := bridged(t, "timeout: 5s")
 			return f, func() int { return srv.Executions(testkit.Ask) }
 		},
-		"program": func(t *testing.T) (*front, func() int) {
+		"program": func(t *testing.T) (*gatewaytest.Front, func() int) {
 			t.Helper()
 			program := child.NewProgram(t)
-			return startChildren(t, program, "share: client", "timeout: 10s"), func() int { return program.Calls(testkit.Ask) }
+			return gatewaytest.StartProgram(t, program, "share: client", "timeout: 10s"), func() int { return program.Calls(testkit.Ask) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,13 +109,13 @@ func TestBridgedStates(t *testing.T) {
 	t.Parallel()
 	_, f, client := bridged(t, "timeout: 5s", "forward: [Authorization]")
 	client.Header = http.Header{"Authorization": {"Bearer a"}}
-	other := f.client(t, testkit.Modern)
+	other := f.Client(t, testkit.Modern)
 	other.Header = http.Header{"Authorization": {"Bearer b"}}
 	_, g, elsewhere := bridged(t, "timeout: 5s")
 	_ = g
 	invalid := func(what string, a *testkit.Answer) {
 		t.Helper()
-		if e := recordOf(t, a); e.Kind != recourse.KindInvalidState || !strings.Contains(e.Message, "Call again from the start") {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindInvalidState || !strings.Contains(e.Message, "Call again from the start") {
 			t.Errorf("%s: got %s", what, a.Body)
 		}
 	}
@@ -131,7 +132,7 @@ func TestBridgedStates(t *testing.T) {
 	invalid("forged", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
 	forged.RequestState = "tampered"
 	invalid("invented", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
-	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, q, ada)); !succeeded(a) {
+	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, q, ada)); !a.Succeeded() {
 		t.Errorf("the right state: got %s", a.Body)
 	}
 	invalid("used twice", post(t, client, "4", "tools/call", answers(testkit.Ask, q, ada)))
@@ -146,7 +147,7 @@ func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 	if diff := cmp.Diff(q.InputRequests, again.InputRequests); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
-	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, again, ada)); !succeeded(a) || srv.Executions(testkit.Ask) != 1 {
+	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, again, ada)); !a.Succeeded() || srv.Executions(testkit.Ask) != 1 {
 		t.Errorf("got %d executions: %s", srv.Executions(testkit.Ask), a.Body)
 	}
 }
@@ -182,10 +183,10 @@ func TestBridgedResults(t *testing.T) {
 		t.Run(form.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy), testkit.WithForm(form))
-			f := start(t, srv.URL())
+			f := gatewaytest.Start(t, srv.URL())
 			direct := testkit.NewClient(t, srv.URL(), testkit.Legacy)
-			initialize(t, direct)
-			client := f.client(t, testkit.Modern)
+			direct.MustInitialize(t)
+			client := f.Client(t, testkit.Modern)
 			for _, tt := range []struct{ method, params, added string }{
 				{"tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`, `,"resultType":"complete"}`},
 				{"tools/list", `{}`, `,"resultType":"complete"}`}, // with ttlMs and cacheScope
@@ -218,7 +219,7 @@ func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/get"} {
 		before := srv.Messages(method)
 		a := post(t, client, "1", method, `{}`)
-		if e := recordOf(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
 			t.Errorf("%s: got %s", method, a.Body)
 		}
 		if n := srv.Messages(method); n != before {
@@ -236,7 +237,7 @@ func TestBridgedProgress(t *testing.T) {
 	_, f, _ := bridged(t, "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 8 {
-		client := f.client(t, testkit.Modern)
+		client := f.Client(t, testkit.Modern)
 		calls.Go(func() {
 			token := "null"
 			if i%2 == 0 {
@@ -248,7 +249,7 @@ func TestBridgedProgress(t *testing.T) {
 				body = []byte(strings.Replace(string(body), `,"progressToken":null`, "", 1))
 			}
 			a, err := client.Post(t.Context(), body, header)
-			if err != nil || !succeeded(a) {
+			if err != nil || !a.Succeeded() {
 				t.Errorf("got %+v, %v", a, err)
 				return
 			}
@@ -265,7 +266,7 @@ func TestBridgedCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
-		client := start(t, srv.URL(), "timeout: 1s", "tools: {progress: {read_only: false}}").client(t, testkit.Modern)
+		client := gatewaytest.Start(t, srv.URL(), "timeout: 1s", "tools: {progress: {read_only: false}}").Client(t, testkit.Modern)
 		ctx, cancel := context.WithCancel(t.Context())
 		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // the tool asks at once
 		if err != nil {
@@ -273,7 +274,7 @@ func TestBridgedCancellation(t *testing.T) {
 		}
 		stream.Close()
 		srv.Always(testkit.Progress, faults.Hang())
-		if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
+		if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || gatewaytest.Record(t, a).Kind != recourse.KindTimeout {
 			t.Errorf("got %+v, %v", a, err)
 		}
 		cancel()
@@ -290,17 +291,17 @@ func TestBridgedCancellation(t *testing.T) {
 func TestBridgedLostSession(t *testing.T) {
 	t.Parallel()
 	srv, f, client := bridged(t, "timeout: 10s")
-	if a := post(t, client, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !succeeded(a) {
+	if a := post(t, client, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !a.Succeeded() {
 		t.Fatalf("got %s", a.Body)
 	}
 	srv.ForgetSessions()
 	before := srv.Messages("initialize")
 	var calls sync.WaitGroup
 	for i := range 16 {
-		other := f.client(t, testkit.Modern)
+		other := f.Client(t, testkit.Modern)
 		calls.Go(func() {
 			a, err := other.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i))
-			if err != nil || !succeeded(a) {
+			if err != nil || !a.Succeeded() {
 				t.Errorf("got %+v, %v", a, err)
 			}
 		})
@@ -319,7 +320,7 @@ func TestBridgedLostSession(t *testing.T) {
 // A question without params gets empty ones, since the Go SDK requires them.
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
-	f := startChildren(t, child.NewProgram(t), "share: client")
+	f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: client")
 	client := modernClient(t, f, "a")
 	client.Capabilities = `{"roots":{}}`
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
@@ -348,7 +349,7 @@ func TestBridgedCredentials(t *testing.T) {
 		}
 		srv.Behave()
 	}
-	if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
@@ -358,15 +359,15 @@ func TestBridgedReload(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	entry := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', mode: %s}}\n"
-	g, _ := newGateway(t, fmt.Sprintf(entry, "Farm", "enforce"))
+	g, _ := gatewaytest.New(t, fmt.Sprintf(entry, "Farm", "enforce"))
 	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
-	reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
+	gatewaytest.Reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
 	testkit.Eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
-	if e := recordOf(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
+	if e := gatewaytest.Record(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
 		t.Errorf("got %v", e)
 	}
-	reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
+	gatewaytest.Reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
 	if a := post(t, client, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
 		t.Errorf("with mode observe: got %s", a.Body)
 	}

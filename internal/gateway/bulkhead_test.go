@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -43,12 +44,12 @@ const slowCall = `{"count":1,"gapMs":1000}` // for the tool progress: takes two 
 // when their wait is over.
 func TestBulkhead(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for _, entry := range []string{
 			"concurrency: {max: 2, queue: 3, wait: 1500ms}",
 			"tools: {'pro*': {concurrency: {max: 2, queue: 3, wait: 1500ms}}}",
 		} {
-			runVirtual(t, era.String()+"/"+entry[:5], func(t *testing.T) {
+			testkit.Virtual(t, era.String()+"/"+entry[:5], func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
 				g, client := protected(t, srv, era, entry, "timeout: 5s")
 				answers := crowd(t, client, 7, testkit.Progress, slowCall)
@@ -58,7 +59,7 @@ func TestBulkhead(t *testing.T) {
 					case i < 2: // beyond the queue
 						wantBusy(t, a, 0, "no more of them can wait")
 					case i < 4:
-						if took = a.Took; !succeeded(a) {
+						if took = a.Took; !a.Succeeded() {
 							t.Errorf("in the first turn: got %s", a.Body)
 						}
 					}
@@ -76,7 +77,7 @@ func TestBulkhead(t *testing.T) {
 
 func wantBusy(t *testing.T, a *testkit.Answer, after time.Duration, words string) {
 	t.Helper()
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
 		t.Errorf("got refusal %#v with %#v", e, e.RetryAfter)
 	}
@@ -88,7 +89,7 @@ func wantBusy(t *testing.T, a *testkit.Answer, after time.Duration, words string
 // A waiting call is refused when its wait is over, and leaves the queue when its client leaves.
 func TestBulkheadWaits(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 2, wait: 3s}", "timeout: 10s")
 		srv.Next(testkit.Echo, faults.Hang())
@@ -120,7 +121,7 @@ func TestBulkheadWaits(t *testing.T) {
 			t.Errorf("after a client has left: got bulkhead %+v", s)
 		}
 		all.Wait()
-		if a, err := echo(t.Context()); err != nil || !succeeded(a) || a.Took != 0 {
+		if a, err := echo(t.Context()); err != nil || !a.Succeeded() || a.Took != 0 {
 			t.Errorf("after the hung call: got %s, %v", a.Body, err)
 		}
 	})
@@ -129,7 +130,7 @@ func TestBulkheadWaits(t *testing.T) {
 // A refusal says whether the queue was full or the wait too long.
 func TestBulkheadSaysWhy(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 1, wait: 500us}", "timeout: 10s")
 		srv.Next(testkit.Echo, faults.Hang())
@@ -147,11 +148,11 @@ func TestQueueLeavesTheServerItsTime(t *testing.T) {
 		"tools: {'pro*': {concurrency: {max: 1}}}",
 		"limits: {busy: {at_once: 1, queue: 9, wait: 20s}}",
 	} {
-		runVirtual(t, entry[:6], func(t *testing.T) {
+		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 2500ms")
 			for _, a := range crowd(t, client, 4, testkit.Progress, slowCall) {
-				if !succeeded(a) {
+				if !a.Succeeded() {
 					t.Errorf("after %s: got %s", a.Took, a.Body)
 				}
 			}
@@ -162,17 +163,17 @@ func TestQueueLeavesTheServerItsTime(t *testing.T) {
 // A hung server with all its places taken does not delay calls of another server.
 func TestBulkheadsAreIndependent(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		hung, fine := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
 		hung.Always(testkit.EveryMessage, faults.Hang())
-		g, _ := newGateway(t, "servers:\n  hung: {url: '"+hung.URL()+"', timeout: 20s, concurrency: {max: 10, queue: 5}}\n"+
+		g, _ := gatewaytest.New(t, "servers:\n  hung: {url: '"+hung.URL()+"', timeout: 20s, concurrency: {max: 10, queue: 5}}\n"+
 			"  fine: {url: '"+fine.URL()+"', concurrency: {max: 1}}\n")
-		root := open(t, g, true)
+		root := gatewaytest.Open(t, g, true)
 		bad, good := testkit.NewClient(t, root+"/hung/mcp", testkit.Modern), testkit.NewClient(t, root+"/fine/mcp", testkit.Modern)
 		var all sync.WaitGroup
 		all.Go(func() { crowd(t, bad, 100, testkit.Echo, `{"message":"m"}`) })
 		time.Sleep(8 * time.Second)
-		if a, err := good.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || a.Took != 0 {
+		if a, err := good.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() || a.Took != 0 {
 			t.Errorf("the other server: got %v after %s", err, a.Took)
 		}
 		all.Wait()
@@ -185,14 +186,14 @@ func TestBulkheadsAreIndependent(t *testing.T) {
 // When the breaker opens, calls that wait for a place are refused.
 func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
 		srv.Always(testkit.Echo, faults.Hang())
 		answers := crowd(t, client, 8, testkit.Echo, `{"message":"m"}`)
 		held := 0
 		for _, a := range answers {
-			if e := recordOf(t, a); e.Kind == recourse.KindUnavailable {
+			if e := gatewaytest.Record(t, a); e.Kind == recourse.KindUnavailable {
 				held++
 			}
 			if a.Took > 5*time.Second {
@@ -213,7 +214,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 // A reload changes the limit for calls under way and for waiting calls.
 func TestBulkheadSurvivesReload(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1}", "tools: {pro*: {concurrency: {max: 1}}}")
 		var all sync.WaitGroup
@@ -228,7 +229,7 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 		}
 		wantIn(1, 2)
 		const wider = "concurrency: {max: 2}, tools: {pro*: {concurrency: {max: 2}}}"
-		if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"', "+wider+"}}\n")); err != nil {
+		if err := g.Reload(gatewaytest.Parse(t, "servers: {farm: {url: '"+srv.URL()+"', "+wider+"}}\n")); err != nil {
 			t.Fatal(err)
 		}
 		wantIn(2, 1)
@@ -241,11 +242,11 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 func TestBulkheadObserved(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"concurrency: {max: 1, queue: 0}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
-		runVirtual(t, entry[:6], func(t *testing.T) {
+		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, entry, "mode: observe")
 			for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
-				if !succeeded(a) || a.Took > 2*time.Second {
+				if !a.Succeeded() || a.Took > 2*time.Second {
 					t.Errorf("after %s: got %s", a.Took, a.Body)
 				}
 			}
@@ -256,7 +257,7 @@ func TestBulkheadObserved(t *testing.T) {
 // While a call probes the server, others are refused at once, even if all places are taken.
 func TestBulkheadDuringProbe(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
 		srv.Always(testkit.OrderCreate, faults.ResetBeforeAnswer())
@@ -276,12 +277,12 @@ func TestBulkheadDuringProbe(t *testing.T) {
 func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"concurrency: {max: 1}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
-		runVirtual(t, entry[:6], func(t *testing.T) {
+		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 5s", "max_timeout: 1h")
 			srv.Always(testkit.OrderCreate, faults.Hang())
 			for i, a := range crowd(t, client, 2, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) {
-				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || recordOf(t, a).Kind != recourse.KindTimeout {
+				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || gatewaytest.Record(t, a).Kind != recourse.KindTimeout {
 					t.Errorf("call %d: got the answer after %s, want %s: %s", i, a.Took, want, a.Body)
 				}
 			}
@@ -292,12 +293,12 @@ func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 // A subscription, which may last for hours, takes no place in the bulkhead.
 func TestSubscriptionTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 0}", quickBreaker)
 		s := listenTo(t.Context(), t, client)
 		defer s.Close()
-		if a := order(t, client); !succeeded(a) {
+		if a := order(t, client); !a.Succeeded() {
 			t.Errorf("got %s", a.Body)
 		}
 		if s := g.Protections()[0].Bulkheads[0].State; s.In != 0 {

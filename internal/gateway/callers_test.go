@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -35,8 +36,8 @@ func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":false}}`)
 	}))
-	f := start(t, server, "redact: all")
-	c := testkit.DialClient(f.url, testkit.Legacy)
+	f := gatewaytest.Start(t, server, "redact: all")
+	c := testkit.DialClient(f.URL, testkit.Legacy)
 	defer c.Close()
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	a, err := c.Post(context.Background(), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`), h)
@@ -62,16 +63,16 @@ func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 func TestEachSessionHasItsOwnToolList(t *testing.T) {
 	t.Parallel()
 
-	for name, begin := range map[string]func() *front{
-		"a program for each client": func() *front {
-			return start(t, "", append(command(t, child.NewProgram(t), "own-tools"), "share: client")...)
+	for name, begin := range map[string]func() *gatewaytest.Front{
+		"a program for each client": func() *gatewaytest.Front {
+			return gatewaytest.Start(t, "", append(gatewaytest.Command(t, child.NewProgram(t), "own-tools"), "share: client")...)
 		},
-		"a server that lists by session": func() *front { return start(t, testkit.Serve(t, &listsBySession{})) },
+		"a server that lists by session": func() *gatewaytest.Front { return gatewaytest.Start(t, testkit.Serve(t, &listsBySession{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := begin()
-			clients := []*testkit.Client{f.client(t, testkit.Legacy), f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)}
+			clients := []*testkit.Client{f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)}
 			tools := make([]string, len(clients))
 			for i, c := range clients {
 				a, err := c.ListTools(t.Context())
@@ -86,12 +87,12 @@ func TestEachSessionHasItsOwnToolList(t *testing.T) {
 			}
 			for range 2 {
 				for i, c := range clients {
-					if a, err := c.Call(t.Context(), tools[i], `{"mine":1}`); err != nil || !succeeded(a) {
+					if a, err := c.Call(t.Context(), tools[i], `{"mine":1}`); err != nil || !a.Succeeded() {
 						t.Errorf("client %d calls its own tool: got %v, %.300s", i, err, a.Body)
 					}
 					other := tools[(i+1)%len(tools)]
 					a, err := c.Call(t.Context(), other+"x", `{}`)
-					if err != nil || succeeded(a) || strings.Contains(string(a.Body), other+"?") {
+					if err != nil || a.Succeeded() || strings.Contains(string(a.Body), other+"?") {
 						t.Errorf("client %d calls another's tool: got %v, %.300s", i, err, a.Body)
 					}
 				}

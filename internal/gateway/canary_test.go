@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -34,15 +35,15 @@ func TestCredentialsStay(t *testing.T) {
 		"  staff: {jwt: {issuer: '" + issuer.URL + "', audience: [farm]}}\n"
 	token := issuer.Token(t, nil)
 	secrets := []string{key[len(key)-20:], token[len(token)-20:], token[len(token)/2 : len(token)/2+20]}
-	for _, serverEra := range eras {
+	for _, serverEra := range testkit.Eras {
 		for _, forward := range []string{"[]", "[authorization]", "[x-api-key]"} {
 			t.Run(serverEra.String()+" "+forward, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
-				g, log := newGateway(t, access+"servers:\n  farm: {url: '"+srv.URL()+"', access: [devs, team, staff], forward: "+forward+"}\n")
+				g, log := gatewaytest.New(t, access+"servers:\n  farm: {url: '"+srv.URL()+"', access: [devs, team, staff], forward: "+forward+"}\n")
 				told := &ledger{}
 				g.Observe(told)
-				d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 				answers := useCredentials(t, d, srv, key, token)
 				for _, secret := range secrets {
 					for what, text := range map[string]string{"log": log.String(), "observer": told.String(), "answers": answers} {
@@ -81,7 +82,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 		{"Authorization", "Bearer " + key, "Authorization", "Bearer " + token},
 		{"Dev-Id", key, "X-Api-Key", token},
 	} {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			c := d.as(tb, era, header...)
 			a := echoed(tb, c)
 			_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)
@@ -104,10 +105,10 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	t.Parallel()
 	key, _ := auth.NewKey()
 	program := child.NewProgram(t)
-	lines := append(command(t, program), "access: [team]")
-	g, log := newReaching(t, impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	d := &door{&front{log: log, url: open(t, g, false) + "/farm/mcp"}, nil}
-	for _, era := range eras {
+	lines := append(gatewaytest.Command(t, program), "access: [team]")
+	g, log := gatewaytest.NewReaching(t, gatewaytest.Impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, false) + "/farm/mcp"}, nil}
+	for _, era := range testkit.Eras {
 		a := echoed(t, d.as(t, era, "Authorization", "Bearer "+key))
 		if !wasCalled(a) || strings.Contains(string(a.Body), key) {
 			t.Errorf("got HTTP %d %s", a.Status, a.Body)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -45,9 +46,9 @@ func TestResourceMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, _ := newGateway(t, test.top+"\n"+staff(issuer, "scopes: ['farm:read']")+"\nservers:\n  farm: {url: '"+srv.URL()+
+			g, _ := gatewaytest.New(t, test.top+"\n"+staff(issuer, "scopes: ['farm:read']")+"\nservers:\n  farm: {url: '"+srv.URL()+
 				"', title: The farm, access: [staff], grants: [{scopes: ['farm:write'], tools: ['*']}]}\n  open: {url: '"+srv.URL()+"'}"+test.more+"\n")
-			base := open(t, g, true)
+			base := gatewaytest.Open(t, g, true)
 			c := testkit.NewClient(t, base+"/farm/mcp", testkit.Modern)
 			if got := echoed(t, c).Header.Get("WWW-Authenticate"); got != strings.ReplaceAll(test.challenge, "BASE", base) {
 				t.Errorf("got challenge %s", got)
@@ -97,11 +98,11 @@ func TestMissingScope(t *testing.T) {
 	issuer := testkit.NewIssuer(t)
 	d := openDoor(t, staff(issuer, "scopes: [farm]"), "access: [staff]",
 		"grants: [{tools: ['get_*']}, {scopes: [farm, write], tools: ['order_*']}, {scopes: [root, write, farm], tools: ['*']}]")
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			a := echoed(t, d.as(t, era, "Authorization", "Bearer "+issuer.Token(t, nil)))
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			challenge := a.Header.Get("WWW-Authenticate")
 			if a.Status != http.StatusForbidden || e.Kind != recourse.KindMissingScope || cmp.Diff([]string{"farm"}, e.MissingScopes) != "" ||
 				!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="farm"`) {
@@ -109,13 +110,13 @@ func TestMissingScope(t *testing.T) {
 			}
 			c := d.as(t, era, "Authorization", "Bearer "+issuer.Token(t, map[string]any{"scope": "openid farm"}))
 			if era == testkit.Legacy {
-				initialize(t, c)
+				c.MustInitialize(t)
 			}
 			a, err := c.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, challenge = recordOf(t, a), a.Header.Get("WWW-Authenticate")
+			e, challenge = gatewaytest.Record(t, a), a.Header.Get("WWW-Authenticate")
 			if a.Status != http.StatusForbidden || e.Kind != recourse.KindMissingScope || cmp.Diff([]string{"write"}, e.MissingScopes) != "" ||
 				e.Message != "The token lacks the scope write." || e.Effect != recourse.EffectNone ||
 				!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="openid farm write"`) {
@@ -136,8 +137,8 @@ func TestMetadataUnderAForeignName(t *testing.T) {
 	t.Parallel()
 	issuer := testkit.NewIssuer(t)
 	srv := testkit.NewServer(t, testkit.InMemory())
-	g, _ := newGateway(t, staff(issuer)+"\nservers:\n  farm: {url: '"+srv.URL()+"', access: [staff]}\n")
-	base := open(t, g, true)
+	g, _ := gatewaytest.New(t, staff(issuer)+"\nservers:\n  farm: {url: '"+srv.URL()+"', access: [staff]}\n")
+	base := gatewaytest.Open(t, g, true)
 	for _, path := range []string{"/.well-known/oauth-protected-resource/farm/mcp", "/.well-known/oauth-protected-resource", "/farm/mcp"} {
 		for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.", "localhost:80:evil.example", "localhost:x"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)

@@ -8,14 +8,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
 // modernClient returns a client of the modern era with its own credentials.
-func modernClient(t *testing.T, f *front, token string) *testkit.Client {
+func modernClient(t *testing.T, f *gatewaytest.Front, token string) *testkit.Client {
 	t.Helper()
-	client := testkit.NewClient(t, f.url, testkit.Modern)
+	client := testkit.NewClient(t, f.URL, testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer " + token}}
 	return client
 }
@@ -37,13 +38,13 @@ func pidOf(t *testing.T, client *testkit.Client) string {
 // Clients of both eras get answers from programs of both eras.
 func TestErasOfAProgram(t *testing.T) {
 	t.Parallel()
-	for _, of := range eras {
+	for _, of := range testkit.Eras {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
-				for _, era := range eras {
-					client := f.client(t, era)
+				f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				for _, era := range testkit.Eras {
+					client := f.Client(t, era)
 					a := post(t, client, "1", "tools/list", `{}`)
 					if a.Message == nil || !strings.Contains(string(a.Message.Result), testkit.GetField) {
 						t.Errorf("tools/list of a client of the %s: got %s", era, a.Body)
@@ -62,10 +63,10 @@ func TestErasOfAProgram(t *testing.T) {
 // With share: client, each credential has its own process, in both eras of the program.
 func TestProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "timeout: 10s")...)
+			f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "timeout: 10s")...)
 			var mu sync.Mutex
 			pids := map[string]string{} // by token
 			var calls sync.WaitGroup
@@ -89,8 +90,8 @@ func TestProcessesOfModernClients(t *testing.T) {
 			if len(distinct) != 3 {
 				t.Errorf("got processes %v for three clients", pids)
 			}
-			if strings.Contains(f.log.String(), "Bearer") {
-				t.Errorf("credentials are in the log: %s", f.log)
+			if strings.Contains(f.Log.String(), "Bearer") {
+				t.Errorf("credentials are in the log: %s", f.Log)
 			}
 		})
 	}
@@ -99,14 +100,14 @@ func TestProcessesOfModernClients(t *testing.T) {
 // An idle process ends, and its client gets another one.
 func TestIdleProcessesOfModernClients(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
+			f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
 			client := modernClient(t, f, "a")
 			first := pidOf(t, client)
 			testkit.Eventually(t, "it is stopped", func() bool {
-				return strings.Contains(f.log.String(), `"process stopped","server":"farm","pid":`+first)
+				return strings.Contains(f.Log.String(), `"process stopped","server":"farm","pid":`+first)
 			})
 			if again := pidOf(t, client); again == first {
 				t.Errorf("the old process %s answers again", again)
@@ -118,15 +119,15 @@ func TestIdleProcessesOfModernClients(t *testing.T) {
 // A client may change its credentials within a session, since the program does not see them.
 func TestCredentialsThatChangeWithinASession(t *testing.T) {
 	t.Parallel()
-	for _, of := range eras {
+	for _, of := range testkit.Eras {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
-				client := f.client(t, testkit.Legacy)
+				f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				client := f.Client(t, testkit.Legacy)
 				for _, token := range []string{"a", "b", "b", "a"} {
 					client.Header = http.Header{"Authorization": {"Bearer " + token}}
-					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 						t.Errorf("with %s: got %+v, %v", token, a, err)
 					}
 				}
@@ -142,7 +143,7 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
+			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
 				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
 			h := startHost(t, g)
 			h.initialize()

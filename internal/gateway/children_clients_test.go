@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -39,11 +40,11 @@ func callersDuringACrash(t *testing.T, callers int) {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 20s", orders)
+			f := gatewaytest.StartProgram(t, program, "title: The farm", "share: "+share, "timeout: 20s", orders)
 			clients := make([]*testkit.Client, callers)
 			var opening sync.WaitGroup
 			for i := range clients {
-				clients[i] = testkit.NewClient(t, f.url, testkit.Legacy)
+				clients[i] = testkit.NewClient(t, f.URL, testkit.Legacy)
 				opening.Go(func() {
 					if _, err := clients[i].Initialize(context.Background()); err != nil {
 						t.Error(err)
@@ -97,13 +98,13 @@ func createOnce(t *testing.T, client *testkit.Client, program *child.Program, re
 		return
 	}
 	times := program.Orders(reference)
-	if succeeded(a) {
+	if a.Succeeded() {
 		if times != 1 || !strings.Contains(string(a.Body), reference) {
 			t.Errorf("%s: created %d times: %s", reference, times, a.Body)
 		}
 		return
 	}
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Effect == recourse.EffectNone && times != 0 || times > 1 {
 		t.Errorf("%s: created %d times: %s", reference, times, a.Body)
 	}
@@ -115,10 +116,10 @@ func TestProgressOfAChild(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := startChildren(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
+			f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
 			var calls sync.WaitGroup
 			for count := 1; count <= 8; count++ {
-				client := f.client(t, testkit.Legacy)
+				client := f.Client(t, testkit.Legacy)
 				calls.Go(func() {
 					a, err := client.Post(sameID(client, testkit.Progress, fmt.Sprintf(`{"count":%d,"gapMs":10}`, count)))
 					if err != nil {
@@ -150,8 +151,8 @@ func TestNotificationsOfAChild(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := startChildren(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
-			clients := []*testkit.Client{f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)}
+			f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: "+share, "timeout: 10s")
+			clients := []*testkit.Client{f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)}
 			streams := make([]*testkit.Stream, len(clients))
 			for i, client := range clients {
 				var err error
@@ -161,7 +162,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 				t.Cleanup(streams[i].Close)
 			}
 			for i, client := range clients {
-				if a, err := client.Call(t.Context(), "announce", `{}`); err != nil || !succeeded(a) {
+				if a, err := client.Call(t.Context(), "announce", `{}`); err != nil || !a.Succeeded() {
 					t.Fatal(err, a)
 				}
 				for j, stream := range streams {
@@ -192,10 +193,10 @@ func TestNotificationsOfAChild(t *testing.T) {
 // A question reaches the client of its call. A shared program is told that no client can be asked.
 func TestQuestionsOfAChild(t *testing.T) {
 	t.Parallel()
-	f := startChildren(t, child.NewProgram(t), "share: client", "timeout: 10s")
+	f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: client", "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 4 {
-		client := f.client(t, testkit.Legacy)
+		client := f.Client(t, testkit.Legacy)
 		calls.Go(func() {
 			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
 			if err != nil {
@@ -218,8 +219,8 @@ func TestQuestionsOfAChild(t *testing.T) {
 	}
 	calls.Wait()
 
-	f = startChildren(t, child.NewProgram(t), "share: all")
-	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
+	f = gatewaytest.StartProgram(t, child.NewProgram(t), "share: all")
+	a, err := f.Client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
 	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
 		t.Errorf("with a shared child: got %+v, %v", a, err)
 	}
@@ -231,8 +232,8 @@ func TestDeleteEndsAChildsSession(t *testing.T) {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			f := startChildren(t, program, "share: "+share, "timeout: 10s")
-			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
+			f := gatewaytest.StartProgram(t, program, "share: "+share, "timeout: 10s")
+			client, other := f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
 				t.Errorf("DELETE: got %+v, %v", a, err)
 			}
@@ -242,7 +243,7 @@ func TestDeleteEndsAChildsSession(t *testing.T) {
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
 				t.Errorf("after DELETE: got %+v, %v", a, err)
 			}
-			if a, err := other.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+			if a, err := other.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 				t.Errorf("another client: got %+v, %v", a, err)
 			}
 		})
@@ -256,24 +257,24 @@ func TestChildrenBetweenCalls(t *testing.T) {
 		t.Run("idle, share "+share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			f := startChildren(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
-			client := f.client(t, testkit.Legacy)
-			testkit.Eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
+			f := gatewaytest.StartProgram(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
+			client := f.Client(t, testkit.Legacy)
+			testkit.Eventually(t, "the child is stopped", func() bool { return strings.Contains(f.Log.String(), "process stopped") })
 			checkUnnoticed(t, client, program)
-			if strings.Contains(f.log.String(), "process ended") {
+			if strings.Contains(f.Log.String(), "process ended") {
 				t.Error("the stop is logged as a crash")
 			}
 		})
 		t.Run("crash, share "+share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			f := startChildren(t, program, "share: "+share, "timeout: 10s", orders)
-			client := f.client(t, testkit.Legacy)
+			f := gatewaytest.StartProgram(t, program, "share: "+share, "timeout: 10s", orders)
+			client := f.Client(t, testkit.Legacy)
 			program.Next(testkit.GetField, "answer-and-exit")
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 				t.Fatalf("got %+v, %v", a, err)
 			}
-			testkit.Eventually(t, "the end is noticed", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the end is noticed", func() bool { return strings.Contains(f.Log.String(), "process ended") })
 			checkUnnoticed(t, client, program)
 		})
 	}
@@ -283,7 +284,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program) {
 	t.Helper()
 	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
-	if err != nil || !succeeded(a) {
+	if err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	if n := program.Orders("A-17"); n != 1 {
@@ -302,9 +303,9 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			entry := append(command(t, program), "env:", fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
-			f := start(t, "", append(entry, "redact: "+mode)...)
-			client := f.client(t, testkit.Legacy)
+			entry := append(gatewaytest.Command(t, program), "env:", fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
+			f := gatewaytest.Start(t, "", append(entry, "redact: "+mode)...)
+			client := f.Client(t, testkit.Legacy)
 			var said strings.Builder
 			for _, fault := range []string{"leak-environ", "leak-environ-and-exit"} {
 				program.Next(testkit.OrderCreate, fault)
@@ -312,18 +313,18 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e := recordOf(t, a); e.Effect != recourse.EffectUnknown {
+				if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown {
 					t.Errorf("%s: got %s", fault, a.Body)
 				}
 				said.Write(a.Body)
 			}
-			testkit.Eventually(t, "the log tells", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the log tells", func() bool { return strings.Contains(f.Log.String(), "process ended") })
 			for _, secret := range []string{token, password, "tr0ub4dor"} {
 				if strings.Contains(said.String(), secret) {
 					t.Errorf("%q is in the answers: %s", secret, said.String())
 				}
-				if strings.Contains(f.log.String(), secret) {
-					t.Errorf("%q is in the log: %s", secret, f.log)
+				if strings.Contains(f.Log.String(), secret) {
+					t.Errorf("%q is in the log: %s", secret, f.Log)
 				}
 			}
 			if !strings.Contains(said.String(), "north") {
@@ -363,7 +364,7 @@ func testLargeAnswersOfPrograms(t *testing.T) {
 				t.Parallel()
 				const size = 3 << 20
 				program := child.NewProgram(t)
-				client := start(t, "", append(childCommand(t, program, c.child), "timeout: 10s")...).client(t, c.client)
+				client := gatewaytest.Start(t, "", append(childCommand(t, program, c.child), "timeout: 10s")...).Client(t, c.client)
 				client.Keep = 2 * size
 				program.Next("sleep", fault)
 				body, header := client.Message(`"an id of the client's"`, "tools/call", fmt.Sprintf(`{"name":"sleep","arguments":{"n":%d}}`, size))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -126,9 +127,9 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		{testkit.OrderCreate, createOrder, true, want.writes},
 	} {
 		program := child.NewProgram(t)
-		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
+		f := gatewaytest.Start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", tools)...)
-		client, other := f.client(t, c.client), f.client(t, c.client)
+		client, other := f.Client(t, c.client), f.Client(t, c.client)
 		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // makes it another client in the modern era
 		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // fetches the list of tools
 			t.Fatal(err)
@@ -158,7 +159,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		}
 		program.Behave()
 		if want.fault == "answer-and-exit" { // messages to the child before its end are lost
-			testkit.Eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			testkit.Eventually(t, "the process has ended", func() bool { return strings.Contains(f.Log.String(), "process ended") })
 		}
 		if want.deaf && c.share == "all" {
 			a, err = other.Call(context.Background(), testkit.GetField, readField)
@@ -166,11 +167,11 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 				t.Fatalf("%s: the next call of another client: %v", call.tool, err)
 			}
 			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, c.contract)
-		} else if a, err = other.Call(context.Background(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		} else if a, err = other.Call(context.Background(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 			t.Errorf("%s: the next call of another client: got %+v, %v", call.tool, a, err)
 		}
-		if strings.Contains(f.log.String(), faults.Secrets()[0]) {
-			t.Errorf("a credential is in the log: %s", f.log)
+		if strings.Contains(f.Log.String(), faults.Secrets()[0]) {
+			t.Errorf("a credential is in the log: %s", f.Log)
 		}
 	}
 }
@@ -179,9 +180,9 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 func childCommand(tb testing.TB, program *child.Program, era testkit.Era) []string {
 	tb.Helper()
 	if era == testkit.Modern {
-		return command(tb, program, "modern")
+		return gatewaytest.Command(tb, program, "modern")
 	}
-	return command(tb, program)
+	return gatewaytest.Command(tb, program)
 }
 
 // calls returns how many calls should reach a child.
@@ -198,8 +199,8 @@ func TestChildFailsToStart(t *testing.T) {
 	for _, share := range shares {
 		t.Run("no such program, share "+share, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", "command: [recourse-test-no-such-program]", "title: The farm", "share: "+share)
-			client := testkit.NewClient(t, f.url, testkit.Legacy)
+			f := gatewaytest.Start(t, "", "command: [recourse-test-no-such-program]", "title: The farm", "share: "+share)
+			client := testkit.NewClient(t, f.URL, testkit.Legacy)
 			for range 3 {
 				checkUnstartable(t, client, "The farm could not be started: its program or working directory does not exist.")
 			}
@@ -208,12 +209,12 @@ func TestChildFailsToStart(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
 			program.Die()
-			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 1m")
-			client := testkit.NewClient(t, f.url, testkit.Legacy)
+			f := gatewaytest.StartProgram(t, program, "title: The farm", "share: "+share, "timeout: 1m")
+			client := testkit.NewClient(t, f.URL, testkit.Legacy)
 			for range 2 {
 				checkUnstartable(t, client, "The farm could not be started: its process ended (exit status 3).")
 			}
-			if text := f.log.String(); !strings.Contains(text, "cannot open the store") || strings.Contains(text, "51H8abcdefghijklmnop") {
+			if text := f.Log.String(); !strings.Contains(text, "cannot open the store") || strings.Contains(text, "51H8abcdefghijklmnop") {
 				t.Errorf("got log %s", text)
 			}
 			program.Behave()
@@ -221,15 +222,15 @@ func TestChildFailsToStart(t *testing.T) {
 				_, err := client.Initialize(context.Background())
 				return err == nil
 			})
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 				t.Errorf("after the child has started: got %+v, %v", a, err)
 			}
 		})
 		t.Run("dies, and then at its start, share "+share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 1m", orders)
-			client := f.client(t, testkit.Legacy)
+			f := gatewaytest.StartProgram(t, program, "title: The farm", "share: "+share, "timeout: 1m", orders)
+			client := f.Client(t, testkit.Legacy)
 			program.Next(testkit.OrderCreate, "exit")
 			program.Die()
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
@@ -242,7 +243,7 @@ func TestChildFailsToStart(t *testing.T) {
 				if a, err = client.Call(t.Context(), tool, arguments); err != nil {
 					t.Fatal(err)
 				}
-				if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone {
+				if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone {
 					t.Errorf("%s: got %s", tool, a.Body)
 				}
 			}
@@ -257,7 +258,7 @@ func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone || e.Message != message {
 		t.Errorf("got %s", a.Body)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -107,9 +108,9 @@ func TestBoundsOfClients(t *testing.T) {
 		"something else":   {func(conn net.Conn) { _, _ = conn.Write([]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")) }, 10 * time.Second, []int{http.StatusBadRequest}},
 		"an empty request": {func(conn net.Conn) { _, _ = io.WriteString(conn, "\r\n\r\n") }, 10 * time.Second, []int{http.StatusBadRequest}},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+			g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 			conn := serve(t, g, 0).dial(t, "")
 			began := time.Now()
 			go test.send(conn)
@@ -150,11 +151,11 @@ func TestPipelinedRequests(t *testing.T) {
 		"in pieces of 4 KiB":  func(text string) []string { return pieces(text, 4<<10) },
 		"in pieces of 1 byte": func(text string) []string { return pieces(text, 1) },
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
-			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+			g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 			s := serve(t, g, 0)
-			c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
+			c := (&gatewaytest.Front{URL: "http://" + s.addr + "/farm/mcp"}).Client(t, testkit.Legacy)
 			var text strings.Builder
 			for i := range calls {
 				text.WriteString(raw(c.Session, http.MethodPost, fmt.Sprintf(
@@ -200,7 +201,7 @@ func TestClientsAreAskedToLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, _ := newGateway(t, "shutdown_delay: 5s\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		g, _ := gatewaytest.New(t, "shutdown_delay: 5s\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
 		s := serve(t, g, time.Minute)
 		ask := func(conn net.Conn) *http.Response {
 			t.Helper()

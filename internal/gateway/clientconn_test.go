@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -74,15 +75,15 @@ func TestClientsThatNeverRead(t *testing.T) {
 	t.Parallel()
 	const patience = 300 * time.Millisecond
 	for name, fault := range floods() {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+			g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 			gateway.SetPatience(g, patience, time.Minute)
 			s := serve(t, g, 10*time.Second)
 			session := "none"
 			if fault.Name != "" {
 				srv.Always("x/large", fault)
-				c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
+				c := (&gatewaytest.Front{URL: "http://" + s.addr + "/farm/mcp"}).Client(t, testkit.Legacy)
 				session = c.Session
 				defer c.Close()
 			}
@@ -109,10 +110,10 @@ func TestDrainWithClientsThatNeverRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		srv.Always("x/large", faults.Large(testkit.JSON, 8<<20, faults.Whole))
-		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+		g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 		gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
 		s := serve(t, g, 10*time.Second)
-		c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
+		c := (&gatewaytest.Front{URL: "http://" + s.addr + "/farm/mcp"}).Client(t, testkit.Legacy)
 		for range 20 {
 			s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -60,7 +61,7 @@ func TestCommerceOtherForms(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "create-sales-order"}))
 			srv.Always("create-sales-order", tt.fault)
-			a, err := start(t, srv.URL(), "contract: commerce").client(t, testkit.Modern).Call(t.Context(), "create-sales-order", `{"order":{"externalId":"A-17"}}`)
+			a, err := gatewaytest.Start(t, srv.URL(), "contract: commerce").Client(t, testkit.Modern).Call(t.Context(), "create-sales-order", `{"order":{"externalId":"A-17"}}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +78,7 @@ func TestCommerceOtherForms(t *testing.T) {
 			if strings.Contains(text, `"retryable":true`) == strings.Contains(text, "effect_unknown") && tt.effect != recourse.EffectNone {
 				t.Errorf("two verdicts: %s", text)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if e.Kind != tt.kind || e.Effect != tt.effect || e.RetryAdvice() != tt.retry || e.RetryAfter != tt.after {
 				t.Errorf("got %s, effect %s, retry %s after %s", e.Kind, e.Effect, e.RetryAdvice(), e.RetryAfter)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -31,7 +32,7 @@ func TestCommercePersonalData(t *testing.T) {
 			srv := testkit.NewServer(t)
 			srv.Always(testkit.OrderCreate, fault)
 			for _, mode := range []string{"off", "secrets", "all"} {
-				client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "redact: "+mode, commerceVerify).client(t, testkit.Modern)
+				client := gatewaytest.Start(t, srv.URL(), "contract: commerce", "reads: commerce", "redact: "+mode, commerceVerify).Client(t, testkit.Modern)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"10.1.2.3:5432","amount":1,"note":"`+people+`"}`)
 				if err != nil {
 					t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -182,12 +183,12 @@ func TestCommerce(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		runVirtual(t, tt.name, func(t *testing.T) {
+		testkit.Virtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, testkit.InMemory())
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func TestCommerce(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if a.Message.Error == nil {
-				if e := recordOf(t, a); e.Kind != tt.kind || e.Contract != "commerce" {
+				if e := gatewaytest.Record(t, a); e.Kind != tt.kind || e.Contract != "commerce" {
 					t.Errorf("got record %v in %s", e, e.Contract)
 				}
 			}
@@ -222,8 +223,8 @@ func TestCommerceRanges(t *testing.T) {
 		{number: "5999", kind: recourse.KindServerError, readings: []string{"commerce/range-adapter"}},
 	}
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
+	client := f.Client(t, testkit.Legacy)
 	for _, tt := range tests {
 		promises.Reads(t, tt.readings...)
 		srv.Next(testkit.GetField, faults.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
@@ -231,7 +232,7 @@ func TestCommerceRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Kind != tt.kind || !strings.Contains(shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
+		if e := gatewaytest.Record(t, a); e.Kind != tt.kind || !strings.Contains(shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
 			t.Errorf("%s: got %s in %s", tt.number, e.Kind, a.Body)
 		}
 	}
@@ -243,15 +244,15 @@ func TestCommerceSuccess(t *testing.T) {
 	promises.Covers(t, "commerce/success")
 	promises.Reads(t, "commerce/reads-success-false-only-known")
 	srv := testkit.NewServer(t)
-	known, unknown := start(t, srv.URL(), "contract: commerce", "reads: commerce"), start(t, srv.URL(), "contract: commerce")
+	known, unknown := gatewaytest.Start(t, srv.URL(), "contract: commerce", "reads: commerce"), gatewaytest.Start(t, srv.URL(), "contract: commerce")
 	declined, done := protocol.TextResult(`{"success":false,"reason":"declined"}`), protocol.TextResult(`{"success":true,"order":{"id":"ord-1"}}`)
 	for _, tt := range []struct {
-		front  *front
+		front  *gatewaytest.Front
 		result string
 		fails  bool
 	}{{known, declined, true}, {unknown, declined, false}, {known, done, false}} {
 		srv.Next(testkit.GetField, faults.Result("", tt.result))
-		a, err := tt.front.client(t, testkit.Legacy).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+		a, err := tt.front.Client(t, testkit.Legacy).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,8 +268,8 @@ func TestCommerceProtocol(t *testing.T) {
 	promises.Covers(t, "commerce/rpc-parse-error", "commerce/rpc-invalid-request", "commerce/rpc-method-not-found",
 		"commerce/rpc-internal-error", "commerce/no-secrets", "commerce/cause-logged")
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
+	client := f.Client(t, testkit.Legacy)
 	for body, code := range map[string]int{
 		`{"jsonrpc":"2.0",`:                                           -32700,
 		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                    -32600,
@@ -296,7 +297,7 @@ func TestCommerceProtocol(t *testing.T) {
 			t.Errorf("%s is in %s", secret, a.Body)
 		}
 	}
-	f.await(t, func(lines []logLine) bool {
-		return slices.ContainsFunc(lines, func(l logLine) bool { return l.Kind == "server_error" && l.Cause != "" })
+	f.Await(t, func(lines []gatewaytest.Line) bool {
+		return slices.ContainsFunc(lines, func(l gatewaytest.Line) bool { return l.Kind == "server_error" && l.Cause != "" })
 	})
 }

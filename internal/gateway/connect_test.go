@@ -23,6 +23,7 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -36,7 +37,7 @@ type accountFront struct {
 	provider *connection.Provider
 	refused  atomic.Bool  // the provider refuses to renew
 	issued   atomic.Int64 // how many tokens the provider has issued
-	log      *logBuffer
+	log      *gatewaytest.Log
 }
 
 // startWithAccounts starts an accountFront in front of srv. more has top-level keys of the configuration, entry keys of
@@ -76,7 +77,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens, ClientID: "recourse", ClientSecret: "hunter2"}
-	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
+	g, log := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db
 connection_keys: [%[1]q]
 providers:
@@ -111,20 +112,11 @@ func (f *accountFront) linkIn(t *testing.T, text string) string {
 	return strings.Fields(text[at:])[0]
 }
 
-func textOf(t *testing.T, a *testkit.Answer) string {
-	t.Helper()
-	result, err := a.ToolResult()
-	if err != nil {
-		t.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
-	}
-	return result.Text()
-}
-
 // The first call fails with a link. A person connects the account there, and the next call reaches the server with the
 // credential. Lists need no account.
 func TestConnectFromTheLink(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithEra(era))
@@ -137,8 +129,8 @@ func TestConnectFromTheLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := textOf(t, a)
-			record := recordOf(t, a)
+			text := a.Result(t).Text()
+			record := gatewaytest.Record(t, a)
 			if !strings.HasPrefix(text, "[not_connected] ") || record.Kind != recourse.KindNotConnected || record.Retry != recourse.RetryAfterAuth ||
 				record.Effect != recourse.EffectNone || srv.Attempts(testkit.Echo) != 0 {
 				t.Errorf("got %s %+v", text, record)
@@ -190,7 +182,7 @@ func TestAccountAtAnAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := textOf(t, a); !strings.Contains(text, "F-1") || len(seen) != 2 || seen[0] != "Bearer old" || seen[1] != "Bearer fresh-1" {
+	if text := a.Result(t).Text(); !strings.Contains(text, "F-1") || len(seen) != 2 || seen[0] != "Bearer old" || seen[1] != "Bearer fresh-1" {
 		t.Errorf("got %s, and the API got %q", text, seen)
 	}
 }
@@ -211,7 +203,7 @@ func TestRefusedAccount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := textOf(t, a); refused {
+			if text := a.Result(t).Text(); refused {
 				if !strings.HasPrefix(text, "[token_revoked] ") || srv.Orders("A-17") != 0 {
 					t.Errorf("got %s and %d orders", text, srv.Orders("A-17"))
 				}
@@ -219,7 +211,7 @@ func TestRefusedAccount(t *testing.T) {
 				return
 			}
 			calls := srv.Calls(testkit.OrderCreate)
-			if !succeeded(a) || srv.Orders("A-17") != 1 || len(calls) != 2 || calls[1].Header.Get("Authorization") != "Bearer fresh-1" {
+			if !a.Succeeded() || srv.Orders("A-17") != 1 || len(calls) != 2 || calls[1].Header.Get("Authorization") != "Bearer fresh-1" {
 				t.Errorf("got %s and %d calls", a.Body, len(calls))
 			}
 		})
@@ -253,7 +245,7 @@ func TestAccountsOfCallers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		link := f.linkIn(t, textOf(t, a))
+		link := f.linkIn(t, a.Result(t).Text())
 		jar, err := cookiejar.New(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -301,7 +293,7 @@ func TestNarrowScopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, record := textOf(t, a), recordOf(t, a)
+	text, record := a.Result(t).Text(), gatewaytest.Record(t, a)
 	if !strings.HasPrefix(text, "[missing_scope] ") || len(record.MissingScopes) == 0 {
 		t.Errorf("got %s %+v", text, record)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -33,9 +34,9 @@ func TestConnectionsAreKept(t *testing.T) {
 				_, _ = io.WriteString(w, message)
 				_ = http.NewResponseController(w).Flush()
 			})
-			client := start(t, url).client(t, testkit.Modern)
+			client := gatewaytest.Start(t, url).Client(t, testkit.Modern)
 			for range 10 {
-				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
+				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !a.Succeeded() {
 					t.Fatalf("got %+v, %v", a, err)
 				}
 			}
@@ -52,12 +53,12 @@ func TestConnectionsAreKept(t *testing.T) {
 // era the server continues, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := start(t, srv.URL(), "timeout: 20s")
-			client := f.client(t, era)
+			f := gatewaytest.Start(t, srv.URL(), "timeout: 20s")
+			client := f.Client(t, era)
 			srv.Next(testkit.OrderCreate, faults.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
@@ -73,10 +74,10 @@ func TestClientGoes(t *testing.T) {
 			if err := srv.Await(t.Context(), func() bool { return srv.Cancellations(testkit.OrderCreate) == 1 }); err != nil {
 				t.Fatal(err)
 			}
-			f.await(t, func(lines []logLine) bool {
+			f.Await(t, func(lines []gatewaytest.Line) bool {
 				return len(lines) == 1 && lines[0].Kind == "cancelled" && lines[0].Effect == "unknown"
 			})
-			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 				t.Errorf("the next call: got %+v, %v", a, err)
 			}
 		})
@@ -87,7 +88,7 @@ func TestClientGoes(t *testing.T) {
 func TestCancelledNotification(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 20s").Client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, faults.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
@@ -111,7 +112,7 @@ func TestCancelledNotification(t *testing.T) {
 func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
 		a, err := client.Send(t.Context(), method, nil, nil)
 		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {

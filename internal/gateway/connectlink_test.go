@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -48,7 +49,7 @@ func TestConnectWithHeaderPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := f.linkIn(t, textOf(t, a))
+	link := f.linkIn(t, a.Result(t).Text())
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestOwnURL(t *testing.T) {
 		"listen: '[::]:8792'":                    "http://127.0.0.1:8792",
 		"listen: 127.0.0.1:0":                    "",
 	} {
-		g, _ := newGateway(t, more+server)
+		g, _ := gatewaytest.New(t, more+server)
 		if want == "" {
 			ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -22,7 +23,7 @@ func TestCodeForTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := textOf(t, a); !strings.Contains(text, want) || strings.Contains(text, "/connect/") {
+			if text := a.Result(t).Text(); !strings.Contains(text, want) || strings.Contains(text, "/connect/") {
 				t.Errorf("got %s", text)
 			}
 		})
@@ -33,7 +34,7 @@ func TestCodeForTokens(t *testing.T) {
 // notices when the code was entered.
 func TestConnectByCode(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
@@ -43,10 +44,10 @@ func TestConnectByCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			const says = "[not_connected] No John Deere account is connected. Connect it at https://provider.test/activate with the code WDJB-MJHT-Q7Z9"
-			if text := textOf(t, a); !strings.HasPrefix(text, says) {
+			if text := a.Result(t).Text(); !strings.HasPrefix(text, says) {
 				t.Errorf("got %s", text)
 			}
-			if record := recordOf(t, a); string(record.Details["connectCode"]) != `"WDJB-MJHT-Q7Z9"` {
+			if record := gatewaytest.Record(t, a); string(record.Details["connectCode"]) != `"WDJB-MJHT-Q7Z9"` {
 				t.Errorf("got %+v", record)
 			}
 			client := f.linkClient(t, era)

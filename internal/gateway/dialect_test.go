@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -111,7 +112,7 @@ func TestDialects(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool, Definition: `{"name":"act","inputSchema":{"type":"object"}}`}))
 			srv.Always(tool, tt.fault)
 			entry := []string{"contract: " + tt.contract, "reads: " + tt.contract, "tools: {act: {read_only: " + strconv.FormatBool(tt.contract == "patterns" || tt.contract == "fieldmcp") + "}}"}
-			client := start(t, srv.URL(), entry...).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), entry...).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tool, `{"format":"json"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -127,8 +128,8 @@ func TestDialects(t *testing.T) {
 					t.Errorf("%s is in %s", not, got)
 				}
 			}
-			if tt.after > 0 && recordOf(t, a).RetryAfter != tt.after {
-				t.Errorf("got wait %s, want %s", recordOf(t, a).RetryAfter, tt.after)
+			if tt.after > 0 && gatewaytest.Record(t, a).RetryAfter != tt.after {
+				t.Errorf("got wait %s, want %s", gatewaytest.Record(t, a).RetryAfter, tt.after)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -14,11 +15,11 @@ import (
 // Draining ends endless streams on both sides; calls under way are answered.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
-			client := (&front{url: testkit.ServeInMemory(t, g) + "/farm/mcp"}).client(t, era)
+			g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+			client := (&gatewaytest.Front{URL: testkit.ServeInMemory(t, g) + "/farm/mcp"}).Client(t, era)
 			var stream *testkit.Stream
 			var err error
 			if era == testkit.Legacy {
@@ -50,7 +51,7 @@ func TestDrain(t *testing.T) {
 			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
 				t.Fatal(err)
 			}
-			if a := <-calls; !succeeded(a) || len(a.Events) != 5 {
+			if a := <-calls; !a.Succeeded() || len(a.Events) != 5 {
 				t.Errorf("the call under way: got %s", a.Body)
 			}
 			g.Close()
@@ -64,8 +65,8 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
-		client := (&front{url: testkit.ServeInMemory(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
+		g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
+		client := (&gatewaytest.Front{URL: testkit.ServeInMemory(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
 		srv.ForgetSessions()
 		srv.Always("initialize", faults.Hang())
 		done := make(chan struct{})

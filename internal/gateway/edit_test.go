@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -115,7 +116,7 @@ func TestEdit(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			srv.Always(tt.tool, faults.Result("", tt.sent))
-			client := start(t, srv.URL(), "contract: "+tt.contract, "tools: {get_field: {read_only: true}, order_create: {read_only: false}}").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: "+tt.contract, "tools: {get_field: {read_only: true}, order_create: {read_only: false}}").Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, map[string]string{testkit.GetField: `{"field_id":"f-1"}`, testkit.OrderCreate: `{"reference":"A-17","amount":5}`}[tt.tool])
 			if err != nil || a.Message == nil {
 				t.Fatal(err)
@@ -139,9 +140,9 @@ func TestEditProblem(t *testing.T) {
 	srv := testkit.NewServer(t)
 	srv.Always(testkit.GetField, faults.StatusWith("", http.StatusInternalServerError, "application/problem+json",
 		`{ "type":"about:blank","title":"internal server error","instance":"http://10.0.0.7:8080/x","detail":"something went wrong","own":[1e+25] }`))
-	client := testkit.NewClient(t, start(t, srv.URL(), "contract: terra", "path: /farm/mcp/{user_id}").url+"/"+user, testkit.Legacy)
+	client := testkit.NewClient(t, gatewaytest.Start(t, srv.URL(), "contract: terra", "path: /farm/mcp/{user_id}").URL+"/"+user, testkit.Legacy)
 	client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
-	initialize(t, client)
+	client.MustInitialize(t)
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 	if err != nil {
 		t.Fatal(err)

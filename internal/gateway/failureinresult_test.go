@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -46,14 +47,14 @@ func testFailureInResult(t *testing.T) {
 	said["cut"] = fmt.Sprintf(`{"isError":true,`+record+`,"content":[{"type":"text","text":"It says so. %s"}]}`,
 		recourse.KindUnknownTool, strings.Repeat("And more. ", 32<<10))
 	for row, contract := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns"} {
-		for column, era := range eras {
+		for column, era := range testkit.Eras {
 			if !testkit.Sampled(t, row+column, 2) {
 				continue
 			}
 			t.Run(contract+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
-				client := start(t, srv.URL(), "contract: "+contract, "trusted: true").client(t, era)
+				client := gatewaytest.Start(t, srv.URL(), "contract: "+contract, "trusted: true").Client(t, era)
 				for name, result := range said {
 					if contract == "fieldmcp" && (name == string(recourse.KindRateLimited) || name == string(recourse.KindQuotaExhausted)) {
 						continue // over HTTP the contract has another form for it
@@ -62,7 +63,7 @@ func testFailureInResult(t *testing.T) {
 					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 					if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Result == nil {
 						t.Errorf("%s: got %v, HTTP %d %.300s", name, err, a.Status, a.Body)
-					} else if succeeded(a) {
+					} else if a.Succeeded() {
 						t.Errorf("%s: got success %.300s", name, a.Body)
 					}
 				}

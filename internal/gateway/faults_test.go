@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -156,7 +157,7 @@ func testFaults(t *testing.T, all []testkit.Fault) {
 			if strings.HasPrefix(fault.Name, "large") && (c.contract != "recourse" || c.client == testkit.Legacy && c.server == testkit.Legacy) {
 				continue // too large to be written in a contract's form
 			}
-			runVirtual(t, fault.Name+"/"+c.String(), func(t *testing.T) { testFault(t, fault, want, c) })
+			testkit.Virtual(t, fault.Name+"/"+c.String(), func(t *testing.T) { testFault(t, fault, want, c) })
 		}
 	}
 }
@@ -180,9 +181,9 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	srv := testkit.NewServer(t, testkit.WithEra(c.server), testkit.InMemory())
 	within := 5 * time.Second
 	if want.kind == recourse.KindRateLimited || want.kind == recourse.KindTimeout && want.origin == byGateway {
-		within = deadline // the gateway does not wait beyond it
+		within = gatewaytest.Deadline // the gateway does not wait beyond it
 	}
-	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
+	f := gatewaytest.Start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
 		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
 	if fault.Name == "404" && c.server == testkit.Legacy {
 		want.reads, want.writes = 2, 2            // once more in a new session
@@ -191,7 +192,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	if fault.Name == "501" && contractName == "fieldmcp" {
 		want.reads = 3 // its PROVIDER_ERROR of any 5xx may be repeated
 	}
-	client, other := f.client(t, era), f.client(t, era)
+	client, other := f.Client(t, era), f.Client(t, era)
 	for _, call := range []struct {
 		tool, arguments string
 		writes          bool
@@ -221,29 +222,21 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 			t.Errorf("%s: got %d attempts at the server, want %d", call.tool, got, call.attempts)
 		}
 		srv.Behave()
-		if a, err := other.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		if a, err := other.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 			t.Errorf("%s: the next call of another client: got %+v, %v", call.tool, a, err)
 		}
 	}
 	for _, secret := range faults.Secrets() {
-		if secret == faults.Secrets()[0] && strings.Contains(f.log.String(), secret) {
-			t.Errorf("a credential is in the log: %s", f.log)
+		if secret == faults.Secrets()[0] && strings.Contains(f.Log.String(), secret) {
+			t.Errorf("a credential is in the log: %s", f.Log)
 		}
 	}
-}
-
-func succeeded(a *testkit.Answer) bool {
-	if a.Size > int64(len(a.Body)) { // too large to be kept whole
-		return true
-	}
-	result, err := a.ToolResult()
-	return err == nil && !result.IsError
 }
 
 func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, contractName string) {
 	t.Helper()
 	if want.kind == "" {
-		if !succeeded(a) {
+		if !a.Succeeded() {
 			t.Errorf("got %s, want the tool's own result", a.Body)
 		}
 		return
@@ -251,7 +244,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 	if a.Status != http.StatusOK {
 		t.Errorf("got HTTP %d, want 200", a.Status)
 	}
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Kind != want.kind || e.Origin != want.origin || e.Contract != contractName {
 		t.Errorf("got %s of %s in %s, want %s of %s in %s: %s", e.Kind, e.Origin, e.Contract, want.kind, want.origin, contractName, a.Body)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -228,12 +229,12 @@ func TestFieldmcp(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		runVirtual(t, tt.name, func(t *testing.T) {
+		testkit.Virtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, testkit.InMemory(), fieldTools())
 			srv.Always("search", tt.fault)
-			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), "search", tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -253,7 +254,7 @@ func TestFieldmcp(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
-			if e := recordOf(t, a); e.Contract != "fieldmcp" {
+			if e := gatewaytest.Record(t, a); e.Contract != "fieldmcp" {
 				t.Errorf("got record %v", e)
 			}
 		})
@@ -266,7 +267,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",
 		"fieldmcp/tools-read-only", "fieldmcp/no-structured-content-for-output-schema")
 	srv := testkit.NewServer(t, fieldTools())
-	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").Client(t, testkit.Legacy)
 	success := protocol.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
 	srv.Next("search", faults.ResetBeforeAnswer(), faults.Result("", success)) // the read is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)
@@ -286,7 +287,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	if a, err = client.Call(t.Context(), "search", `{"id":"f-1"}`); err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Code != "PROVIDER_UNAVAILABLE" || e.Provider != "The farm" || e.Origin != recourse.OriginGateway {
+	if e := gatewaytest.Record(t, a); e.Code != "PROVIDER_UNAVAILABLE" || e.Provider != "The farm" || e.Origin != recourse.OriginGateway {
 		t.Errorf("got %s of %s, provider %s", e.Code, e.Origin, e.Provider)
 	}
 }

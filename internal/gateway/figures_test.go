@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -14,14 +15,14 @@ func TestFigures(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
 	entry := append(childCommand(t, program, testkit.Legacy), "tools: {get_field: {read_only: true}}")
-	g, _ := newReaching(t, impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
-	client := testkit.NewClient(t, open(t, g, false)+"/farm/mcp", testkit.Legacy)
-	initialize(t, client)
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+	g, _ := gatewaytest.NewReaching(t, gatewaytest.Impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
+	client := testkit.NewClient(t, gatewaytest.Open(t, g, false)+"/farm/mcp", testkit.Legacy)
+	client.MustInitialize(t)
+	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 		t.Fatalf("%v", err)
 	}
 	program.Next(testkit.GetField, "exit")
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 		t.Fatalf("%v", err)
 	}
 	f := g.Figures()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -43,7 +44,7 @@ func FuzzServeHTTP(f *testing.F) {
 	f.Add("DELETE", "", "", "", "", "", "s", "", []byte(nil))
 	f.Add("OPTIONS", "", "", "", "", "", "", "https://app.example.com", []byte(nil))
 
-	g, _ := newGateway(f, "origins: [https://app.example.com]\nmax_request: 4KiB\nservers:\n  farm:\n    url: "+goodServer(f)+"\n    timeout: 5s\n")
+	g, _ := gatewaytest.New(f, "origins: [https://app.example.com]\nmax_request: 4KiB\nservers:\n  farm:\n    url: "+goodServer(f)+"\n    timeout: 5s\n")
 	f.Fuzz(func(t *testing.T, method, contentType, accept, version, rpcMethod, name, session, origin string, body []byte) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/farm/mcp", bytes.NewReader(body))
 		if err != nil {
@@ -129,7 +130,7 @@ func FuzzAnswer(f *testing.F) {
 		_, _ = w.Write(answer.body)
 	})) + "/mcp"
 	const entry = "  %[1]s: {url: '%[2]s', contract: %[1]s, timeout: 5s, tools: {'*': {read_only: false}}}\n"
-	g, _ := newGateway(f, "decide_within: 1KiB\nservers:\n"+fmt.Sprintf(entry, "recourse", url)+fmt.Sprintf(entry, "fieldmcp", url))
+	g, _ := gatewaytest.New(f, "decide_within: 1KiB\nservers:\n"+fmt.Sprintf(entry, "recourse", url)+fmt.Sprintf(entry, "fieldmcp", url))
 	f.Fuzz(func(t *testing.T, status int, contentType string, body []byte, other bool) {
 		if status < 200 || status > 599 || status == http.StatusNoContent || status == http.StatusNotModified || strings.ContainsAny(contentType, "\r\n\x00") {
 			t.Skip()
@@ -173,7 +174,7 @@ func FuzzServeStdio(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	g, _ := newGateway(f, "max_request: 4KiB\nservers:\n  farm:\n    url: "+goodServer(f)+"\n    timeout: 5s\n")
+	g, _ := gatewaytest.New(f, "max_request: 4KiB\nservers:\n  farm:\n    url: "+goodServer(f)+"\n    timeout: 5s\n")
 	const id = `"at last"`
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte(id)) {

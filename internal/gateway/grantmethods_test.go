@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -65,15 +66,15 @@ func TestGrantsOfEveryMethod(t *testing.T) {
 		grants = append(grants, grant)
 	}
 	rule := "access: [team], grants: [" + strings.Join(grants, ", ") + "]"
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for _, path := range []string{"/farm/mcp", "/mcp"} {
 			t.Run(era.String()+" "+path, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.InMemory())
-				g, log := newGateway(t, "access: {team: {keys: ["+strings.Join(keys, ", ")+"]}}\n"+
+				g, log := gatewaytest.New(t, "access: {team: {keys: ["+strings.Join(keys, ", ")+"]}}\n"+
 					fmt.Sprintf("servers:\n  farm: {url: %q, %s}\n", srv.URL(), rule)+
 					"endpoints:\n  all: {path: /mcp, servers: [farm], "+rule+"}\n")
-				d := &door{&front{log: log, url: open(t, g, true) + path}, srv}
+				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + path}, srv}
 				for name := range callers {
 					client := d.member(t, era, name)
 					for _, r := range requests {
@@ -180,9 +181,9 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 	t.Run("through an endpoint", func(t *testing.T) {
 		t.Parallel()
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, log := newGateway(t, access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
+		g, log := gatewaytest.New(t, access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
 			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n")
-		d := &door{&front{log: log, url: open(t, g, true) + "/mcp"}, srv}
+		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/mcp"}, srv}
 		for _, key := range []string{"team alice", "team bob", "staff alice"} {
 			if a := echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "team alice") {
 				t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)
@@ -221,9 +222,9 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		}[m.Method]
 		writeJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, m.ID, result))
 	}))
-	g, log := newGateway(t, fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
+	g, log := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
 		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*'], deny: ['file:///public/secret/*']}]}\n")
-	client := (&front{log: log, url: open(t, g, true) + "/mcp"}).client(t, testkit.Modern)
+	client := (&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/mcp"}).Client(t, testkit.Modern)
 	for uri, allowed := range map[string]bool{
 		"file:///public/a": true, "file:///public/a%20b": true, "file:///public/b/../a": true, "FILE:///public/a": true,
 		"file:///etc/passwd": false, "file:///public/../etc/passwd": false, "file:///public/%2e%2e/etc/passwd": false,
@@ -268,13 +269,13 @@ func TestParamHeadersThatNobodyDeclares(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			f := startMany(t, bothPrefixed, "")
-			url := f.url
+			url := f.URL
 			if way == "direct" {
-				url = strings.TrimSuffix(f.url, "/mcp") + "/farm/mcp"
+				url = strings.TrimSuffix(f.URL, "/mcp") + "/farm/mcp"
 			}
 			client := testkit.NewClient(t, url, testkit.Modern)
 			client.Header = http.Header{"Mcp-Param-Region": {"admin"}, "Mcp-Param-Message": {"other"}}
-			mustCall(t, client, testkit.Echo, `{"message":"hi"}`)
+			client.MustCall(t, testkit.Echo, `{"message":"hi"}`).Result(t)
 			for _, method := range []string{"tools/list", "ping", "foo/bar"} {
 				if _, err := client.Request(t.Context(), method, `{}`); err != nil {
 					t.Fatal(err)

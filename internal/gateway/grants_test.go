@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -37,7 +38,7 @@ func (d *door) member(tb testing.TB, era testkit.Era, name string) *testkit.Clie
 	tb.Helper()
 	c := d.as(tb, era, "Authorization", "Bearer "+name+" key")
 	if era == testkit.Legacy {
-		initialize(tb, c)
+		c.MustInitialize(tb)
 	}
 	return c
 }
@@ -65,7 +66,7 @@ func TestGrants(t *testing.T) {
 		{"boss", "order_create", `{"reference":"else-1","amount":1000}`, ""},
 		{"nobody", "echo", `{"message":"x"}`, "nobody may not call echo."},
 	}
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -109,7 +110,7 @@ func TestGrants(t *testing.T) {
 					if strings.HasPrefix(call.refusal, "There is no tool") {
 						want = recourse.KindUnknownTool
 					}
-					if e := recordOf(t, a); e.Kind != want || e.Message != call.refusal || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
+					if e := gatewaytest.Record(t, a); e.Kind != want || e.Message != call.refusal || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
 						t.Errorf("%s, %s: got %s %q, want %q", call.who, call.tool, e.Kind, e.Message, call.refusal)
 					}
 				}
@@ -151,7 +152,7 @@ func TestGrantsInEveryContract(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, members(), append(slices.Clone(roles), "contract: "+c.Name)...)
-			for _, era := range eras {
+			for _, era := range testkit.Eras {
 				a, err := d.member(t, era, "nobody").Call(t.Context(), testkit.OrderCreate, `{"reference":"acme-1","amount":1}`)
 				if err != nil {
 					t.Fatal(err)
@@ -171,14 +172,14 @@ func TestGrantsInEveryContract(t *testing.T) {
 func TestGrantsOfALongList(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(form.String()+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				long := strings.Repeat("secret ", 1000)
 				tool := testkit.Tool{Name: "hidden", Definition: `{"name":"hidden","description":"` + long + `","inputSchema":{"type":"object"}}`}
 				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form), testkit.WithTools(tool))
-				g, log := newGateway(t, "decide_within: 4KiB\n"+members()+"\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+strings.Join(roles, "\n    ")+"\n")
-				d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+				g, log := gatewaytest.New(t, "decide_within: 4KiB\n"+members()+"\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+strings.Join(roles, "\n    ")+"\n")
+				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 				a, err := d.member(t, era, "reader").ListTools(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -201,7 +202,7 @@ func TestGrantsOfCallers(t *testing.T) {
 		"{orgs: [acme], tools: [echo]}":                     {"reader", "seller", "boss", "nobody"},
 		"{orgs: [other], tools: [echo]}":                    nil,
 	} {
-		runVirtual(t, grant, func(t *testing.T) {
+		testkit.Virtual(t, grant, func(t *testing.T) {
 			d := openDoor(t, members(), "access: [team]", "grants: ["+grant+"]")
 			for _, name := range []string{"reader", "seller", "boss", "nobody"} {
 				if a := echoed(t, d.member(t, testkit.Modern, name)); wasCalled(a) != slices.Contains(want, name) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -29,10 +30,10 @@ func get(t *testing.T, c *testkit.Client) *testkit.Answer {
 // cancelled at the server.
 func TestHedge(t *testing.T) {
 	t.Parallel()
-	for _, client := range eras {
-		for _, server := range eras {
+	for _, client := range testkit.Eras {
+		for _, server := range testkit.Eras {
 			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-				runVirtual(t, client.String()+" to "+server.String()+"/"+form.String(), func(t *testing.T) {
+				testkit.Virtual(t, client.String()+" to "+server.String()+"/"+form.String(), func(t *testing.T) {
 					srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(server), testkit.WithForm(form))
 					g, c := protected(t, srv, client, hedged, "trust_annotations: true")
 					told := make(outcomeList, 10)
@@ -42,7 +43,7 @@ func TestHedge(t *testing.T) {
 					before, streams := srv.Attempts(testkit.GetField), srv.InFlight()
 					srv.Next(testkit.GetField, faults.Hang())
 					a := get(t, c)
-					if !succeeded(a) || a.Took != 200*time.Millisecond || srv.Attempts(testkit.GetField) != before+2 {
+					if !a.Succeeded() || a.Took != 200*time.Millisecond || srv.Attempts(testkit.GetField) != before+2 {
 						t.Errorf("after %s and %d attempts: got %s", a.Took, srv.Attempts(testkit.GetField)-before, a.Body)
 					}
 					synctest.Wait()
@@ -75,13 +76,13 @@ func TestHedge(t *testing.T) {
 func TestHedgeOfLargeAnswers(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		runVirtual(t, form.String(), func(t *testing.T) {
+		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			_, c := protected(t, srv, testkit.Legacy, hedged, "trust_annotations: true")
 			get(t, c)
 			srv.Next(testkit.GetField, faults.Hang(), faults.Large(form, 1<<20, faults.Whole))
 			a := get(t, c)
-			if !succeeded(a) || len(a.Body) < 1<<20 {
+			if !a.Succeeded() || len(a.Body) < 1<<20 {
 				t.Errorf("after %s: got %d bytes: %.300s", a.Took, len(a.Body), a.Body)
 			}
 		})
@@ -91,15 +92,15 @@ func TestHedgeOfLargeAnswers(t *testing.T) {
 // Calls with an answer in time are sent once, and so are writes. A failed attempt is repeated after its failure.
 func TestUnhedgedCalls(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
-		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 2 {
+		if a := get(t, c); !a.Succeeded() || srv.Attempts(testkit.GetField) != 2 {
 			t.Errorf("two calls: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
 		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
-		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 4 {
+		if a := get(t, c); !a.Succeeded() || srv.Attempts(testkit.GetField) != 4 {
 			t.Errorf("after a 503: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
 		srv.Next(testkit.OrderCreate, faults.Hang())
@@ -112,13 +113,13 @@ func TestUnhedgedCalls(t *testing.T) {
 // If the first attempt is faster after all, the second one is given up.
 func TestHedgeMayLose(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
 			_, c := protected(t, srv, era, hedged, "tools: {progress: {read_only: true}}")
 			// The answer of each attempt begins with its progress, after 300 ms.
 			a, err := c.Call(t.Context(), testkit.Progress, `{"count":1,"gapMs":300}`)
-			if err != nil || !succeeded(a) || a.Took > time.Second || srv.Attempts(testkit.Progress) != 2 {
+			if err != nil || !a.Succeeded() || a.Took > time.Second || srv.Attempts(testkit.Progress) != 2 {
 				t.Errorf("got %v, %d attempts: %s", err, srv.Attempts(testkit.Progress), a.Body)
 			}
 			synctest.Wait()
@@ -132,18 +133,18 @@ func TestHedgeMayLose(t *testing.T) {
 // If one attempt fails, the other one decides; if both fail, so does the call.
 func TestHedgeOutlivesAFailure(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
 		srv.Next(testkit.GetField, faults.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
-		if a := get(t, c); !succeeded(a) || a.Took != 1200*time.Millisecond {
+		if a := get(t, c); !a.Succeeded() || a.Took != 1200*time.Millisecond {
 			t.Errorf("after %s: got %s", a.Took, a.Body)
 		}
 		srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain).Late(300*time.Millisecond))
 		before := srv.Attempts(testkit.GetField)
 		a := get(t, c)
-		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || srv.Attempts(testkit.GetField)-before != 4 {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnavailable || srv.Attempts(testkit.GetField)-before != 4 {
 			t.Errorf("got %d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
 		}
 	})
@@ -154,7 +155,7 @@ func TestHedgeIsBounded(t *testing.T) {
 	t.Parallel()
 	const calls = 200
 	for name, entry := range map[string]string{"budget": "", "bulkhead": "concurrency: {max: 200}"} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "max_timeout: 6s", entry)
 			get(t, c)
@@ -183,7 +184,7 @@ func TestHedgeIsBounded(t *testing.T) {
 // A client that leaves ends both attempts.
 func TestHedgeEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true")
 		get(t, c)
@@ -203,7 +204,7 @@ func TestHedgeEndsWithItsClient(t *testing.T) {
 // With mode observe, nothing is sent twice.
 func TestHedgeObserved(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "mode: observe", "timeout: 2s")
 		get(t, c)
@@ -229,11 +230,11 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 		"given up":         {faults.Hang(), 1, 0},
 		"answered in time": {testkit.Fault{}, 1, 0},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {window: 1h}")
 			srv.Next(testkit.GetField, test.first, testkit.Fault{}.Late(time.Second))
-			if a := get(t, c); !succeeded(a) {
+			if a := get(t, c); !a.Succeeded() {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 			synctest.Wait()
@@ -249,13 +250,13 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 // A Retry-After in the answer to one of two attempts opens the breaker.
 func TestHedgeOpensTheBreaker(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", quickBreaker)
 		overloaded := faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40 * time.Second)
 		for range 3 {
 			srv.Next(testkit.GetField, overloaded.Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
-			if a := get(t, c); !succeeded(a) {
+			if a := get(t, c); !a.Succeeded() {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		}
@@ -278,7 +279,7 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 		"the server has no place for it": {"1", []testkit.Fault{testkit.Fault{}.Late(late)}, 1},
 		"the client leaves":              {"4", []testkit.Fault{testkit.Fault{}.Late(time.Minute), testkit.Fault{}.Late(time.Minute)}, 1},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, c := protected(t, srv, testkit.Modern, hedged, "timeout: 5s", "concurrency: {max: "+test.places+"}",
 				"tools: {get_field: {read_only: true, concurrency: {max: 4}}}")
@@ -302,7 +303,7 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 // A call that probes a server is not hedged.
 func TestHedgeDoesNotProbe(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 1, open_for: 5s}")
 		get(t, c)
@@ -312,7 +313,7 @@ func TestHedgeDoesNotProbe(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		before := srv.Attempts(testkit.GetField)
 		srv.Next(testkit.GetField, testkit.Fault{}.Late(time.Second))
-		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != before+1 {
+		if a := get(t, c); !a.Succeeded() || srv.Attempts(testkit.GetField) != before+1 {
 			t.Errorf("got %d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -222,17 +223,17 @@ func TestLongHostileServers(t *testing.T) {
 func testHostileServers(t *testing.T, events int) {
 	t.Helper()
 	for _, c := range hostileAnswers(events) {
-		runVirtual(t, c.name, func(t *testing.T) {
+		testkit.Virtual(t, c.name, func(t *testing.T) {
 			entry := []string{"tools: {any: {read_only: false}}"}
 			if c.name != "many events" { // reading them takes longer
-				entry = append(entry, untilDeadline)
+				entry = append(entry, gatewaytest.UntilDeadline)
 			}
-			f := start(t, serveRaw(t, c.write), entry...)
-			client := f.client(t, testkit.Modern)
+			f := gatewaytest.Start(t, serveRaw(t, c.write), entry...)
+			client := f.Client(t, testkit.Modern)
 			client.Keep = 64 << 20
 			a, err := client.Call(t.Context(), "any", `{}`)
 			if slices.Contains(unfinished, c.name) {
-				if a == nil || a.Took > deadline || err == nil && recordOf(t, a).Kind != recourse.KindTimeout {
+				if a == nil || a.Took > gatewaytest.Deadline || err == nil && gatewaytest.Record(t, a).Kind != recourse.KindTimeout {
 					t.Errorf("got %+v, %v", a, err)
 				}
 				return
@@ -240,14 +241,14 @@ func testHostileServers(t *testing.T, events int) {
 			if err != nil || a.Message == nil || string(a.Message.ID) != "1" || a.Status != http.StatusOK {
 				t.Fatalf("got HTTP %d %.500s, %v", a.Status, a.Body, err)
 			}
-			if a.Took > deadline && c.name != "many events" {
+			if a.Took > gatewaytest.Deadline && c.name != "many events" {
 				t.Errorf("got the answer after %v", a.Took)
 			}
 			if !json.Valid(a.Message.Raw) && len(a.Events) == 0 {
 				t.Errorf("got %.500s, want JSON", a.Body)
 			}
 			if c.kinds == nil {
-				if !succeeded(a) {
+				if !a.Succeeded() {
 					t.Errorf("got %s", a.Body)
 				}
 				return
@@ -255,7 +256,7 @@ func testHostileServers(t *testing.T, events int) {
 			if n := len(a.Events); n > 0 {
 				a.Message = a.Events[n-1].Message()
 			}
-			if e := recordOf(t, a); !slices.Contains(c.kinds, e.Kind) {
+			if e := gatewaytest.Record(t, a); !slices.Contains(c.kinds, e.Kind) {
 				t.Errorf("got %s, want one of %v: %.500s", e.Kind, c.kinds, a.Body)
 			}
 		})
@@ -269,11 +270,11 @@ func TestCutFailureOfAnotherRequest(t *testing.T) {
 	for id, want := range map[string]recourse.Kind{`ID`: recourse.KindUnknown, `"another"`: recourse.KindBadResponse} {
 		url := serveRaw(t, whole(`{"jsonrpc":"2.0","id":`+id+failed))
 		f := startConfig(t, "max_failure: 32KiB\ndecide_within: 16KiB\nservers: {farm: {url: '"+url+"'}}\n")
-		a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+		a, err := f.Client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Kind != want {
+		if e := gatewaytest.Record(t, a); e.Kind != want {
 			t.Errorf("id %s: got %s, want %s", id, e.Kind, want)
 		}
 	}
@@ -286,7 +287,7 @@ func TestLargeEventKeepsItsID(t *testing.T) {
 		`data: {"jsonrpc":"2.0","id":ID,"result":{"_meta":{"io.github.recoursehq/error":{"kind":"not_found"}},"content":[{"type":"text","text":"`+
 		strings.Repeat("a line. ", 8<<10)+`"}]}}`+"\n\n"))
 	f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+url+"'}}\n")
-	a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+	a, err := f.Client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,9 +301,9 @@ func TestObservedStreamBreaksAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	url := serveRaw(t, text("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 4096\r\nConnection: close\r\n\r\n"+
 		`data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}`+"\n\n"))
-	f := start(t, url, "mode: observe")
-	a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
-	if err == nil || a == nil || !succeeded(a) {
+	f := gatewaytest.Start(t, url, "mode: observe")
+	a, err := f.Client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+	if err == nil || a == nil || !a.Succeeded() {
 		t.Errorf("got %v, %+v, want the answer and an error", err, a)
 	}
 }

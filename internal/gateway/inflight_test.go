@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -20,12 +21,12 @@ import (
 // passes after the others have ended.
 func TestBytesInFlight(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, log := newGateway(t, "max_request: 1MiB\nmax_in_flight: 1MiB\nservers: {farm: {url: '"+srv.URL()+"', timeout: 20s}}\n")
-			f := &front{log: log, url: testkit.ServeInMemory(t, g) + "/farm/mcp"}
-			c := f.client(t, era)
+			g, log := gatewaytest.New(t, "max_request: 1MiB\nmax_in_flight: 1MiB\nservers: {farm: {url: '"+srv.URL()+"', timeout: 20s}}\n")
+			f := &gatewaytest.Front{Log: log, URL: testkit.ServeInMemory(t, g) + "/farm/mcp"}
+			c := f.Client(t, era)
 			large := `{"message":"` + strings.Repeat("m", 900<<10) + `"}`
 			srv.Next(testkit.Echo, faults.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
@@ -42,18 +43,18 @@ func TestBytesInFlight(t *testing.T) {
 			if err != nil || a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" {
 				t.Fatalf("got %+v, %v", a, err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if e.Kind != recourse.KindRateLimited || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
 				t.Errorf("got %+v", e)
 			}
-			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 				t.Errorf("a small one: got %+v, %v", a, err)
 			}
 
 			cancel()
 			<-done
 			testkit.Eventually(t, "all bytes are given back", func() bool { return gateway.InFlight(g) == 0 })
-			if a, err := c.Call(t.Context(), testkit.Echo, large); err != nil || !succeeded(a) {
+			if a, err := c.Call(t.Context(), testkit.Echo, large); err != nil || !a.Succeeded() {
 				t.Errorf("afterwards: got %v", err)
 			}
 			if n := srv.Executions(testkit.Echo); n != 3 { // all but the refused one
@@ -67,9 +68,9 @@ func TestBytesInFlight(t *testing.T) {
 // more than max_in_flight.
 func TestBytesAnnounced(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, _ := newGateway(t, "max_request: 1MiB\nmax_in_flight: 2MiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		g, _ := gatewaytest.New(t, "max_request: 1MiB\nmax_in_flight: 2MiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
 		url := testkit.ServeInMemory(t, g) + "/farm/mcp"
 		address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/farm/mcp")
 		const requests, size = 100, 64 << 10

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -29,23 +30,27 @@ func startWithoutVersion(t *testing.T, size int) (url string) {
 // A large answer that turns out to be invalid at its end is broken off.
 func TestInvalidLargeAnswerIsBrokenOff(t *testing.T) {
 	t.Parallel()
-	f := start(t, startWithoutVersion(t, 1<<20))
-	a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	f := gatewaytest.Start(t, startWithoutVersion(t, 1<<20))
+	a, err := f.Client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err == nil {
 		t.Errorf("got a whole answer of %d bytes", len(a.Body))
 	}
-	f.await(t, func(lines []logLine) bool { return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response" })
+	f.Await(t, func(lines []gatewaytest.Line) bool {
+		return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response"
+	})
 }
 
 // With mode observe, an invalid answer is passed on and logged as a failure.
 func TestObservedInvalidAnswer(t *testing.T) {
 	t.Parallel()
-	f := start(t, startWithoutVersion(t, 1), "mode: observe")
-	a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	f := gatewaytest.Start(t, startWithoutVersion(t, 1), "mode: observe")
+	a, err := f.Client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil || a.Status != http.StatusOK {
 		t.Fatalf("got %+v, %v", a, err)
 	}
-	f.await(t, func(lines []logLine) bool { return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response" })
+	f.Await(t, func(lines []gatewaytest.Line) bool {
+		return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response"
+	})
 }
 
 // Where the contract tells the caller that the same call may succeed, the gateway has tried that itself: a read that was answered with
@@ -70,7 +75,7 @@ func TestInvalidAnswersAreRepeatedAsTheContractSays(t *testing.T) {
 		if !strings.Contains(entry, "tools") {
 			entry += ", tools: {look: {read_only: true}}"
 		}
-		a, err := start(t, url, strings.Split(entry, ", ")...).client(t, testkit.Modern).Call(t.Context(), "look", `{}`)
+		a, err := gatewaytest.Start(t, url, strings.Split(entry, ", ")...).Client(t, testkit.Modern).Call(t.Context(), "look", `{}`)
 		if err != nil || calls.Load() != want {
 			t.Errorf("%s: called %d times, want %d: %s, %v", entry, calls.Load(), want, a.Body, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -32,7 +33,7 @@ func writesUnderKills(t *testing.T, kills int) {
 		t.Run("server/"+erasName(e.client, e.server), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithEra(e.server))
-			keepWriting(t, start(t, srv.URL()).client(t, e.client), srv.Orders, kills, func() {
+			keepWriting(t, gatewaytest.Start(t, srv.URL()).Client(t, e.client), srv.Orders, kills, func() {
 				if err := srv.Restart(); err != nil {
 					t.Error(err)
 				}
@@ -41,7 +42,7 @@ func writesUnderKills(t *testing.T, kills int) {
 		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			client := start(t, "", childCommand(t, program, e.server)...).client(t, e.client)
+			client := gatewaytest.Start(t, "", childCommand(t, program, e.server)...).Client(t, e.client)
 			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each child starts later than the previous one
 				program.Next(testkit.OrderGet, "exit")
 				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // kills the program
@@ -86,7 +87,7 @@ func writeOnce(t *testing.T, client *testkit.Client, orders func(reference strin
 		return
 	}
 	times := orders(reference)
-	if a.Message.Error == nil && succeeded(a) {
+	if a.Message.Error == nil && a.Succeeded() {
 		if times != 1 {
 			t.Errorf("%s succeeded: created %d times", reference, times)
 		}

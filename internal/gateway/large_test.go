@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
@@ -86,8 +87,8 @@ func batchCells(sizes ...int) []batchCell {
 	for _, n := range sizes {
 		for from := range strings.FieldsSeq(batchPlaces) {
 			for to := range strings.FieldsSeq(batchPlaces) {
-				for _, client := range eras {
-					for _, server := range eras {
+				for _, client := range testkit.Eras {
+					for _, server := range testkit.Eras {
 						for _, by := range []string{byAuthor, inText, inStructure, inData} {
 							for _, transport := range []string{overJSON, overSSE, overStdio} {
 								if by != byAuthor && transport == overStdio || transport == overStdio && server == testkit.Modern {
@@ -132,7 +133,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 		tool, arguments, url = testkit.OrderCreate, orderedArguments, srv.URL()
 		srv.Always(tool, c.foreign(t))
 	}
-	client = start(t, url, entry...).client(t, c.client)
+	client = gatewaytest.Start(t, url, entry...).Client(t, c.client)
 	client.Keep = 32 << 20
 	return client, tool, arguments
 }
@@ -280,13 +281,13 @@ func (c textCell) run(t *testing.T) {
 		path, user = path+"/{user_id}", "/u-1"
 	}
 	f := startConfig(t, "max_failure: 2MiB\nservers: {farm: {url: '"+srv.URL()+"', path: '"+path+"', contract: "+c.to+"}}\n")
-	client := testkit.NewClient(t, f.url+user, c.in.era)
+	client := testkit.NewClient(t, f.URL+user, c.in.era)
 	client.Keep, client.Header = 32<<20, http.Header{}
 	for _, name := range own.Session.Credentials {
 		client.Header.Set(name, "one-1")
 	}
 	if c.in.era == testkit.Legacy {
-		initialize(t, client)
+		client.MustInitialize(t)
 	}
 	a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
 	if err != nil {
@@ -298,7 +299,7 @@ func (c textCell) run(t *testing.T) {
 	if a.Message == nil || a.Message.Result == nil {
 		t.Fatalf("got %.500s, want a result", a.Body)
 	}
-	if succeeded(a) {
+	if a.Succeeded() {
 		t.Errorf("got success %.500s", a.Body)
 	}
 	end := bytes.Contains(a.Message.Result, []byte("The end."))
@@ -359,12 +360,12 @@ func testFailureIsCut(t *testing.T, n int, most string, keys ...string) {
 				srv.Always(testkit.OrderCreate, cell.foreign(t))
 				top := append([]string{"max_failure: " + most}, keys...)
 				f := startConfig(t, strings.Join(top, "\n")+"\nservers: {farm: {url: '"+srv.URL()+"', contract: "+from+"}}\n")
-				client := f.client(t, in.era)
+				client := f.Client(t, in.era)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if e.Kind != recourse.KindPartial || !e.Truncated() {
 					t.Errorf("got %s, truncated %t", e.Kind, e.Truncated())
 				}
@@ -383,7 +384,7 @@ func TestLargeFailuresTakeTurns(t *testing.T) {
 	cell := batchCell{from: "fieldmcp", n: 20, server: inText}
 	srv.Always(testkit.OrderCreate, cell.foreign(t))
 	f := startConfig(t, "decide_within: 16KiB\nservers: {farm: {url: '"+srv.URL()+"', contract: fieldmcp}}\n")
-	first := f.client(t, testkit.Modern)
+	first := f.Client(t, testkit.Modern)
 	var clients []*testkit.Client
 	for range 8 + 2 { // eight have a place, two wait
 		clients = append(clients, first.Clone(t))
@@ -393,7 +394,7 @@ func TestLargeFailuresTakeTurns(t *testing.T) {
 		client.Keep = 8 << 20
 		go func() {
 			a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
-			if err == nil && succeeded(a) {
+			if err == nil && a.Succeeded() {
 				err = fmt.Errorf("got success %.300s", a.Body)
 			}
 			done <- err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -21,21 +22,11 @@ const headerRateLimit = "Ratelimit"
 
 const hi = `{"message":"m"}`
 
-// call calls a tool, and fails the test if there is no answer.
-func call(tb testing.TB, c *testkit.Client, tool, arguments string) *testkit.Answer {
-	tb.Helper()
-	a, err := c.Call(tb.Context(), tool, arguments)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return a
-}
-
 // pass makes calls of echo that must all pass.
 func pass(tb testing.TB, c *testkit.Client, calls int) {
 	tb.Helper()
 	for range calls {
-		if a := call(tb, c, testkit.Echo, hi); !succeeded(a) {
+		if a := c.MustCall(tb, testkit.Echo, hi); !a.Succeeded() {
 			tb.Fatalf("got refusal %s", a.Body)
 		}
 	}
@@ -44,28 +35,28 @@ func pass(tb testing.TB, c *testkit.Client, calls int) {
 // overLimit makes a call of echo that must be refused, and returns the record.
 func overLimit(tb testing.TB, c *testkit.Client) *recourse.Error {
 	tb.Helper()
-	a := call(tb, c, testkit.Echo, hi)
-	if succeeded(a) {
+	a := c.MustCall(tb, testkit.Echo, hi)
+	if a.Succeeded() {
 		tb.Fatalf("got %s, want a refusal", a.Body)
 	}
-	return recordOf(tb, a)
+	return gatewaytest.Record(tb, a)
 }
 
 // A call over the limit is refused without reaching the server, in both eras, until the reported wait is over.
 func TestLimitRefuses(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			f := start(t, srv.URL(), "limits: {minute: {calls: 3/1m}, month: {calls: 100/30d, by: [server, tool]}}")
-			c := f.client(t, era)
+			f := gatewaytest.Start(t, srv.URL(), "limits: {minute: {calls: 3/1m}, month: {calls: 100/30d, by: [server, tool]}}")
+			c := f.Client(t, era)
 			for range 3 {
 				pass(t, c, 1)
 				time.Sleep(1234567 * time.Microsecond)
 			}
 			now := time.Now()
-			a := call(t, c, testkit.Echo, hi)
-			e := recordOf(t, a)
+			a := c.MustCall(t, testkit.Echo, hi)
+			e := gatewaytest.Record(t, a)
 			want := &recourse.Error{
 				Kind: recourse.KindRateLimited, Code: "rate_limited", Contract: "recourse",
 				Message: "The limit of 3 calls in 1 min has been reached.", Hints: []string{"Safe to repeat: wait 57 s, then make the same call again."},
@@ -156,16 +147,16 @@ func TestLimitInEveryContract(t *testing.T) {
 			"minute": {"{minute: {calls: 2/1m}, month: {calls: 1000/30d}}", test.minute, "58"},
 			"month":  {"{minute: {calls: 1000/1m, by: [address]}, month: {calls: 2/30d}}", test.month, "2592000"},
 		} {
-			for _, era := range eras {
-				runVirtual(t, contract+" "+name+" "+era.String(), func(t *testing.T) {
+			for _, era := range testkit.Eras {
+				testkit.Virtual(t, contract+" "+name+" "+era.String(), func(t *testing.T) {
 					srv := testkit.NewServer(t, testkit.InMemory())
-					f := start(t, srv.URL(), "contract: "+contract, "limits: "+way.limits)
-					c := testkit.NewClient(t, f.url, era)
+					f := gatewaytest.Start(t, srv.URL(), "contract: "+contract, "limits: "+way.limits)
+					c := testkit.NewClient(t, f.URL, era)
 					if contract == "terra" {
 						c.Header = http.Header{"Dev-Id": {"dev"}, "X-Api-Key": {"key"}}
 					}
 					if era == testkit.Legacy {
-						initialize(t, c)
+						c.MustInitialize(t)
 					}
 					reset := time.Now().Add(time.Minute)
 					pass(t, c, 1)
@@ -174,7 +165,7 @@ func TestLimitInEveryContract(t *testing.T) {
 					if name == "month" { // both calls leave the window together, since they are in the same sixtieth of it
 						reset = time.Now().Add(30 * 24 * time.Hour)
 					}
-					a := call(t, c, testkit.Echo, hi)
+					a := c.MustCall(t, testkit.Echo, hi)
 					got := string(a.Body)
 					if a.Status == http.StatusTooManyRequests {
 						checkHeaders(t, a.Header, map[string]string{"Content-Type": "application/json"})
@@ -184,7 +175,7 @@ func TestLimitInEveryContract(t *testing.T) {
 							t.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
 						}
 						got = result.Text()
-						if e := recordOf(t, a); seconds(e.RetryAfter) != way.wait || !e.Quotas[0].ResetAt.Equal(reset) {
+						if e := gatewaytest.Record(t, a); seconds(e.RetryAfter) != way.wait || !e.Quotas[0].ResetAt.Equal(reset) {
 							t.Errorf("got %s", jsonOf(t, e))
 						}
 					}
@@ -232,7 +223,7 @@ func TestLimitOverStdio(t *testing.T) {
 		t.Run(contract, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			g, _ := newGateway(t, fmt.Sprintf("servers: {farm: {url: '%s', contract: %s, limits: {minute: {calls: 1/1m}}}}\n", srv.URL(), contract))
+			g, _ := gatewaytest.New(t, fmt.Sprintf("servers: {farm: {url: '%s', contract: %s, limits: {minute: {calls: 1/1m}}}}\n", srv.URL(), contract))
 			h := startHost(t, g)
 			h.initialize()
 			h.send(echo("1", "m"))
@@ -250,24 +241,24 @@ func TestLimitOverStdio(t *testing.T) {
 // With limit_headers, successes have headers about what remains, without the server's own limits.
 func TestLimitHeadersOfSuccesses(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "limit_headers: true", "limits: {month: {calls: 17000/30d}, minute: {calls: 100/1m}, one: {at_once: 1}}")
-		c := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "limit_headers: true", "limits: {month: {calls: 17000/30d}, minute: {calls: 100/1m}, one: {at_once: 1}}")
+		c := f.Client(t, testkit.Modern)
 		pass(t, c, 2)
 		time.Sleep(time.Second)
-		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{
+		checkHeaders(t, c.MustCall(t, testkit.Echo, hi).Header, map[string]string{
 			"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "97", "Retry-After": "",
 			"RateLimit-Policy": `"month";q=17000;w=2592000, "minute";q=100;w=60`,
 			"RateLimit":        `"month";r=16997;t=2592000, "minute";r=97;t=59`,
 		})
 		srv.Next(testkit.Echo, faults.ToolError("wrong argument", "[missing_param] message is missing."))
-		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // the call did not count
+		checkHeaders(t, c.MustCall(t, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // the call did not count
 	})
-	runVirtual(t, "none by default", func(t *testing.T) {
+	testkit.Virtual(t, "none by default", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "limits: {minute: {calls: 100/1m}}")
-		a := call(t, f.client(t, testkit.Modern), testkit.Echo, hi)
+		f := gatewaytest.Start(t, srv.URL(), "limits: {minute: {calls: 100/1m}}")
+		a := f.Client(t, testkit.Modern).MustCall(t, testkit.Echo, hi)
 		checkHeaders(t, a.Header, map[string]string{"X-RateLimit-Remaining": "", "RateLimit": ""})
 	})
 }
@@ -312,18 +303,18 @@ func TestWhatLimitsCount(t *testing.T) {
 			if err := srv.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			_ = call(t, c, testkit.Echo, hi)
+			_ = c.MustCall(t, testkit.Echo, hi)
 			if err := srv.Start(); err != nil {
 				t.Fatal(err)
 			}
 		}, 1},
 	}
 	for name, test := range tests {
-		for _, era := range eras {
-			runVirtual(t, name+" "+era.String(), func(t *testing.T) {
+		for _, era := range testkit.Eras {
+			testkit.Virtual(t, name+" "+era.String(), func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
-				f := start(t, srv.URL(), untilDeadline, "limits: {day: {calls: 3/1d, by: [server]}}")
-				c := f.client(t, era)
+				f := gatewaytest.Start(t, srv.URL(), gatewaytest.UntilDeadline, "limits: {day: {calls: 3/1d, by: [server]}}")
+				c := f.Client(t, era)
 				if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
 					t.Fatalf("got %+v, %v", a, err)
 				}
@@ -343,14 +334,14 @@ func failing(answers ...testkit.Fault) func(*testing.T, *testkit.Client, *testki
 	return func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
 		t.Helper()
 		srv.Next(testkit.Echo, answers...)
-		_ = call(t, c, testkit.Echo, hi)
+		_ = c.MustCall(t, testkit.Echo, hi)
 	}
 }
 
 func calling(tool, arguments string) func(*testing.T, *testkit.Client, *testkit.Server) {
 	return func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
 		t.Helper()
-		if a := call(t, c, tool, arguments); a.Message != nil && a.Message.Error == nil && succeeded(a) {
+		if a := c.MustCall(t, tool, arguments); a.Message != nil && a.Message.Error == nil && a.Succeeded() {
 			t.Errorf("got %s", a.Body)
 		}
 	}
@@ -373,20 +364,20 @@ func TestLimitKeys(t *testing.T) {
 		"one tool":        {"{calls: 2/1m, by: [server], tools: [ech*]}", true, false},
 	}
 	for name, test := range tests {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			f := start(t, srv.URL(), "forward: [authorization, x-trace]", "limits: {minute: "+test.limit+"}")
-			ann, bob := f.client(t, testkit.Modern), f.client(t, testkit.Modern)
+			f := gatewaytest.Start(t, srv.URL(), "forward: [authorization, x-trace]", "limits: {minute: "+test.limit+"}")
+			ann, bob := f.Client(t, testkit.Modern), f.Client(t, testkit.Modern)
 			ann.Header, bob.Header = token("ann"), token("bob")
 			pass(t, ann, 2)
 			ann.Header.Set("X-Trace", "another") // does not identify a caller
 			if e := overLimit(t, ann); strings.Contains(jsonOf(t, e), "ann") {
 				t.Errorf("credentials are shown: %s", jsonOf(t, e))
 			}
-			if shared := !succeeded(call(t, bob, testkit.Echo, hi)); shared != test.both {
+			if shared := !bob.MustCall(t, testkit.Echo, hi).Succeeded(); shared != test.both {
 				t.Errorf("two callers share the limit: got %t", shared)
 			}
-			if shared := !succeeded(call(t, ann, testkit.GetField, `{"field_id":"F-1"}`)); shared != test.tools {
+			if shared := !ann.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`).Succeeded(); shared != test.tools {
 				t.Errorf("two tools share the limit: got %t", shared)
 			}
 		})
@@ -396,13 +387,13 @@ func TestLimitKeys(t *testing.T) {
 // An unverified identity does not get a limit of its own.
 func TestLimitOfTheUnknown(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "limits: {minute: {calls: 2/1m}}")
-		c := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "limits: {minute: {calls: 2/1m}}")
+		c := f.Client(t, testkit.Modern)
 		for i := range 4 {
 			c.Header = http.Header{"Authorization": {fmt.Sprint("Bearer ", i)}, "X-Forwarded-For": {fmt.Sprint("10.0.0.", i)}}
-			if passes := succeeded(call(t, c, testkit.Echo, hi)); passes != (i < 2) {
+			if passes := c.MustCall(t, testkit.Echo, hi).Succeeded(); passes != (i < 2) {
 				t.Errorf("call %d: got passed %t", i, passes)
 			}
 		}
@@ -412,12 +403,12 @@ func TestLimitOfTheUnknown(t *testing.T) {
 // With mode observe, the server gets every call; the log says which ones would have been refused.
 func TestLimitObserves(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "mode: observe", "limits: {minute: {calls: 1/1m}, one: {at_once: 1}}")
-		c := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "mode: observe", "limits: {minute: {calls: 1/1m}, one: {at_once: 1}}")
+		c := f.Client(t, testkit.Modern)
 		pass(t, c, 3)
-		lines := f.log.failures(t)
+		lines := f.Log.Failures(t)
 		if len(lines) != 2 || lines[0].Msg != "observed" || lines[0].Kind != "rate_limited" {
 			t.Errorf("got %+v", lines)
 		}
@@ -427,25 +418,25 @@ func TestLimitObserves(t *testing.T) {
 // A reload keeps the counts of unchanged limits.
 func TestLimitsOutliveAReload(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		with := func(title, limits string) string {
 			return fmt.Sprintf("servers: {farm: {url: '%s', title: %s, limits: %s}}\n", srv.URL(), title, limits)
 		}
-		g, _ := newGateway(t, with("one", "{minute: {calls: 2/1m}}"))
+		g, _ := gatewaytest.New(t, with("one", "{minute: {calls: 2/1m}}"))
 		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+"/farm/mcp", testkit.Modern)
 		pass(t, c, 2)
 		_ = overLimit(t, c)
-		reload(t, g, with("two", "{minute: {calls: 2/1m}}"))
+		gatewaytest.Reload(t, g, with("two", "{minute: {calls: 2/1m}}"))
 		_ = overLimit(t, c)
-		reload(t, g, with("two", "{minute: {calls: 4/1m}, hour: {calls: 5/1h}}"))
+		gatewaytest.Reload(t, g, with("two", "{minute: {calls: 4/1m}, hour: {calls: 5/1h}}"))
 		pass(t, c, 2)
 		if e := overLimit(t, c); e.Quotas[0].Policy != "minute" || e.Quotas[1].Remaining != 3 {
 			t.Errorf("got %s", jsonOf(t, e))
 		}
-		reload(t, g, with("two", "{}"))
+		gatewaytest.Reload(t, g, with("two", "{}"))
 		pass(t, c, 9)
-		reload(t, g, with("two", "{minute: {calls: 4/1m}}"))
+		gatewaytest.Reload(t, g, with("two", "{minute: {calls: 4/1m}}"))
 		pass(t, c, 4)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestLimitBehindAProxy(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, fmt.Sprintf(
+	g, _ := gatewaytest.New(t, fmt.Sprintf(
 		"trusted_proxies: [127.0.0.0/8]\nservers: {farm: {url: '%s', limits: {minute: {calls: 2/1m, by: [address]}}}}\n", srv.URL()))
 	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
 	from := func(addresses string) { c.Header = http.Header{"X-Forwarded-For": {addresses}} }
@@ -37,9 +38,9 @@ func TestLimitBehindAProxy(t *testing.T) {
 // Observers are told which limit refused a call.
 func TestOutcomeNamesTheLimit(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, _ := newGateway(t, fmt.Sprintf("servers: {farm: {url: '%s', limits: {minute: {calls: 1/1m}}}}\n", srv.URL()))
+		g, _ := gatewaytest.New(t, fmt.Sprintf("servers: {farm: {url: '%s', limits: {minute: {calls: 1/1m}}}}\n", srv.URL()))
 		var names []string
 		g.Observe(observed(func(o *observe.Outcome) { names = append(names, o.Limit) }))
 		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+farm, testkit.Modern)
@@ -67,7 +68,7 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 		name, org, _ := strings.Cut(who, " ")
 		fmt.Fprintf(&keys, "{name: %s, org: %s, hash: %q}, ", name, org, auth.HashOf(name+" key"))
 	}
-	g, _ := newGateway(t, fmt.Sprintf("access: {team: {keys: [%s]}}\nservers: {farm: {url: '%s', access: [team], "+
+	g, _ := gatewaytest.New(t, fmt.Sprintf("access: {team: {keys: [%s]}}\nservers: {farm: {url: '%s', access: [team], "+
 		"limits: {own: {calls: 2/1m}, minute: {calls: 3/1m, by: [org]}}}}\n", &keys, srv.URL()))
 	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
 	as := func(name string) { c.Header = http.Header{"Authorization": {"Bearer " + name + " key"}} }
@@ -93,7 +94,7 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 func TestLimitOfNamesakes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, fmt.Sprintf("access: {one: {keys: [{name: ann, hash: '%s'}]}, two: {keys: [{name: ann, hash: '%s'}]}}\n"+
+	g, _ := gatewaytest.New(t, fmt.Sprintf("access: {one: {keys: [{name: ann, hash: '%s'}]}, two: {keys: [{name: ann, hash: '%s'}]}}\n"+
 		"servers: {farm: {url: '%s', access: [one, two], limits: {minute: {calls: 1/1m}}}}\n", auth.HashOf("one"), auth.HashOf("two"), srv.URL()))
 	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
 	for _, key := range []string{"one", "two"} {
@@ -106,9 +107,9 @@ func TestLimitOfNamesakes(t *testing.T) {
 // If two limits are reached, the refusal reports the one with the longer wait.
 func TestLimitsReachedTogether(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
-		f := start(t, testkit.NewServer(t, testkit.InMemory()).URL(), untilDeadline, "limits: {minute: {calls: 2/1m}, hour: {calls: 2/1h}, second: {calls: 2/1s}}")
-		c := f.client(t, testkit.Modern)
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
+		f := gatewaytest.Start(t, testkit.NewServer(t, testkit.InMemory()).URL(), gatewaytest.UntilDeadline, "limits: {minute: {calls: 2/1m}, hour: {calls: 2/1h}, second: {calls: 2/1s}}")
+		c := f.Client(t, testkit.Modern)
 		pass(t, c, 2)
 		if e := overLimit(t, c); e.RetryAfter != time.Hour || e.Quotas[0].Policy != "hour" {
 			t.Errorf("got %s", jsonOf(t, e))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -19,34 +20,34 @@ func TestLimitsOfManyServers(t *testing.T) {
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", limit_headers: true, limits: {all: {calls: 5/1h, by: [server]}, shop: {calls: 2/1m, tools: ['shop_*']}}",
 			"limits: {own: {calls: 3/1m, by: [server], tools: [echo]}}")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		remaining := func(a *testkit.Answer, want string) {
 			t.Helper()
 			if got := a.Header.Get("X-Ratelimit-Remaining"); got != want {
 				t.Errorf("got %q remaining, want %q: %s", got, want, a.Body)
 			}
 		}
-		remaining(call(t, c, testkit.Echo, hi), "4")
+		remaining(c.MustCall(t, testkit.Echo, hi), "4")
 		for range 10 {
-			a := call(t, c, testkit.Echo, `{"message":7}`)
-			if recordOf(t, a).Kind != recourse.KindInvalidType {
+			a := c.MustCall(t, testkit.Echo, `{"message":7}`)
+			if gatewaytest.Record(t, a).Kind != recourse.KindInvalidType {
 				t.Fatalf("got %s", a.Body)
 			}
 			remaining(a, "4")
 		}
-		remaining(call(t, c, testkit.Echo, hi), "3")
-		remaining(call(t, c, testkit.Echo, hi), "2")
+		remaining(c.MustCall(t, testkit.Echo, hi), "3")
+		remaining(c.MustCall(t, testkit.Echo, hi), "2")
 		for range 10 {
-			a := call(t, c, testkit.Echo, hi)
-			if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "own" {
+			a := c.MustCall(t, testkit.Echo, hi)
+			if e := gatewaytest.Record(t, a); e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "own" {
 				t.Fatalf("got %s", a.Body)
 			}
 		}
-		remaining(call(t, c, "shop_echo", hi), "1")
-		remaining(call(t, c, testkit.GetField, `{"field_id":"F-1"}`), "0")
+		remaining(c.MustCall(t, "shop_echo", hi), "1")
+		remaining(c.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`), "0")
 		before := f.farm.Attempts(testkit.GetField)
-		a := call(t, c, testkit.GetField, `{"field_id":"F-1"}`)
-		e := recordOf(t, a)
+		a := c.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`)
+		e := gatewaytest.Record(t, a)
 		if e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "all" || e.Effect != recourse.EffectNone || a.Header.Get("Retry-After") == "" {
 			t.Errorf("got %s", a.Body)
 		}
@@ -61,7 +62,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", concurrency: {max: 1, queue: 0}", "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		f.farm.Next(testkit.Echo, faults.Hang())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -70,8 +71,8 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 			_, _ = c.Call(ctx, testkit.Echo, hi) // cancelled
 		}()
 		synctest.Wait()
-		a := call(t, c, "shop_echo", hi)
-		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Effect != recourse.EffectNone || e.RetryAfter == 0 {
+		a := c.MustCall(t, "shop_echo", hi)
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnavailable || e.Effect != recourse.EffectNone || e.RetryAfter == 0 {
 			t.Errorf("got %s", a.Body)
 		}
 		if p := f.g.Protections(); len(p) != 1 || p[0].Server != "all" || p[0].Bulkheads[0].In != 1 {
@@ -80,7 +81,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 		cancel()
 		<-done
 		time.Sleep(time.Second)
-		if a := call(t, c, "shop_echo", hi); !succeeded(a) {
+		if a := c.MustCall(t, "shop_echo", hi); !a.Succeeded() {
 			t.Errorf("afterwards: got %s", a.Body)
 		}
 	})
@@ -93,14 +94,14 @@ func TestReadOnlyOfManyServers(t *testing.T) {
 		inEachEra(t, func(t *testing.T, era testkit.Era) {
 			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
 			shop.SetTools(testkit.Tool{Name: "sell"})
-			g, log := newGateway(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
+			g, log := gatewaytest.New(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
 				"  shop: {url: '"+shop.URL()+"', path: none, tools: {sell: {read_only: true}}}\n"+
 				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n")
-			d := &door{&front{log: log, url: open(t, g, true) + "/all/mcp"}, farm}
+			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/all/mcp"}, farm}
 			c := d.member(t, era, "reader")
 			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
 				for range 2 { // before and after the lists are fetched
-					a := call(t, c, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
+					a := c.MustCall(t, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
 					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
 						t.Errorf("%s: got %s", tool, a.Body)
 					}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -36,17 +37,17 @@ func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (
 // others do not wait.
 func TestLimitAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			f := start(t, srv.URL(), "forward: [authorization]", "timeout: 60s",
+			f := gatewaytest.Start(t, srv.URL(), "forward: [authorization]", "timeout: 60s",
 				"limits: {busy: {at_once: 2, queue: 1, wait: 3s}, minute: {calls: 100/1m, by: [server]}}")
-			ann, bob := f.client(t, era), f.client(t, era)
+			ann, bob := f.Client(t, era), f.Client(t, era)
 			ann.Header = http.Header{"Authorization": {"Bearer ann"}}
 			bob.Header = http.Header{"Authorization": {"Bearer bob"}}
 			if era == testkit.Legacy { // a session belongs to its caller
-				initialize(t, ann)
-				initialize(t, bob)
+				ann.MustInitialize(t)
+				bob.MustInitialize(t)
 			}
 			end := underway(t, srv, ann, 2)
 
@@ -65,10 +66,10 @@ func TestLimitAtOnce(t *testing.T) {
 			}
 			pass(t, bob, 1)
 			<-done
-			if took := time.Since(began); took != 3*time.Second || succeeded(waited) {
+			if took := time.Since(began); took != 3*time.Second || waited.Succeeded() {
 				t.Errorf("after %s: got %s", took, waited.Body)
 			}
-			if e := recordOf(t, waited); !strings.Contains(e.Message, "none of them ended in time") {
+			if e := gatewaytest.Record(t, waited); !strings.Contains(e.Message, "none of them ended in time") {
 				t.Errorf("got %s", jsonOf(t, e))
 			}
 			checkHeaders(t, waited.Header, map[string]string{
@@ -93,10 +94,10 @@ func TestLimitAtOnce(t *testing.T) {
 // A client that leaves while it waits gives its place in the queue back, and the call does not count.
 func TestLimitQueueIsLeft(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "timeout: 60s", "limits: {busy: {at_once: 1, queue: 1, wait: 30s}, hour: {calls: 3/1h}}")
-		c := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "timeout: 60s", "limits: {busy: {at_once: 1, queue: 1, wait: 30s}, hour: {calls: 3/1h}}")
+		c := f.Client(t, testkit.Modern)
 		end := underway(t, srv, c, 1)
 		for range 5 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -116,13 +117,13 @@ func TestLimitQueueIsLeft(t *testing.T) {
 // The counts of one limit do not affect another one.
 func TestLimitsAtOnceAreApart(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		f := start(t, srv.URL(), "limits: {narrow: {at_once: 1, tools: [echo]}, wide: {at_once: 3, tools: [progress]}}")
-		c := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "limits: {narrow: {at_once: 1, tools: [echo]}, wide: {at_once: 3, tools: [progress]}}")
+		c := f.Client(t, testkit.Modern)
 		pass(t, c, 1)
 		for _, a := range crowd(t, c, 3, testkit.Progress, slowCall) {
-			if !succeeded(a) || a.Took > 2*time.Second {
+			if !a.Succeeded() || a.Took > 2*time.Second {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // sharing starts a gateway that counts limits in Redis. patience is how long it waits for Redis.
-func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Duration, rest string) *front {
+func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Duration, rest string) *gatewaytest.Front {
 	tb.Helper()
-	g, log := newReaching(tb, gateway.Reach{Dial: testkit.Dial, Redis: patience},
+	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Dial: testkit.Dial, Redis: patience},
 		fmt.Sprintf("redis: %s\nservers: {farm: {url: '%s', timeout: 20s, limits: {hour: {calls: 50/1h}, day: {calls: 1000/1d}}}}\n%s", redis, srv.URL(), rest))
-	return &front{url: testkit.Serve(tb, g) + farm, log: log}
+	return &gatewaytest.Front{URL: testkit.Serve(tb, g) + farm, Log: log}
 }
 
 // Two replicas together let as many calls pass as one.
@@ -39,21 +40,21 @@ func checkReplicas(t *testing.T, calls int) {
 	t.Helper()
 	const patience, callers = 20 * time.Second, 8
 	srv, url := testkit.NewServer(t), service.Redis(t)
-	replicas := []*front{sharing(t, srv, url, patience, ""), sharing(t, srv, url, patience, "")}
+	replicas := []*gatewaytest.Front{sharing(t, srv, url, patience, ""), sharing(t, srv, url, patience, "")}
 	var passed, made atomic.Int64
 	var group sync.WaitGroup
 	for i := range callers {
 		group.Go(func() {
-			c := testkit.NewClient(t, replicas[i%len(replicas)].url, testkit.Modern)
+			c := testkit.NewClient(t, replicas[i%len(replicas)].URL, testkit.Modern)
 			for made.Add(1) <= int64(calls) {
 				a, err := c.Call(t.Context(), testkit.Echo, hi)
 				switch {
 				case err != nil:
 					t.Error(err)
 					return
-				case succeeded(a):
+				case a.Succeeded():
 					passed.Add(1)
-				case recordOf(t, a).Kind != recourse.KindRateLimited:
+				case gatewaytest.Record(t, a).Kind != recourse.KindRateLimited:
 					t.Errorf("got %s", a.Body)
 				}
 			}
@@ -70,13 +71,13 @@ func TestReplicasGiveBack(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
 	one, other := sharing(t, srv, url, 20*time.Second, ""), sharing(t, srv, url, 20*time.Second, "")
-	c := testkit.NewClient(t, one.url, testkit.Modern)
+	c := testkit.NewClient(t, one.URL, testkit.Modern)
 	for range 60 {
 		srv.Next(testkit.Echo, faults.RPCError("invalid params", -32602, "message is missing", ""))
-		_ = call(t, c, testkit.Echo, hi)
+		_ = c.MustCall(t, testkit.Echo, hi)
 	}
 	pass(t, c, 25)
-	c = testkit.NewClient(t, other.url, testkit.Modern)
+	c = testkit.NewClient(t, other.URL, testkit.Modern)
 	pass(t, c, 25)
 	_ = overLimit(t, c)
 }
@@ -89,7 +90,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			f := sharing(t, srv, "redis://:s3cret@127.0.0.1:1/0", time.Second, "on_redis_failure: "+choice+"\n")
-			c := testkit.NewClient(t, f.url, testkit.Modern)
+			c := testkit.NewClient(t, f.URL, testkit.Modern)
 			pass(t, c, passes)
 			e := overLimit(t, c)
 			if e.Effect != recourse.EffectNone || e.Origin != recourse.OriginGateway || e.Retry != recourse.RetrySameCall || e.RetryAfter == 0 {
@@ -101,8 +102,8 @@ func TestLimitsWithoutRedis(t *testing.T) {
 			if n := srv.Executions(testkit.Echo); n != passes {
 				t.Errorf("got %d calls at the server", n)
 			}
-			if !strings.Contains(f.log.String(), "Redis fails: until it works again") || strings.Contains(f.log.String(), "s3cret") {
-				t.Errorf("got log %s", f.log)
+			if !strings.Contains(f.Log.String(), "Redis fails: until it works again") || strings.Contains(f.Log.String(), "s3cret") {
+				t.Errorf("got log %s", f.Log)
 			}
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != 200 {
 				t.Errorf("what no limit counts: got %+v, %v", a, err)
@@ -116,14 +117,14 @@ func TestReloadToRedis(t *testing.T) {
 	t.Parallel()
 	srv, url := testkit.NewServer(t), service.Redis(t)
 	entry := fmt.Sprintf("servers: {farm: {url: '%s', limits: {hour: {calls: 3/1h}}}}\n", srv.URL())
-	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second}, entry)
+	g, _ := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second}, entry)
 	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
 	pass(t, c, 3)
-	reload(t, g, "redis: "+url+"\n"+entry)
+	gatewaytest.Reload(t, g, "redis: "+url+"\n"+entry)
 	pass(t, c, 3)
 	_ = overLimit(t, c)
-	reload(t, g, "redis: "+url+"\non_redis_failure: closed\n"+entry)
+	gatewaytest.Reload(t, g, "redis: "+url+"\non_redis_failure: closed\n"+entry)
 	_ = overLimit(t, c)
-	reload(t, g, entry)
+	gatewaytest.Reload(t, g, entry)
 	_ = overLimit(t, c)
 }

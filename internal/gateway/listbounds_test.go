@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -30,11 +31,11 @@ func costlyTools(tools, patterns int) []testkit.Tool {
 func TestCostlyListIsBounded(t *testing.T) {
 	t.Parallel()
 
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(costlyTools(24, 300)...))
-			f := start(t, srv.URL()) // without bounds this takes hours
-			c := f.client(t, era)
+			f := gatewaytest.Start(t, srv.URL()) // without bounds this takes hours
+			c := f.Client(t, era)
 			arguments := []string{`"order":1`}
 			for k := range 200 {
 				arguments = append(arguments, fmt.Sprintf(`"p%d":"a%d"`, k, k))
@@ -49,10 +50,10 @@ func TestCostlyListIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam {
+			if e := gatewaytest.Record(t, a); e.Kind != recourse.KindMissingParam {
 				t.Errorf("got %+v", e)
 			}
-			for name, n := range f.notes(t) {
+			for name, n := range notes(t, f.Log) {
 				if n > 2 { // the last call may find another first unchecked pattern
 					t.Errorf("%s: logged %d times", name, n)
 				}
@@ -62,10 +63,10 @@ func TestCostlyListIsBounded(t *testing.T) {
 }
 
 // notes counts the log's lines about partly used schemas, by tool.
-func (f *front) notes(tb testing.TB) map[string]int {
+func notes(tb testing.TB, log *gatewaytest.Log) map[string]int {
 	tb.Helper()
 	notes := map[string]int{}
-	for text := range strings.Lines(f.log.String()) {
+	for text := range strings.Lines(log.String()) {
 		var line struct {
 			Msg  string `json:"msg"`
 			Tool string `json:"tool"`
@@ -90,8 +91,8 @@ func TestListOfTooManyTools(t *testing.T) {
 		tools[i].Definition = fmt.Sprintf(`{"name":"tool_%d","inputSchema":{"type":"object","required":["a"]}}`, i)
 	}
 	srv := testkit.NewServer(t, testkit.WithTools(tools...))
-	f := start(t, srv.URL())
-	c := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL())
+	c := f.Client(t, testkit.Legacy)
 	for tool, refused := range map[string]bool{"tool_0": true, "tool_2499": false} {
 		a, err := c.Call(t.Context(), tool, `{}`)
 		if err != nil {
@@ -102,7 +103,7 @@ func TestListOfTooManyTools(t *testing.T) {
 			t.Errorf("%s: got %s, %v", tool, a.Body, err)
 		}
 	}
-	if n := f.notes(t)[""]; n != 1 {
-		t.Errorf("logged %d times: %s", n, f.log)
+	if n := notes(t, f.Log)[""]; n != 1 {
+		t.Errorf("logged %d times: %s", n, f.Log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -28,7 +29,7 @@ func fail(tb testing.TB, d *door, times int, header ...string) *testkit.Answer {
 func TestLockout(t *testing.T) {
 	t.Parallel()
 	for _, name := range contract.Builtin().Names() {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			d := openDoor(t, "trusted_proxies: [127.0.0.1]\naccess: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]", "contract: "+name)
 			from := func(address, key string) *testkit.Answer {
 				return echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", address, "Authorization", "Bearer "+key))
@@ -53,15 +54,15 @@ func TestLockout(t *testing.T) {
 				if name == "fieldmcp" { // the contract has its own form for this
 					continue
 				}
-				if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.RetryAfter != wait || e.Origin != recourse.OriginGateway {
+				if e := gatewaytest.Record(t, a); e.Kind != recourse.KindRateLimited || e.RetryAfter != wait || e.Origin != recourse.OriginGateway {
 					t.Errorf("%s: got %s, %s", key, e.Kind, e.RetryAfter)
 				}
 			}
 			if a := from("192.0.2.2", "good"); !wasCalled(a) {
 				t.Errorf("another address: got HTTP %d %s", a.Status, a.Body)
 			}
-			if n := strings.Count(d.log.String(), "an address is refused"); n != 1 {
-				t.Errorf("got %d lockouts in the log: %s", n, d.log)
+			if n := strings.Count(d.Log.String(), "an address is refused"); n != 1 {
+				t.Errorf("got %d lockouts in the log: %s", n, d.Log)
 			}
 			time.Sleep(15*time.Minute - time.Since(began))
 			if a := from("192.0.2.1", "good"); !wasCalled(a) {
@@ -114,8 +115,8 @@ func TestReloadOfAccess(t *testing.T) {
 		}
 		one := config("access: {team: {keys: ["+keyEntry("good")+"]}}", ", access: [team]")
 		other := config("access: {team: {keys: ["+keyEntry("better")+"]}}", ", access: [team]")
-		g, log := newGateway(t, one)
-		d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+		g, log := gatewaytest.New(t, one)
+		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 		with := func(key string) *testkit.Answer {
 			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
 		}
@@ -124,7 +125,7 @@ func TestReloadOfAccess(t *testing.T) {
 			t.Fatal("the key is refused")
 		}
 		fail(t, d, 1)
-		reload(t, g, other)
+		gatewaytest.Reload(t, g, other)
 		if a := with("good"); a.Status != http.StatusUnauthorized { // the second failure
 			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
@@ -135,14 +136,14 @@ func TestReloadOfAccess(t *testing.T) {
 		if a := echoed(t, session); !wasCalled(a) {
 			t.Errorf("the session of before: got HTTP %d %s", a.Status, a.Body)
 		}
-		reload(t, g, one)
+		gatewaytest.Reload(t, g, one)
 		if a := with("better"); a.Status != http.StatusUnauthorized { // the third
 			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
 		if a := with("good"); a.Status != http.StatusTooManyRequests {
 			t.Errorf("after three failures: got HTTP %d %s", a.Status, a.Body)
 		}
-		reload(t, g, config("", ""))
+		gatewaytest.Reload(t, g, config("", ""))
 		if a := echoed(t, d.as(t, testkit.Modern)); !wasCalled(a) {
 			t.Errorf("without access: got HTTP %d %s", a.Status, a.Body)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -63,7 +64,7 @@ func (o *opened) losesOrder(t *testing.T, times int) {
 	if n := o.srv.Attempts(testkit.OrderCreate); n != times {
 		t.Errorf("the call was sent %d times", n)
 	}
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Effect != recourse.EffectNone || e.Upstream.Status != http.StatusNotFound || e.Retry == recourse.RetrySameCall ||
 		strings.Contains(string(a.Body), "Safe to repeat") {
 		t.Errorf("got %s", a.Body)
@@ -86,10 +87,10 @@ func TestWriteInASessionThatIsLostAgain(t *testing.T) {
 func TestWriteInASessionThatOpensLate(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
-	client := start(t, srv.URL(), "timeout: 10s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 10s").Client(t, testkit.Legacy)
 	srv.ForgetSessions()
 	srv.Next("initialize", faults.StatusWith("503", http.StatusServiceUnavailable, "text/plain", "starting"))
-	if result := mustCall(t, client, testkit.OrderCreate, `{"reference":"A-17","amount":1}`); result.IsError {
+	if result := client.MustCall(t, testkit.OrderCreate, `{"reference":"A-17","amount":1}`).Result(t); result.IsError {
 		t.Errorf("got %+v", result)
 	}
 	if n := srv.Orders("A-17"); n != 1 {

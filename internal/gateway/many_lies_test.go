@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -24,7 +25,7 @@ func TestManyServersCollide(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		for range 2 { // the second time with known lists
 			a, err := c.Call(t.Context(), "echo", `{"message":"hello"}`)
 			if err != nil {
@@ -41,15 +42,15 @@ func TestManyServersCollide(t *testing.T) {
 		if diff := cmp.Diff([]string{"echo", "get_field"}, targets(t, a)["shop"].Collisions); diff != "" {
 			t.Errorf("collisions (-want +got):\n%s", diff)
 		}
-		if n := strings.Count(f.log.String(), "give one of them a prefix"); n != 2 {
-			t.Errorf("got %d lines in the log, want one for each server:\n%s", n, f.log)
+		if n := strings.Count(f.Log.String(), "give one of them a prefix"); n != 2 {
+			t.Errorf("got %d lines in the log, want one for each server:\n%s", n, f.Log)
 		}
-		mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
+		c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t)
 		if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
 			t.Errorf("got %d orders at farm and %d at shop", n, m)
 		}
 		f.shop.Stop() //nolint:errcheck // in memory
-		if got := mustCall(t, c, "order_get", `{"reference":"A"}`); got.IsError {
+		if got := c.MustCall(t, "order_get", `{"reference":"A"}`).Result(t); got.IsError {
 			t.Errorf("farm: got %s", got.Text())
 		}
 	})
@@ -60,11 +61,11 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, `servers: [{name: farm, allow: ["order_*", echo], deny: [order_get], rename: {echo: say}}, {name: shop, prefix: shop_, deny: ["*"]}]`, "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		if diff := cmp.Diff([]string{"order_create", "say"}, toolNames(t, f.list(t, c))); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
-		if got := mustCall(t, c, "say", `{"message":"hello"}`).Text(); got != "hello" {
+		if got := c.MustCall(t, "say", `{"message":"hello"}`).Result(t).Text(); got != "hello" {
 			t.Errorf("say: got %q", got)
 		}
 		for _, tool := range []string{"echo", "order_get", "get_field", "shop_echo", "order_create ", "SAY"} {
@@ -85,12 +86,12 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 // Advice uses the tool names that clients see, and a failure has the form of the server's contract.
 func TestManyServersAdvise(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		verify := "timeout: 1s, tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
 		f := startMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
-		c := f.client(t, testkit.Modern)
+		c := f.Client(t, testkit.Modern)
 		f.shop.Always("order_create", faults.Hang())
-		result := mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
+		result := c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t)
 		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
 			t.Errorf("got %s, want %s in it", result.Text(), want)
 		}
@@ -108,17 +109,17 @@ func TestManyServersAdvise(t *testing.T) {
 		if text := string(a.Body); !strings.Contains(text, "shop_order_craete") || !strings.Contains(text, "Did you mean shop_order_create") {
 			t.Errorf("an unknown tool: got %s", text)
 		}
-		result = mustCall(t, c, "shop_order_create", `{"amount":1}`)
+		result = c.MustCall(t, "shop_order_create", `{"amount":1}`).Result(t)
 		if text := result.Text(); !strings.Contains(text, "reference") || strings.Contains(strings.ReplaceAll(text, "shop_order_create", ""), "order_create") {
 			t.Errorf("bad arguments: got %s", text)
 		}
-		for _, line := range f.log.failures(t) {
+		for _, line := range f.Log.Failures(t) {
 			if line.Server == "shop" && line.Tool != "order_create" || line.Server == "all" && line.Tool != "shop_order_craete" {
 				t.Errorf("got %s of %s in the log", line.Tool, line.Server)
 			}
 		}
 		f.reload(t, `servers: [farm, {name: shop, prefix: shop_, deny: [order_get]}]`, verify)
-		result = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
+		result = c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t)
 		if strings.Contains(result.Text(), "order_get") || strings.Contains(string(result.Meta["io.github.recoursehq/error"]), "order_get") {
 			t.Errorf("got advice to call a tool that is not offered: %s", result.Text())
 		}
@@ -169,17 +170,17 @@ func startLiar(tb testing.TB, keys string) (*liar, *manyFront) {
 	l := &liar{}
 	url := testkit.ServeInMemory(tb, http.HandlerFunc(l.serve)) + "/mcp"
 	f := &manyFront{farm: testkit.NewServer(tb, testkit.InMemory())}
-	g, log := newGateway(tb, fmt.Sprintf("servers:\n  farm: {url: %q}\n  liar: {url: %q%s}\nendpoints:\n  all: {path: /mcp, servers: [farm, {name: liar, prefix: l_}]}\n",
+	g, log := gatewaytest.New(tb, fmt.Sprintf("servers:\n  farm: {url: %q}\n  liar: {url: %q%s}\nendpoints:\n  all: {path: /mcp, servers: [farm, {name: liar, prefix: l_}]}\n",
 		f.farm.URL(), url, keys))
-	f.g, f.front = g, &front{log: log, url: open(tb, g, true) + "/mcp"}
+	f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
 	return l, f
 }
 
 func TestManyServerLies(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		l, f := startLiar(t, "")
-		c := f.client(t, testkit.Modern)
+		c := f.Client(t, testkit.Modern)
 		tool := func(name string) string { return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name) }
 		huge := make([]string, 3000)
 		for i := range huge {
@@ -215,11 +216,11 @@ func TestManyServerLies(t *testing.T) {
 // A list that depends on the caller is never shown to another caller, even while the server is down.
 func TestManyListsArePrivate(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		l, f := startLiar(t, ", forward: [authorization]")
 		l.says(`"tools":[]`, "")
 		listFor := func(who string) ([]string, target) {
-			c := f.client(t, testkit.Modern)
+			c := f.Client(t, testkit.Modern)
 			c.Header = http.Header{"Authorization": {"Bearer " + who}}
 			a := f.list(t, c)
 			return toolNames(t, a)[6:], targets(t, a)["liar"]
@@ -261,12 +262,12 @@ func TestManyListsAreKept(t *testing.T) {
 		if url != "" {
 			text = strings.Replace(text, shop.URL(), url, 1)
 		}
-		g, log := newGateway(t, text)
-		f.g, f.front = g, &front{log: log, url: testkit.Serve(t, g) + "/mcp"}
+		g, log := gatewaytest.New(t, text)
+		f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: testkit.Serve(t, g) + "/mcp"}
 		return f, g.Close
 	}
 	f, end := begin("")
-	if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+	if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
 		t.Fatalf("got %d tools", got)
 	}
 	end()
@@ -277,15 +278,15 @@ func TestManyListsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, end = begin("")
-	for _, era := range eras {
-		a := f.list(t, f.client(t, era))
+	for _, era := range testkit.Eras {
+		a := f.list(t, f.Client(t, era))
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" {
 			t.Errorf("after the restart: got %+v", got)
 		}
 	}
 	end()
 	f, end = begin("http://127.0.0.1:1/mcp") // another URL: the kept tools are of another server
-	if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["shop"]; got.Listed != 0 {
+	if got := targets(t, f.list(t, f.Client(t, testkit.Modern)))["shop"]; got.Listed != 0 {
 		t.Errorf("at another URL: got %+v", got)
 	}
 	end()
@@ -294,7 +295,7 @@ func TestManyListsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, end = begin("")
-		if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
+		if got := targets(t, f.list(t, f.Client(t, testkit.Modern)))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
 			t.Errorf("%s: got %+v", what, got)
 		}
 		end()
@@ -304,14 +305,14 @@ func TestManyListsAreKept(t *testing.T) {
 // A reload can name another file for the lists.
 func TestManyListsMove(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		folder := t.TempDir()
 		endpoint := func(file string) string {
 			return fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, file))
 		}
 		f := startMany(t, endpoint("a"), "")
 		f.reload(t, endpoint("b"), "")
-		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+		if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
 			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)
@@ -325,19 +326,19 @@ func TestManyListsMove(t *testing.T) {
 // If the file cannot be written, the log says so, and calls go on.
 func TestManyListsCannotBeKept(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(folder, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		f := startMany(t, fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, "lists.json")), "")
-		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+		if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
 			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if !strings.Contains(f.log.String(), "cannot be kept across a restart") && !strings.Contains(f.log.String(), "cannot be read") {
-			t.Errorf("no line about the file in the log: %s", f.log)
+		if !strings.Contains(f.Log.String(), "cannot be kept across a restart") && !strings.Contains(f.Log.String(), "cannot be read") {
+			t.Errorf("no line about the file in the log: %s", f.Log)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -98,21 +99,21 @@ func (l *library) listen(w http.ResponseWriter, r *http.Request, id, wanted json
 	}
 }
 
-func startLibraries(tb testing.TB, endpoint string) (a, b *library, f *front) {
+func startLibraries(tb testing.TB, endpoint string) (a, b *library, f *gatewaytest.Front) {
 	tb.Helper()
 	a = &library{name: "one", resources: []string{"one://a", "shared://x"}, template: "one://{id}", news: make(chan string)}
 	b = &library{name: "two", resources: []string{"shared://x", "two://b"}, template: "file:///{+path}", knows: []string{"odd:it"}, news: make(chan string)}
 	serve := func(l *library) string { return testkit.ServeInMemory(tb, http.HandlerFunc(l.serve)) + "/mcp" }
-	g, log := newGateway(tb, fmt.Sprintf("servers:\n  one: {url: %q}\n  two: {url: %q, title: The second}\nendpoints:\n  all: {path: /mcp, title: Both, %s}\n",
+	g, log := gatewaytest.New(tb, fmt.Sprintf("servers:\n  one: {url: %q}\n  two: {url: %q, title: The second}\nendpoints:\n  all: {path: /mcp, title: Both, %s}\n",
 		serve(a), serve(b), endpoint))
-	return a, b, &front{log: log, url: open(tb, g, true) + "/mcp"}
+	return a, b, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
 }
 
 func TestManyServersHaveResources(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		one, two, f := startLibraries(t, `servers: [one, {name: two, prefix: t_, deny: ["two://secret*"]}]`)
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		request := func(method, params string) string {
 			var named struct {
 				Name string `json:"name"`
@@ -167,7 +168,7 @@ func TestManyServersIntroduceThemselves(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		_, _, f := startLibraries(t, "servers: [one, {name: two, prefix: t_}]")
-		c := testkit.NewClient(t, f.url, era)
+		c := testkit.NewClient(t, f.URL, era)
 		var a *testkit.Answer
 		var err error
 		if era == testkit.Legacy {
@@ -204,9 +205,9 @@ func TestManyServersIntroduceThemselves(t *testing.T) {
 // A subscription to a resource reaches only the server that has it.
 func TestManyServersAnnounceResources(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		one, two, f := startLibraries(t, "servers: [one, two]")
-		c := f.client(t, testkit.Modern)
+		c := f.Client(t, testkit.Modern)
 		s, err := c.Open(t.Context(), "subscriptions/listen", `{"notifications":{"resourceSubscriptions":["one://a","two://b"]}}`)
 		if err != nil {
 			t.Fatal(err)

@@ -49,12 +49,12 @@ const (
 // A client is notified of changes at all servers, and of reloads.
 func TestManyServersNotify(t *testing.T) {
 	t.Parallel()
-	for _, serverEra := range eras {
+	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
 			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
-				c := f.client(t, era)
+				c := f.Client(t, era)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				s := listenTo(ctx, t, c)
@@ -110,7 +110,7 @@ func TestManyServerNotifiesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s := listenTo(ctx, t, c)
@@ -139,12 +139,12 @@ func TestManyServerNotifiesAfterAnOutage(t *testing.T) {
 // Progress and logs of a server reach the client.
 func TestManyServersReportProgress(t *testing.T) {
 	t.Parallel()
-	for _, serverEra := range eras {
+	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
 			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
-				c := f.client(t, era)
+				c := f.Client(t, era)
 				meta := `"progressToken":"p"`
 				if era == testkit.Modern {
 					meta += `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
@@ -169,12 +169,12 @@ func TestManyServersReportProgress(t *testing.T) {
 // A server's question reaches the client, and the client's answer the server, in all eras.
 func TestManyServersAsk(t *testing.T) {
 	t.Parallel()
-	for _, serverEra := range eras {
+	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
 			inEachEra(t, func(t *testing.T, era testkit.Era) {
 				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
-				c := f.client(t, era)
+				c := f.Client(t, era)
 				if era == testkit.Legacy {
 					s, err := c.OpenCall(t.Context(), "shop_ask", `{}`)
 					if err != nil {
@@ -243,9 +243,9 @@ func questionOf(tb testing.TB, c *testkit.Client, tool string) (state, key strin
 // If a client gives up a call, the call is cancelled at its server.
 func TestManyCallIsCancelled(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "modern", func(t *testing.T) {
+	testkit.Virtual(t, "modern", func(t *testing.T) {
 		f := startMany(t, bothPrefixed, "")
-		c := f.client(t, testkit.Modern)
+		c := f.Client(t, testkit.Modern)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if a, err := c.Call(ctx, "shop_progress", `{"count":100,"gapMs":1000}`); err == nil {

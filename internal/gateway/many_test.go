@@ -15,13 +15,14 @@ import (
 
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // A manyFront is a gateway with an endpoint, all, that offers the servers farm and shop.
 type manyFront struct {
-	*front
+	*gatewaytest.Front
 
 	g          *gateway.Gateway
 	farm, shop *testkit.Server
@@ -34,8 +35,8 @@ func startMany(tb testing.TB, endpoint, servers string, opts ...testkit.Option) 
 		farm: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
 		shop: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
 	}
-	g, log := newGateway(tb, f.config(endpoint, servers))
-	f.g, f.front = g, &front{log: log, url: open(tb, g, true) + "/mcp"}
+	g, log := gatewaytest.New(tb, f.config(endpoint, servers))
+	f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
 	return f
 }
 
@@ -52,8 +53,8 @@ const bothPrefixed = "servers: [farm, {name: shop, prefix: shop_}]"
 // inEachEra runs a test in virtual time for clients of each era.
 func inEachEra(t *testing.T, test func(t *testing.T, era testkit.Era)) {
 	t.Helper()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) { test(t, era) })
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) { test(t, era) })
 	}
 }
 
@@ -108,28 +109,15 @@ func (f *manyFront) list(tb testing.TB, c *testkit.Client) *testkit.Answer {
 	return a
 }
 
-func mustCall(tb testing.TB, c *testkit.Client, tool, arguments string) testkit.ToolResult {
-	tb.Helper()
-	a, err := c.Call(context.Background(), tool, arguments)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	result, err := a.ToolResult()
-	if err != nil {
-		tb.Fatalf("%s: got HTTP %d %s, %v", tool, a.Status, a.Body, err)
-	}
-	return result
-}
-
 func TestManyOffersAllServers(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		for _, serverEra := range eras {
+		for _, serverEra := range testkit.Eras {
 			t.Run(form.String()+" "+serverEra.String(), func(t *testing.T) {
 				t.Parallel()
 				inEachEra(t, func(t *testing.T, era testkit.Era) {
 					f := startMany(t, bothPrefixed, "", testkit.WithForm(form), testkit.WithEra(serverEra))
-					c := f.client(t, era)
+					c := f.Client(t, era)
 					a := f.list(t, c)
 					own := []string{"get_field", "order_create", "order_get", "echo", "ask", "progress"}
 					want := slices.Clone(own)
@@ -142,10 +130,10 @@ func TestManyOffersAllServers(t *testing.T) {
 					if diff := cmp.Diff(map[string]target{"farm": {Outcome: "ok", Listed: 6}, "shop": {Outcome: "ok", Listed: 6}}, targets(t, a)); diff != "" {
 						t.Errorf("targets (-want +got):\n%s", diff)
 					}
-					if got := mustCall(t, c, "shop_echo", `{"message":"hello"}`).Text(); got != "hello" {
+					if got := c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t).Text(); got != "hello" {
 						t.Errorf("echo: got %q", got)
 					}
-					mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
+					c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t)
 					if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
 						t.Errorf("got %d orders at farm and %d at shop", n, m)
 					}
@@ -160,7 +148,7 @@ func TestManyServerIsAway(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed, "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		before := toolNames(t, f.list(t, c))
 		if err := f.shop.Stop(); err != nil {
 			t.Fatal(err)
@@ -173,11 +161,11 @@ func TestManyServerIsAway(t *testing.T) {
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" || !strings.Contains(got.Message, "shop") {
 			t.Errorf("shop: got %+v", got)
 		}
-		result := mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		result := c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
 		if !result.IsError || !strings.Contains(result.Text(), "shop") {
 			t.Errorf("the call: got %q", result.Text())
 		}
-		if got := mustCall(t, c, "echo", `{"message":"hello"}`).Text(); got != "hello" {
+		if got := c.MustCall(t, "echo", `{"message":"hello"}`).Result(t).Text(); got != "hello" {
 			t.Errorf("farm: got %q", got)
 		}
 		if took := time.Since(began); took > 3*time.Second {
@@ -186,7 +174,7 @@ func TestManyServerIsAway(t *testing.T) {
 		if err := f.shop.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustCall(t, c, "shop_echo", `{"message":"again"}`).Text(); got != "again" {
+		if got := c.MustCall(t, "shop_echo", `{"message":"again"}`).Result(t).Text(); got != "again" {
 			t.Errorf("after shop is back: got %q", got)
 		}
 		if got := targets(t, f.list(t, c))["shop"]; got.Outcome != "ok" {
@@ -200,7 +188,7 @@ func TestManyServerIsSlow(t *testing.T) {
 	t.Parallel()
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		f := startMany(t, bothPrefixed+", deadline: 1s", "")
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		f.shop.Next("tools/list", faults.Hang())
 		began := time.Now()
 		a := f.list(t, c)
@@ -227,7 +215,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 			f.farm.Always(method, faults.Hang())
 		}
 		began := time.Now()
-		c := f.client(t, era)
+		c := f.Client(t, era)
 		a := f.list(t, c)
 		if got := targets(t, a); got["farm"].Outcome != "late" || got["shop"].Outcome != "ok" {
 			t.Errorf("got %+v", got)
@@ -237,7 +225,7 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 		}
 		began = time.Now()
 		for range 10 {
-			mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+			c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
 		}
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("calls of the other server took %v", took)
@@ -252,10 +240,10 @@ func TestManyCallsAreToldOnce(t *testing.T) {
 		f := startMany(t, bothPrefixed, "")
 		var told ends
 		f.g.Observe(&told)
-		c := f.client(t, era)
-		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		c := f.Client(t, era)
+		c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
 		f.shop.Next("echo", faults.ToolError("a failure", "No."))
-		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
 		if _, err := c.Call(t.Context(), "nothing", `{}`); err != nil {
 			t.Fatal(err)
 		}

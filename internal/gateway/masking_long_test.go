@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -19,7 +20,7 @@ func TestLongNotificationIsDropped(t *testing.T) {
 	url := serveRaw(t, text(head+note+last))
 	for mode, want := range map[string]bool{"all": false, "off": true} {
 		f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+url+"', redact: "+mode+"}}\n")
-		a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+		a, err := f.Client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func TestLongNotificationIsDropped(t *testing.T) {
 		if !strings.Contains(shown.String(), `"done"`) {
 			t.Errorf("redact %s: got %s, want an answer", mode, shown.String())
 		}
-		if got := strings.Contains(f.log.String(), "a notification was dropped"); got == want {
+		if got := strings.Contains(f.Log.String(), "a notification was dropped"); got == want {
 			t.Errorf("line about a dropped notification: got %t", got)
 		}
 	}
@@ -50,12 +51,12 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 		"door":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"}}}}`
 	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "search", Definition: definition}))
 	srv.Always("search", faults.ToolError("echo", "no field for opn-ses-me, nor for melone, in the north"))
-	f := start(t, srv.URL())
-	a, err := f.client(t, testkit.Modern).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
+	f := gatewaytest.Start(t, srv.URL())
+	a, err := f.Client(t, testkit.Modern).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := string(a.Body) + f.log.String()
+	shown := string(a.Body) + f.Log.String()
 	if strings.Contains(shown, "opn-ses-me") || strings.Contains(shown, "melone") || !strings.Contains(shown, "in the north") {
 		t.Errorf("got %s, want only the arguments door and word masked", shown)
 	}
@@ -73,7 +74,7 @@ func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+srv.URL()+"', redact: "+mode+"}}\n")
-			stream, err := f.client(t, testkit.Legacy).Listen(t.Context(), "")
+			stream, err := f.Client(t, testkit.Legacy).Listen(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 			if event, err := stream.Next(); err != nil || event.Data != want {
 				t.Errorf("got %v, %d bytes that begin with %.80q, want %d bytes", err, len(event.Data), event.Data, len(want))
 			}
-			if got := strings.Contains(f.log.String(), "a notification was dropped"); got != (mode == "all") {
+			if got := strings.Contains(f.Log.String(), "a notification was dropped"); got != (mode == "all") {
 				t.Errorf("line about a dropped notification: got %t", got)
 			}
 		})

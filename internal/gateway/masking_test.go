@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -32,7 +33,7 @@ func TestMaskOfAContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Modern)
+	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Modern)
 	srv.Always(testkit.OrderCreate, faults.Result("said", `{"isError":true,"content":[{"type":"text",`+
 		`"text":"ada@example.com at 10.1.2.3:80 paid with 4111 1111 1111 1111"}],"structuredContent":{"customer":{"lastName":"Lovelace"}}}`))
 	a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"ada@example.com 10.1.2.3:80","amount":1}`)
@@ -166,8 +167,8 @@ func TestSurfaces(t *testing.T) {
 		if !strings.HasPrefix(full, "HTTP/") {
 			full = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + full
 		}
-		f := start(t, serveRaw(t, text(full)), "headers: {X-Farm-Key: kn0wn-secret-7}", "timeout: 5s")
-		client := f.client(t, testkit.Modern)
+		f := gatewaytest.Start(t, serveRaw(t, text(full)), "headers: {X-Farm-Key: kn0wn-secret-7}", "timeout: 5s")
+		client := f.Client(t, testkit.Modern)
 		a, err := client.Call(t.Context(), "any", `{"password":"h1dden-argument"}`)
 		if err != nil {
 			t.Errorf("%s: got %v", s.name, err)
@@ -177,7 +178,7 @@ func TestSurfaces(t *testing.T) {
 		for _, e := range a.Events {
 			events = append(events, e.Data)
 		}
-		shown := fmt.Sprint(a.Header, string(a.Body), f.log, events)
+		shown := fmt.Sprint(a.Header, string(a.Body), f.Log, events)
 		leaks := false
 		for _, secret := range []string{
 			leak, form, form[20:], "kn0wn-secret-7", "7-terces", "48213377", "h1dden-argument",

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -96,7 +97,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 	return map[string]func(t *testing.T, srv *testkit.Server, p *process){
 		"tools with patterns": func(t *testing.T, _ *testkit.Server, p *process) {
 			t.Helper()
-			c := (&front{url: p.url}).client(t, testkit.Legacy)
+			c := (&gatewaytest.Front{URL: p.url}).Client(t, testkit.Legacy)
 			values := make([]string, 800)
 			for i := range values {
 				values[i] = fmt.Sprintf(`"p%d":"a"`, i)
@@ -114,7 +115,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		"arguments of many members": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
 			srv.Always("x/slow", faults.Hang())
-			c := (&front{url: p.url}).client(t, testkit.Legacy)
+			c := (&gatewaytest.Front{URL: p.url}).Client(t, testkit.Legacy)
 			var b bytes.Buffer
 			for i := range 240_000 {
 				fmt.Fprintf(&b, `"m%06d":1,`, i)
@@ -137,7 +138,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		"clients that never read": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
 			srv.Always("x/large", faults.Large(testkit.JSON, 8<<20, faults.Whole))
-			c := (&front{url: p.url}).client(t, testkit.Legacy)
+			c := (&gatewaytest.Front{URL: p.url}).Client(t, testkit.Legacy)
 			s := &served{addr: strings.Split(p.url, "/")[2]}
 			for range 400 {
 				s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
@@ -185,8 +186,8 @@ func TestLongMemoryUnderAttack(t *testing.T) {
 			if peak > mostMemory {
 				t.Errorf("got a peak of %d MiB", peak>>20)
 			}
-			c := (&front{url: p.url}).client(t, testkit.Legacy)
-			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+			c := (&gatewaytest.Front{URL: p.url}).Client(t, testkit.Legacy)
+			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 				t.Errorf("afterwards: got %+v, %v", a, err)
 			}
 		})

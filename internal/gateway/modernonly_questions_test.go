@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -101,14 +102,14 @@ const (
 // capable returns a client with all capabilities.
 func capable(tb testing.TB, url string, entry ...string) *testkit.Client {
 	tb.Helper()
-	return capableOf(tb, start(tb, url, entry...))
+	return capableOf(tb, gatewaytest.Start(tb, url, entry...))
 }
 
-func capableOf(tb testing.TB, f *front) *testkit.Client {
+func capableOf(tb testing.TB, f *gatewaytest.Front) *testkit.Client {
 	tb.Helper()
-	client := testkit.NewClient(tb, f.url, testkit.Legacy)
+	client := testkit.NewClient(tb, f.URL, testkit.Legacy)
 	client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
-	initialize(tb, client)
+	client.MustInitialize(tb)
 	return client
 }
 
@@ -216,14 +217,14 @@ func TestQuestionsNeedCapabilities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := testkit.NewClient(t, start(t, url(test.question), "title: The farm").url, testkit.Legacy)
+			client := testkit.NewClient(t, gatewaytest.Start(t, url(test.question), "title: The farm").URL, testkit.Legacy)
 			client.Capabilities = test.capabilities
-			initialize(t, client)
+			client.MustInitialize(t)
 			a, err := client.Call(t.Context(), "t", `{}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if e.Kind != recourse.KindMissingCapability || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectUnknown ||
 				!strings.Contains(e.Message, "for "+test.needs+" (") || len(a.Events) > 0 {
 				t.Errorf("got %s", a.Body)
@@ -232,7 +233,7 @@ func TestQuestionsNeedCapabilities(t *testing.T) {
 	}
 	t.Run("without a session", func(t *testing.T) {
 		t.Parallel()
-		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.Legacy)
+		client := testkit.NewClient(t, gatewaytest.Start(t, url(askName)).URL, testkit.Legacy)
 		a, err := client.Call(t.Context(), "t", `{}`)
 		for err == nil && a.Status == http.StatusBadRequest { // the first call detects the server's era
 			a, err = client.Call(t.Context(), "t", `{}`)
@@ -240,7 +241,7 @@ func TestQuestionsNeedCapabilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Kind != recourse.KindMissingCapability {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindMissingCapability {
 			t.Errorf("got %s", a.Body)
 		}
 	})
@@ -283,7 +284,7 @@ func TestUnansweredQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, url := startAsker(t, testkit.JSON, askName, askName, fine)
-		client := capable(t, url, untilDeadline, "max_timeout: 4s")
+		client := capable(t, url, gatewaytest.UntilDeadline, "max_timeout: 4s")
 		stream := openCall(t, client)
 		begun := time.Now()
 		id := next(t, stream).ID
@@ -313,7 +314,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			server, url := startAsker(t, testkit.JSON, askName, fine)
-			f := start(t, url, "timeout: 30s")
+			f := gatewaytest.Start(t, url, "timeout: 30s")
 			client := capableOf(t, f)
 			stream := openCall(t, client)
 			id := next(t, stream).ID
@@ -327,7 +328,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 				}
 			case "disconnect":
 				stream.Close()
-				testkit.Eventually(t, "it is noticed", func() bool { return strings.Contains(f.log.String(), "the client has gone") })
+				testkit.Eventually(t, "it is noticed", func() bool { return strings.Contains(f.Log.String(), "the client has gone") })
 			case "delete":
 				if _, err := client.Delete(t.Context()); err != nil {
 					t.Fatal(err)
@@ -375,7 +376,7 @@ func TestInvalidQuestions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Origin != recourse.OriginServer {
+				if e := gatewaytest.Record(t, a); e.Kind != recourse.KindBadResponse || e.Origin != recourse.OriginServer {
 					t.Errorf("got %s", a.Body)
 				}
 			})
@@ -401,7 +402,7 @@ func TestInvalidQuestions(t *testing.T) {
 		t.Parallel()
 		server, url := startAsker(t, testkit.JSON, `"resultType":"input_required","requestState":"later"`, fine)
 		a, err := capable(t, url, "timeout: 5s").Call(t.Context(), "t", `{}`)
-		if err != nil || !succeeded(a) || string(server.sent(t, 1).State) != `"later"` || server.sent(t, 1).Responses != nil {
+		if err != nil || !a.Succeeded() || string(server.sent(t, 1).State) != `"later"` || server.sent(t, 1).Responses != nil {
 			t.Errorf("got %+v, %v", a, err)
 		}
 	})
@@ -423,10 +424,10 @@ func TestFailuresAfterQuestions(t *testing.T) {
 		{faults.ToolError("tool error", "no"), "unknown"},
 		{faults.Hang(), "timeout"},
 	} {
-		runVirtual(t, test.fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, test.fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Modern))
-			f := start(t, srv.URL(), "timeout: 2s", "max_timeout: 3s")
-			client := f.client(t, testkit.Legacy)
+			f := gatewaytest.Start(t, srv.URL(), "timeout: 2s", "max_timeout: 3s")
+			client := f.Client(t, testkit.Legacy)
 			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
 			if err != nil {
 				t.Fatal(err)
@@ -439,7 +440,7 @@ func TestFailuresAfterQuestions(t *testing.T) {
 				t.Errorf("got %s", m.Raw)
 			}
 			srv.Behave()
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 				t.Errorf("the next call: got %+v, %v", a, err)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -60,11 +61,11 @@ func TestModernProgram(t *testing.T) {
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, "", append(command(t, child.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
-			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
+			f := gatewaytest.Start(t, "", append(gatewaytest.Command(t, child.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
+			client, other := f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)
 			for range 2 {
 				for _, c := range []*testkit.Client{client, other} {
-					if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || strings.Contains(string(a.Body), "resultType") {
+					if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() || strings.Contains(string(a.Body), "resultType") {
 						t.Fatalf("got %+v, %v", a, err)
 					}
 				}

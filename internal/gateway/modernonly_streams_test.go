@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -164,8 +165,8 @@ func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testk
 func TestAnnouncementsOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
-	f := start(t, url, "timeout: 5s")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, url, "timeout: 5s")
+	client := f.Client(t, testkit.Legacy)
 	if a := subscribe(t, client, "resources/subscribe", "file:///a"); a.Message.Error != nil {
 		t.Fatalf("subscribing without a stream: got %s", a.Body)
 	}
@@ -240,7 +241,7 @@ func TestRefusedStreamsAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	server.refuse = true
-	client := start(t, url).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, url).Client(t, testkit.Legacy)
 	if a, err := client.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
 		t.Errorf("a server without subscriptions/listen: got %+v, %v", a, err)
 	}
@@ -256,7 +257,7 @@ func TestRefusedStreamsAndSubscriptions(t *testing.T) {
 		}
 	}
 	_, asking := startAsker(t, testkit.JSON, fine) // without notifications
-	silent := start(t, asking).client(t, testkit.Legacy)
+	silent := gatewaytest.Start(t, asking).Client(t, testkit.Legacy)
 	if a, err := silent.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
 		t.Errorf("a server without notifications: got %+v, %v", a, err)
 	}
@@ -266,8 +267,8 @@ func TestRefusedStreamsAndSubscriptions(t *testing.T) {
 func TestLogLevelOfModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
-	f := start(t, url)
-	client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, url)
+	client, other := f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)
 	for _, level := range []string{`"warning"`, `"debug"`} {
 		if a, err := client.Request(t.Context(), "logging/setLevel", `{"level":`+level+`}`); err != nil || a.Message == nil || a.Message.Error != nil {
 			t.Fatalf("got %+v, %v", a, err)
@@ -290,7 +291,7 @@ func TestLogLevelOfModernServer(t *testing.T) {
 func TestCapabilitiesOfModernServer(t *testing.T) {
 	t.Parallel()
 	_, url := startAnnouncer(t)
-	a, err := testkit.NewClient(t, start(t, url, "title: The farm").url, testkit.Legacy).Initialize(t.Context())
+	a, err := testkit.NewClient(t, gatewaytest.Start(t, url, "title: The farm").URL, testkit.Legacy).Initialize(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 	open := func(t *testing.T, count, gap int) (*testkit.Server, *testkit.Client, *testkit.Stream) {
 		t.Helper()
 		srv, f := modernOnly(t, testkit.JSON, "timeout: 30s")
-		client := f.client(t, testkit.Legacy)
+		client := f.Client(t, testkit.Legacy)
 		stream, err := client.Open(context.Background(), "tools/call",
 			fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":{"progressToken":"tok\u00e9n"}}`, count, gap))
 		if err != nil {
@@ -350,7 +351,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 		if got := srv.Cancellations(testkit.Progress); got != 0 {
 			t.Errorf("got %d cancelled calls", got)
 		}
-		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 			t.Errorf("the next call: got %+v, %v", a, err)
 		}
 	})
@@ -388,7 +389,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 			t.Run(fmt.Sprintf("%s, %d bytes", form, size), func(t *testing.T) {
 				t.Parallel()
 				srv, f := modernOnly(t, form, "timeout: 10s")
-				client := f.client(t, testkit.Legacy)
+				client := f.Client(t, testkit.Legacy)
 				client.Keep = 8 << 20
 				srv.Next(testkit.Echo, faults.Large(form, size, faults.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -419,7 +420,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 func TestManySubscriptionsAtModernServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
-	client := start(t, url, "timeout: 10s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, url, "timeout: 10s").Client(t, testkit.Legacy)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

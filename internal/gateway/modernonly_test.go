@@ -11,15 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // modernOnly starts a server that speaks only the modern era, and a gateway in front of it.
-func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *front) {
+func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *gatewaytest.Front) {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.WithEra(testkit.Modern), testkit.WithForm(form))
-	return srv, start(tb, srv.URL(), entry...)
+	return srv, gatewaytest.Start(tb, srv.URL(), entry...)
 }
 
 var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
@@ -32,7 +33,7 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 			t.Run(form.String()+"/"+version, func(t *testing.T) {
 				t.Parallel()
 				srv, f := modernOnly(t, form)
-				client := testkit.NewClient(t, f.url, testkit.Legacy)
+				client := testkit.NewClient(t, f.URL, testkit.Legacy)
 				client.Version = version
 				a, err := client.Initialize(t.Context())
 				if err != nil || a.Message == nil || client.Session == "" {
@@ -78,9 +79,9 @@ func TestLegacyClientOfModernServer(t *testing.T) {
 func TestRequestToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
-	client := testkit.NewClient(t, f.url, testkit.Legacy)
+	client := testkit.NewClient(t, f.URL, testkit.Legacy)
 	client.Capabilities = `{"roots":{},"tasks":{"list":{}},"elicitation":{"form":{}}}`
-	initialize(t, client)
+	client.MustInitialize(t)
 	const introduction = `"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"testkit","version":"1.0.0"},` +
 		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"roots":{}}`
@@ -120,7 +121,7 @@ func TestRequestToModernServer(t *testing.T) {
 func TestMethodsAnsweredByTheBridge(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
-	client := f.client(t, testkit.Legacy)
+	client := f.Client(t, testkit.Legacy)
 	if a, err := client.Request(t.Context(), "ping", ""); err != nil || a.Message == nil || string(a.Message.Result) != "{}" {
 		t.Errorf("ping: got %+v, %v", a, err)
 	}
@@ -153,11 +154,11 @@ func TestMethodsAnsweredByTheBridge(t *testing.T) {
 func TestSessionsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	f := start(t, srv.URL(), "forward: [Authorization]")
-	client := testkit.NewClient(t, f.url, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "forward: [Authorization]")
+	client := testkit.NewClient(t, f.URL, testkit.Legacy)
 	client.Header = http.Header{"Authorization": {"Bearer a"}}
-	initialize(t, client)
-	thief := testkit.NewClient(t, f.url, testkit.Legacy)
+	client.MustInitialize(t)
+	thief := testkit.NewClient(t, f.URL, testkit.Legacy)
 	thief.Session = client.Session
 	if a, err := thief.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
 		t.Errorf("another caller's session: got %+v, %v", a, err)
@@ -200,11 +201,11 @@ func TestServerChangesItsEra(t *testing.T) {
 		_, _ = io.Copy(w, resp.Body)
 	}))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	client := start(t, url+"/mcp", "timeout: 5s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, url+"/mcp", "timeout: 5s").Client(t, testkit.Legacy)
 	for i, srv := range []*testkit.Server{neu, alt, neu, alt} {
 		<-now
 		now <- srv
-		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 			t.Fatalf("server %d: got HTTP %d %s, %v", i, a.Status, a.Body, err)
 		}
 	}
@@ -214,24 +215,24 @@ func TestServerChangesItsEra(t *testing.T) {
 func TestBadInputToModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
-	client := f.client(t, testkit.Legacy)
+	client := f.Client(t, testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}`), nil)
 	if err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("params that are a list: got %+v, %v", a, err)
 	}
 	for _, params := range []string{``, `{}`, `{"protocolVersion":7}`, `{"protocolVersion":"2025-11-25","capabilities":[]}`} {
-		other := testkit.NewClient(t, f.url, testkit.Legacy)
+		other := testkit.NewClient(t, f.URL, testkit.Legacy)
 		if a, err := other.Request(t.Context(), "initialize", params); err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 			t.Errorf("initialize with %s: got %+v, %v", params, a, err)
 		}
 	}
-	long := testkit.NewClient(t, f.url, testkit.Legacy)
+	long := testkit.NewClient(t, f.URL, testkit.Legacy)
 	long.Capabilities = `{"experimental":{"x":"` + strings.Repeat("x", 10_000) + `"}}`
 	if a, err := long.Initialize(t.Context()); err == nil || a == nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("a long introduction: got %+v, %v", a, err)
 	}
-	plain := testkit.NewClient(t, f.url, testkit.Legacy)
-	if a, err := plain.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+	plain := testkit.NewClient(t, f.URL, testkit.Legacy)
+	if a, err := plain.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 		t.Errorf("without a session: got %+v, %v", a, err)
 	}
 	if got := srv.Sessions(); got != 0 {
@@ -250,7 +251,7 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 	plain := tool(fmt.Sprintf(schema, "", "", ""))
 	mirroring := tool(fmt.Sprintf(schema, `,"x-mcp-header":"Region"`, `,"x-mcp-header":"Count"`, `,"x-mcp-header":"On"`))
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern), testkit.WithTools(mirroring))
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for _, test := range []struct {
 		arguments string
 		want      [3]string
@@ -275,13 +276,13 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 	}
 
 	later := testkit.NewServer(t, testkit.WithEra(testkit.Modern), testkit.WithTools(plain))
-	client = start(t, later.URL()).client(t, testkit.Legacy)
+	client = gatewaytest.Start(t, later.URL()).Client(t, testkit.Legacy)
 	if _, err := client.Call(t.Context(), "mirror", `{"region":"a"}`); err != nil {
 		t.Fatal(err)
 	}
 	later.SetTools(mirroring)
 	later.Next("mirror", faults.RPCStatus("misses a header", http.StatusBadRequest, -32020, "Header mismatch", ""))
-	if a, err := client.Call(t.Context(), "mirror", `{"region":"b"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), "mirror", `{"region":"b"}`); err != nil || !a.Succeeded() {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	calls := later.Calls("mirror")
@@ -294,7 +295,7 @@ func TestMirroredArgumentsToModernServer(t *testing.T) {
 func TestRefusalsOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv, f := modernOnly(t, testkit.JSON)
-	client := f.client(t, testkit.Legacy)
+	client := f.Client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, faults.RPCStatus("missing capability", http.StatusBadRequest, -32021, "needs sampling",
 		`{"requiredCapabilities":{"sampling":{}}}`))
 	a, err := client.Call(t.Context(), testkit.GetField, readField)
@@ -309,18 +310,18 @@ func TestReloadInFrontOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	yaml := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', timeout: 10s}}\n"
-	g, _ := newGateway(t, fmt.Sprintf(yaml, "One"))
-	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	calls, listens := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
+	g, _ := gatewaytest.New(t, fmt.Sprintf(yaml, "One"))
+	f := &gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}
+	calls, listens := f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)
 	for _, title := range []string{"Two", "Three"} {
-		reload(t, g, fmt.Sprintf(yaml, title))
+		gatewaytest.Reload(t, g, fmt.Sprintf(yaml, title))
 		stream, err := listens.Listen(t.Context(), "")
 		if err != nil || stream.Status != http.StatusOK {
 			t.Fatalf("got %+v, %v", stream, err)
 		}
 		stream.Close()
-		reload(t, g, fmt.Sprintf(yaml, title+", again"))
-		if a, err := calls.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+		gatewaytest.Reload(t, g, fmt.Sprintf(yaml, title+", again"))
+		if a, err := calls.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
@@ -338,16 +339,16 @@ func TestServerOfBothErasIsUsedDirectly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := start(t, srv.URL())
+			f := gatewaytest.Start(t, srv.URL())
 			srv.Next("initialize", refusal)
-			if a, err := testkit.NewClient(t, f.url, testkit.Legacy).Initialize(t.Context()); err == nil {
+			if a, err := testkit.NewClient(t, f.URL, testkit.Legacy).Initialize(t.Context()); err == nil {
 				t.Fatalf("got %s, want a refusal of initialize", a.Body)
 			}
 			if got := srv.Sessions(); got != 0 {
 				t.Errorf("got %d sessions of the bridge, want none", got)
 			}
-			client := f.client(t, testkit.Legacy)
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) || srv.Sessions() != 1 {
+			client := f.Client(t, testkit.Legacy)
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() || srv.Sessions() != 1 {
 				t.Errorf("got %+v, %v", a, err)
 			}
 		})

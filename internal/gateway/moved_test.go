@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -17,20 +18,20 @@ func TestSessionsMove(t *testing.T) {
 	t.Parallel()
 	first, second, program := testkit.NewServer(t), testkit.NewServer(t), child.NewProgram(t)
 	entries := []string{
-		"url: '" + second.URL() + "'", strings.Join(command(t, program), "\n    "), "url: '" + first.URL() + "'",
-		strings.Join(append(command(t, program), "share: client"), "\n    "),
+		"url: '" + second.URL() + "'", strings.Join(gatewaytest.Command(t, program), "\n    "), "url: '" + first.URL() + "'",
+		strings.Join(append(gatewaytest.Command(t, program), "share: client"), "\n    "),
 	}
-	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
-	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	c, resting := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
+	g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
+	f := &gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}
+	c, resting := f.Client(t, testkit.Legacy), f.Client(t, testkit.Legacy)
 	for round, entry := range entries {
-		leaving := f.client(t, testkit.Legacy)
-		reload(t, g, "servers:\n  farm:\n    "+entry+"\n")
+		leaving := f.Client(t, testkit.Legacy)
+		gatewaytest.Reload(t, g, "servers:\n  farm:\n    "+entry+"\n")
 		var calls sync.WaitGroup
 		for i := range 4 {
 			calls.Go(func() {
 				a, err := c.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"R-%d-%d","amount":12}`, round, i))
-				if err != nil || !succeeded(a) {
+				if err != nil || !a.Succeeded() {
 					t.Errorf("round %d: got %+v, %v", round, a, err)
 				}
 			})
@@ -52,10 +53,10 @@ func TestSessionsMove(t *testing.T) {
 			t.Errorf("round %d: after the end: got %+v, %v", round, a, err)
 		}
 	}
-	if a, err := resting.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := resting.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Errorf("after four reloads: got %+v, %v", a, err)
 	}
-	reload(t, g, "servers: {other: {url: '"+first.URL()+"'}}\n")
+	gatewaytest.Reload(t, g, "servers: {other: {url: '"+first.URL()+"'}}\n")
 	if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
 		t.Errorf("after the path is gone: got %+v, %v", a, err)
 	}
@@ -65,9 +66,9 @@ func TestSessionsMove(t *testing.T) {
 func TestStreamMoves(t *testing.T) {
 	t.Parallel()
 	first, second := testkit.NewServer(t), testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
-	c := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
-	reload(t, g, "servers: {farm: {url: '"+second.URL()+"'}}\n")
+	g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
+	c := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
+	gatewaytest.Reload(t, g, "servers: {farm: {url: '"+second.URL()+"'}}\n")
 	stream, err := c.Listen(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

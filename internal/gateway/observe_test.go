@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -47,19 +48,19 @@ func testObserve(t *testing.T) {
 	t.Helper()
 	table := outcomes()
 	for row, fault := range answered() {
-		for column, era := range eras {
+		for column, era := range testkit.Eras {
 			if !testkit.Sampled(t, row+column, 2) {
 				continue
 			}
 			t.Run(fault.Name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
-				f := start(t, srv.URL(), "mode: observe", "title: The farm", "timeout: 5s", "trust_annotations: true")
-				through := f.client(t, era)
+				f := gatewaytest.Start(t, srv.URL(), "mode: observe", "title: The farm", "timeout: 5s", "trust_annotations: true")
+				through := f.Client(t, era)
 				direct := through.Clone(t)
 				direct.URL = srv.URL()
 				if era == testkit.Legacy {
-					initialize(t, direct)
+					direct.MustInitialize(t)
 				}
 				srv.Always(testkit.GetField, fault)
 				const params = `{"name":"get_field","arguments":{"field_id":"F-1"}}`
@@ -102,18 +103,18 @@ func exchange(t *testing.T, c *testkit.Client, params string) (*testkit.Answer, 
 }
 
 // checkObserved checks the log of one observed call.
-func checkObserved(t *testing.T, f *front, fault testkit.Fault, want outcome) {
+func checkObserved(t *testing.T, f *gatewaytest.Front, fault testkit.Fault, want outcome) {
 	t.Helper()
-	lines := f.log.failures(t)
+	lines := f.Log.Failures(t)
 	if want.kind == "" && !want.broken && fault.Name != healed[0] && !strings.Contains(fault.Name, "isError") {
 		if len(lines) != 0 {
-			t.Errorf("got a line about a success: %s", f.log)
+			t.Errorf("got a line about a success: %s", f.Log)
 		}
 		return
 	}
-	f.await(t, func(lines []logLine) bool { return len(lines) > 0 }) // the client may have the whole answer before the call has ended
-	if lines = f.log.failures(t); len(lines) != 1 {
-		t.Fatalf("got %d lines: %s", len(lines), f.log)
+	f.Await(t, func(lines []gatewaytest.Line) bool { return len(lines) > 0 }) // the client may have the whole answer before the call has ended
+	if lines = f.Log.Failures(t); len(lines) != 1 {
+		t.Fatalf("got %d lines: %s", len(lines), f.Log)
 	}
 	if l := lines[0]; want.kind != "" && (l.Kind != string(want.kind) || l.Origin != string(want.origin) || l.Note == "") || l.Attempts != 1 || l.Tool != testkit.GetField {
 		t.Errorf("got %+v, want %s of %s", l, want.kind, want.origin)
@@ -124,11 +125,11 @@ func checkObserved(t *testing.T, f *front, fault testkit.Fault, want outcome) {
 func TestObservedArguments(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "mode: observe")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "mode: observe")
+	client := f.Client(t, testkit.Legacy)
 	direct := client.Clone(t)
 	direct.URL = srv.URL()
-	initialize(t, direct)
+	direct.MustInitialize(t)
 	for i, params := range []string{
 		`{"name":"order_create","arguments":{"reference":7}}`,
 		`{"name":"order_craete","arguments":{}}`,
@@ -137,10 +138,10 @@ func TestObservedArguments(t *testing.T) {
 		if got.Status != http.StatusOK || !bytes.Equal(want.Body, got.Body) {
 			t.Errorf("got HTTP %d %s, want %s", got.Status, got.Body, want.Body)
 		}
-		lines := f.log.failures(t)
+		lines := f.Log.Failures(t)
 		kind := []string{"missing_param", "unknown_tool"}[i]
-		if len(lines) == 0 || !strings.Contains(f.log.String(), kind) {
-			t.Errorf("%s is not in the log: %s", kind, f.log)
+		if len(lines) == 0 || !strings.Contains(f.Log.String(), kind) {
+			t.Errorf("%s is not in the log: %s", kind, f.Log)
 		}
 	}
 }
@@ -149,15 +150,15 @@ func TestObservedArguments(t *testing.T) {
 func TestObserveWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []testkit.Fault{faults.Hang(), faults.ResetBeforeAnswer()} {
-		runVirtual(t, fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true", untilDeadline).client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "mode: observe", "trust_annotations: true", gatewaytest.UntilDeadline).Client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`)
-			if err != nil || srv.Attempts(testkit.GetField) != 1 || a.Took > deadline {
+			if err != nil || srv.Attempts(testkit.GetField) != 1 || a.Took > gatewaytest.Deadline {
 				t.Fatalf("got %+v, %v", a, err)
 			}
-			if e := recordOf(t, a); e.Origin != recourse.OriginGateway {
+			if e := gatewaytest.Record(t, a); e.Origin != recourse.OriginGateway {
 				t.Errorf("got %s of %s", e.Kind, e.Origin)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -18,7 +19,7 @@ func TestOldLists(t *testing.T) {
 	upstream := httptest.NewServer(s)
 	defer upstream.Close()
 	synctest.Test(t, func(t *testing.T) {
-		g, log := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
+		g, log := gatewaytest.New(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
 		call := func(tool, arguments string) bool {
 			t.Helper()
 			return callVirtually(t, g, tool, arguments)
@@ -82,7 +83,7 @@ func TestOldListsAreUsedForASecond(t *testing.T) {
 		s := &lister{tools: one(toolB), ttl: ttl}
 		upstream := httptest.NewServer(s)
 		synctest.Test(t, func(t *testing.T) {
-			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
+			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
 			for _, step := range []struct {
 				after time.Duration
 				lists int

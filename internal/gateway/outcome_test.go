@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/retry"
@@ -23,17 +24,17 @@ func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
 func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL()}, entry...)
-	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
+	g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
 	told := make(outcomeList, 10)
 	g.Observe(told)
-	return testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Modern), told
+	return testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Modern), told
 }
 
 // An outcome has every attempt, why it was repeated, and the wait before it.
 func TestOutcomeTellsOfAttempts(t *testing.T) {
 	t.Parallel()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := watched(t, srv, "trust_annotations: true")
 		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain), faults.ResetBeforeAnswer())
@@ -169,7 +170,7 @@ func TestRequestIDIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := <-told
-			if strings.Contains(result.Text(), o.ID) != place || recordOf(t, a).RequestID != o.ID || a.Header.Get("X-Request-Id") != o.ID || o.ID == "" {
+			if strings.Contains(result.Text(), o.ID) != place || gatewaytest.Record(t, a).RequestID != o.ID || a.Header.Get("X-Request-Id") != o.ID || o.ID == "" {
 				t.Errorf("id %s in the text: got %v: %s", o.ID, place, a.Body)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -21,7 +22,7 @@ func TestAFileOfTheServersOwn(t *testing.T) {
 		{Name: "add_note"},
 	}
 	srv := testkit.NewServer(t, testkit.WithTools(tools...))
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for _, tt := range []struct {
 		tool, args, text string
 		own              bool
@@ -49,7 +50,7 @@ func TestAFileOfTheServersOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := recordOf(t, a)
+		e := gatewaytest.Record(t, a)
 		if got := e.RetryAdvice() == recourse.RetryAfterSetup; got != tt.own || got && e.Kind.Class() == recourse.ClassInput {
 			t.Errorf("%s %s: %q is told as %s, %s", tt.tool, tt.args, tt.text, e.Kind, e.RetryAdvice())
 		}
@@ -60,7 +61,7 @@ func TestAFileOfTheServersOwn(t *testing.T) {
 func TestWhatWasDoneIsTold(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "send"}))
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for _, text := range []string{
 		"Saved. Then connection refused", "created order 17, notification failed: ECONNREFUSED", "2 of 3 uploaded; c.txt: invalid name",
 		"Posted 3 of 10 messages; rate limit exceeded, retry after 5 s", "Payment charged; receipt not found",
@@ -70,7 +71,7 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, e := textOf(t, a), recordOf(t, a)
+		read, e := a.Result(t).Text(), gatewaytest.Record(t, a)
 		if e.Effect != recourse.EffectUnknown || !strings.Contains(read, "It is not known whether the call took effect.") ||
 			strings.Contains(read, "Nothing was") || strings.Contains(read, "Wait ") {
 			t.Errorf("%q: effect %s, read as %q", text, e.Effect, read)
@@ -83,7 +84,7 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 func TestReadingByItsOwnWord(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 200ms").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 200ms").Client(t, testkit.Legacy)
 	for _, tt := range []struct {
 		fault testkit.Fault
 		want  recourse.Effect
@@ -101,7 +102,7 @@ func TestReadingByItsOwnWord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Effect != tt.want {
+		if e := gatewaytest.Record(t, a); e.Effect != tt.want {
 			t.Errorf("%s: effect %s (%s), want %s", tt.fault.Name, e.Effect, e.EffectBasis, tt.want)
 		}
 	}

@@ -21,7 +21,7 @@ func TestLinkOfACallerWithTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := textOf(t, a)
+		text := a.Result(t).Text()
 		if !strings.HasPrefix(text, "[not_connected] ") {
 			t.Errorf("got %s", text)
 		}

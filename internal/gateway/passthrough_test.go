@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -19,12 +20,12 @@ import (
 // both returns a client of the server, and one of a gateway in front of it.
 func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (direct, through *testkit.Client) {
 	t.Helper()
-	f := start(t, srv.URL(), entry...)
+	f := gatewaytest.Start(t, srv.URL(), entry...)
 	direct = testkit.NewClient(t, srv.URL(), era)
 	if era == testkit.Legacy {
-		initialize(t, direct)
+		direct.MustInitialize(t)
 	}
-	return direct, f.client(t, era)
+	return direct, f.Client(t, era)
 }
 
 // post sends the same message through c and fails the test if there is no answer.
@@ -95,11 +96,11 @@ func TestIDsOfEverySpelling(t *testing.T) {
 		t.Run(in.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithForm(in.form))
-			f := start(t, srv.URL())
-			client := f.client(t, in.era)
+			f := gatewaytest.Start(t, srv.URL())
+			client := f.Client(t, in.era)
 			for _, id := range ids {
 				a := post(t, client, id, "tools/call", `{"name":"echo","arguments":{"message":"m"}}`)
-				if a.Message == nil || string(a.Message.ID) != id || !succeeded(a) {
+				if a.Message == nil || string(a.Message.ID) != id || !a.Succeeded() {
 					t.Errorf("id %s: got HTTP %d %s", id, a.Status, a.Body)
 				}
 				a = post(t, client, id, "tools/call", `{"name":"echo","arguments":{}}`)
@@ -152,7 +153,7 @@ func TestIDsInTheServersSpelling(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, message)
 			})
-			client := start(t, url).client(t, testkit.Modern)
+			client := gatewaytest.Start(t, url).Client(t, testkit.Modern)
 			for id := range spellings {
 				a := post(t, client, id, "tools/call", `{"name":"any"}`)
 				if a.Message == nil || string(a.Message.ID) != id || string(a.Message.Result) != `{"content":[ ]}` {
@@ -222,7 +223,7 @@ func TestNotificationsComeAtOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":"+id+",\"result\":{}}\n\n")
 	})
-	client := start(t, url, "timeout: 5s").client(t, testkit.Modern)
+	client := gatewaytest.Start(t, url, "timeout: 5s").Client(t, testkit.Modern)
 	stream, err := client.OpenCall(t.Context(), "any", `{}`)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +255,7 @@ func TestNotificationsComeAtOnce(t *testing.T) {
 func TestQuestionOfTheServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 5s").Client(t, testkit.Legacy)
 	stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +300,7 @@ func TestInputRequired(t *testing.T) {
 func TestGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
 		t.Fatalf("got %+v, %v", stream, err)
@@ -334,7 +335,7 @@ func TestGetStream(t *testing.T) {
 func TestSubscriptionsListen(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
 	stream, err := client.Open(t.Context(), "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -359,7 +360,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: testkit.Echo, Definition: `{"name":"echo","inputSchema":{"type":"object",
 		"properties":{"message":{"type":"string"},"region":{"type":"string","x-mcp-header":"Region"}}}}`}))
-	client := start(t, srv.URL(), `headers: {X-Farm: "configured"}`).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL(), `headers: {X-Farm: "configured"}`).Client(t, testkit.Modern)
 	client.Header = http.Header{
 		"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"a=1"}, "Baggage": {"k=v"},
 		"Mcp-Param-Region": {"eu"}, "Mcp-Param-Other": {"1"}, "X-Request-Id": {"mine-1"}, "Authorization": {"Bearer client"}, "Cookie": {"a=b"},
@@ -374,7 +375,7 @@ func TestHeaders(t *testing.T) {
 	}
 	srv.Always(testkit.Echo, behaved)
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m","region":"eu"}`)
-	if err != nil || !succeeded(a) {
+	if err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	sent := srv.Calls(testkit.Echo)[0].Header
@@ -406,7 +407,7 @@ func TestHeaders(t *testing.T) {
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
 	for given, taken := range map[string]bool{
 		"abc-1_2.3:4":            true,
 		strings.Repeat("x", 128): true,
@@ -436,7 +437,7 @@ func TestRequestIDs(t *testing.T) {
 func TestOddErrorsOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for _, odd := range []string{`"down"`, `{}`, `{"code":"x","message":"m"}`, `{"code":1}`, `{"code":1,"message":null}`, `[1]`} {
 		srv.Always("x/invented", faults.Reply("odd", `"error":`+odd))
 		a := post(t, client, "1", "x/invented", `{}`)

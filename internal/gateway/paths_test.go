@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers:\n  farm: {url: '"+srv.URL()+"'}\n  user: {url: '"+srv.URL()+"', path: '/user/{user_id}/mcp'}\n")
+	g, _ := gatewaytest.New(t, "servers:\n  farm: {url: '"+srv.URL()+"'}\n  user: {url: '"+srv.URL()+"', path: '/user/{user_id}/mcp'}\n")
 	url := testkit.Serve(t, g)
 	for path, status := range map[string]int{
 		"/farm/mcp": http.StatusOK, "/farm%2fmcp": http.StatusNotFound, "/farm%2Fmcp": http.StatusNotFound, "/%66arm/mcp": http.StatusOK,
@@ -30,7 +31,7 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 func TestRequestOfTwoLengths(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+	g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 	s := serve(t, g, 0)
 	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
 	conn := s.dial(t, "POST /farm/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
@@ -154,12 +155,12 @@ func TestPatterns(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		runVirtual(t, tt.name, func(t *testing.T) {
+		testkit.Virtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, testkit.InMemory(), patternTools())
 			srv.Always(searchPatterns, tt.fault)
-			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +168,7 @@ func TestPatterns(t *testing.T) {
 			if diff := cmp.Diff(decoded(t, inPatterns(t, "both", tt.object)), decoded(t, shown(t, a))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if e := recordOf(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
+			if e := gatewaytest.Record(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
 				t.Errorf("got %v after %s, retry %s", e, e.RetryAfter, e.RetryAdvice())
 			}
 		})
@@ -191,12 +192,12 @@ func TestPatternsOnlyReadAsTheContract(t *testing.T) {
 	} {
 		srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
 		srv.Always(tt.tool, faults.ToolError("", "The disk is full"))
-		client := start(t, srv.URL(), "contract: "+tt.contract, "reads: "+tt.reads, "trust_annotations: false").client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, srv.URL(), "contract: "+tt.contract, "reads: "+tt.reads, "trust_annotations: false").Client(t, testkit.Legacy)
 		a, err := client.Call(t.Context(), tt.tool, `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); e.Effect != tt.effect {
+		if e := gatewaytest.Record(t, a); e.Effect != tt.effect {
 			t.Errorf("contract %s, reads %s, %s: got effect %q, want %q: %s", tt.contract, tt.reads, tt.tool, e.Effect, tt.effect, a.Body)
 		}
 	}
@@ -217,7 +218,7 @@ func TestPatternsFormats(t *testing.T) {
 	for _, tool := range []string{searchPatterns, analyzeCode} {
 		srv.Always(tool, faults.Status(http.StatusInternalServerError, faults.Plain))
 	}
-	client := start(t, srv.URL(), "contract: patterns", "timeout: 10s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "contract: patterns", "timeout: 10s").Client(t, testkit.Legacy)
 	for _, tt := range []struct{ tool, arguments, format, object string }{
 		{searchPatterns, `{"q":"x"}`, markdown, down},
 		{searchPatterns, `{"q":"x","format":"markdown"}`, markdown, down},
@@ -267,7 +268,7 @@ func TestPatternsFormatIsBelieved(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, noSchema)
 			tt.serve(srv)
-			client := start(t, srv.URL(), "contract: patterns", "timeout: 500ms").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "contract: patterns", "timeout: 500ms").Client(t, testkit.Modern)
 			for _, call := range []struct {
 				tool, format string
 				json         bool
@@ -312,7 +313,7 @@ func TestPatternsAsks(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: getPattern}, testkit.Tool{Name: searchPatterns}))
 			srv.Always(getPattern, fault)
 			srv.Always(searchPatterns, fault)
-			client := start(t, srv.URL(), "contract: patterns", "timeout: 1s").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "contract: patterns", "timeout: 1s").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), getPattern, `{"id":"adaptor","format":"json"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -337,13 +338,13 @@ func TestPatternsOverNoise(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/stdout-noise")
 	program := child.NewProgram(t)
-	client := startChildren(t, program, "contract: patterns").client(t, testkit.Legacy)
+	client := gatewaytest.StartProgram(t, program, "contract: patterns").Client(t, testkit.Legacy)
 	program.Next(testkit.GetField, "leak-environ") // writes its environment to stdout, then answers
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Code != "UNKNOWN_ERROR" || !strings.HasPrefix(e.Message, "cannot log in: ") {
+	if e := gatewaytest.Record(t, a); e.Code != "UNKNOWN_ERROR" || !strings.HasPrefix(e.Message, "cannot log in: ") {
 		t.Errorf("got %s %q", e.Code, e.Message)
 	}
 }
@@ -357,7 +358,7 @@ func TestPatternsQuestion(t *testing.T) {
 		for _, in := range shapes {
 			srv := testkit.NewServer(t, patternTools(), testkit.WithForm(in.form))
 			srv.Next(searchPatterns, faults.Result("", question))
-			a, err := start(t, srv.URL(), entry, "reads: patterns").client(t, in.era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
+			a, err := gatewaytest.Start(t, srv.URL(), entry, "reads: patterns").Client(t, in.era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,12 +385,12 @@ func TestPatternsPublicServer(t *testing.T) {
 		for _, contract := range []string{"patterns", "recourse"} {
 			srv := testkit.NewServer(t, patternTools())
 			srv.Next(searchPatterns, faults.Result("", inPatterns(t, "both", tt.object)))
-			client := start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone {
+			if e := gatewaytest.Record(t, a); e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone {
 				t.Errorf("%s in %s: got %s, retry %s, effect %s", tt.object, contract, e.Kind, e.RetryAdvice(), e.Effect)
 			}
 			_, details, _ := strings.Cut(tt.object, `"details":`)

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -31,7 +32,7 @@ func TestCommerceTellsNothingOfPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	client := (&front{url: testkit.Serve(t, g) + "/shop/mcp"}).client(t, testkit.Legacy)
+	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/shop/mcp"}).Client(t, testkit.Legacy)
 	const arguments = `{"reference":"A-1","amount":1,"customer":{"name":"Max Mustermann","firstName":"Żaneta","lastName":"Ćwik"},` +
 		`"shippingAddress":{"street":"Hauptstraße 12","city":"Görlitz","zip":"02826"}}`
 	for said, leaks := range map[string][]string{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -16,8 +17,8 @@ func TestErrorsForTheProgram(t *testing.T) {
 	t.Parallel()
 	const body = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"test://x"}}}`
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	f := start(t, srv.URL())
-	client := f.client(t, testkit.Modern)
+	f := gatewaytest.Start(t, srv.URL())
+	client := f.Client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
 		faults.StatusWith("400 with a JSON-RPC error", http.StatusBadRequest, "application/json", body),
 		faults.RPCError("JSON-RPC error", -32602, "Resource not found", `{"uri":"test://x"}`),
@@ -43,10 +44,10 @@ func TestErrorsForTheProgram(t *testing.T) {
 func TestOwnOrigin(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL())
-	client := testkit.NewClient(t, f.url, testkit.Legacy)
-	client.Header = http.Header{"Origin": {strings.TrimSuffix(f.url, "/farm/mcp")}}
-	initialize(t, client)
+	f := gatewaytest.Start(t, srv.URL())
+	client := testkit.NewClient(t, f.URL, testkit.Legacy)
+	client.Header = http.Header{"Origin": {strings.TrimSuffix(f.URL, "/farm/mcp")}}
+	client.MustInitialize(t)
 }
 
 // A legacy server that sends a retry time may close its stream: the client resumes it.
@@ -56,8 +57,8 @@ func TestStreamClosedForResumption(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = w.Write([]byte("retry: 10\n\n"))
 	}))
-	f := start(t, url+"/mcp")
-	a := post(t, testkit.NewClient(t, f.url, testkit.Legacy), "1", "x/invented", `{}`)
+	f := gatewaytest.Start(t, url+"/mcp")
+	a := post(t, testkit.NewClient(t, f.URL, testkit.Legacy), "1", "x/invented", `{}`)
 	if a.Status != http.StatusOK || string(a.Body) != "retry: 10\n\n" {
 		t.Errorf("got HTTP %d %q", a.Status, a.Body)
 	}

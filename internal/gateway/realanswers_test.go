@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
@@ -168,7 +169,7 @@ func TestExplainPreviews(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: %s\r\n\r\n%s", fault.status, fault.media, fault.body)
-			checkPreview(t, strconv.Itoa(fault.status), answer, explain.ToolFacts{Trusted: trusted}, textOf(t, got), recordOf(t, got))
+			checkPreview(t, strconv.Itoa(fault.status), answer, explain.ToolFacts{Trusted: trusted}, got.Result(t).Text(), gatewaytest.Record(t, got))
 		}
 	}
 }
@@ -209,7 +210,7 @@ func realServer(t *testing.T, failures []*wildtest.Answered, entry ...string) (*
 		}
 	}
 	srv := testkit.NewServer(t, testkit.WithTools(tools...))
-	return start(t, srv.URL(), entry...).client(t, testkit.Legacy), srv
+	return gatewaytest.Start(t, srv.URL(), entry...).Client(t, testkit.Legacy), srv
 }
 
 // reads returns what an agent reads, and the record beside it, or nil if the answer is the server's own.
@@ -229,7 +230,7 @@ func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtes
 		t.Fatalf("%s: got %+v, %v", a.Tool, got, err)
 	}
 	if got.Message.Error != nil {
-		return got.Message.Error.Message, recordOf(t, got)
+		return got.Message.Error.Message, gatewaytest.Record(t, got)
 	}
 	var result struct {
 		Content []struct {
@@ -249,7 +250,7 @@ func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtes
 		}
 		return text.String(), nil
 	}
-	return text.String(), recordOf(t, got)
+	return text.String(), gatewaytest.Record(t, got)
 }
 
 // passesSuccess reports whether a text in a successful result passes unchanged.

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -77,17 +78,17 @@ func (c *credential) comesBack(t *testing.T, client *testkit.Client) {
 func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	t.Parallel()
 	for name, begin := range credentials {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			for _, path := range []string{"/farm/mcp", "/all/mcp"} {
 				if name != "a key that is revoked" && path == "/all/mcp" {
 					continue
 				}
-				runVirtual(t, name+" "+era.String()+path, func(t *testing.T) {
+				testkit.Virtual(t, name+" "+era.String()+path, func(t *testing.T) {
 					given := begin(t)
-					given.door.url = strings.Replace(given.door.url, "/farm/mcp", path, 1)
+					given.door.URL = strings.Replace(given.door.URL, "/farm/mcp", path, 1)
 					client := given.door.as(t, era, "Authorization", "Bearer "+given.text)
 					if era == testkit.Legacy {
-						initialize(t, client)
+						client.MustInitialize(t)
 					}
 					s := listenTo(t.Context(), t, client)
 					defer s.Close()
@@ -120,8 +121,8 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 func TestCallsEndWithTheirCredentials(t *testing.T) {
 	t.Parallel()
 	for name, begin := range credentials {
-		for _, era := range eras {
-			runVirtual(t, name+" "+era.String(), func(t *testing.T) {
+		for _, era := range testkit.Eras {
+			testkit.Virtual(t, name+" "+era.String(), func(t *testing.T) {
 				for _, test := range []struct {
 					tool, arguments string
 					status          int
@@ -133,7 +134,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 					given := begin(t)
 					client := given.door.as(t, era, "Authorization", "Bearer "+given.text)
 					if era == testkit.Legacy {
-						initialize(t, client)
+						client.MustInitialize(t)
 					}
 					given.door.server.Always(test.tool, faults.Hang())
 					ended := make(chan time.Time, 1)
@@ -145,7 +146,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					e := recordOf(t, a)
+					e := gatewaytest.Record(t, a)
 					if a.Status != test.status || e.Kind != given.kind || e.Effect != test.effect || given.door.server.Attempts(test.tool) != 1 {
 						t.Errorf("%s: got HTTP %d, %d attempts: %s", test.tool, a.Status, given.door.server.Attempts(test.tool), a.Body)
 					}
@@ -164,9 +165,9 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/farm/mcp", "/all/mcp"} {
-		runVirtual(t, path, func(t *testing.T) {
+		testkit.Virtual(t, path, func(t *testing.T) {
 			given := credentials["a key that is revoked"](t)
-			given.door.url = strings.Replace(given.door.url, "/farm/mcp", path, 1)
+			given.door.URL = strings.Replace(given.door.URL, "/farm/mcp", path, 1)
 			client := given.door.as(t, testkit.Modern, "Authorization", "Bearer "+given.text)
 			s, err := client.Open(t.Context(), "tools/call",
 				`{"name":"progress","arguments":{"count":100,"gapMs":4000},"_meta":{"progressToken":"p",`+
@@ -209,8 +210,8 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		second, _ := auth.NewKey()
 		firstEntry := "{name: ann, hash: '" + auth.HashOf(first).String() + "'}"
 		secondEntry := "{name: bob, hash: '" + auth.HashOf(second).String() + "'}"
-		g, log := newGateway(t, entry(firstEntry+", "+secondEntry))
-		d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+		g, log := gatewaytest.New(t, entry(firstEntry+", "+secondEntry))
+		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 		ends := make(chan string, 2)
 		for name, key := range map[string]string{"ann": first, "bob": second} {
 			s := listenTo(t.Context(), t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
@@ -267,7 +268,7 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given := credentials["a key that is revoked"](t)
 		client := given.door.as(t, testkit.Legacy, "Authorization", "Bearer "+given.text)
-		initialize(t, client)
+		client.MustInitialize(t)
 		if err := given.door.server.Stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -286,24 +287,24 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 func TestReloadOfAccessDuringACall(t *testing.T) {
 	t.Parallel()
 	for access, want := range map[string]recourse.Kind{"": recourse.KindTimeout, "access: [loopback],": recourse.KindPermissionDenied} {
-		runVirtual(t, "now "+access, func(t *testing.T) {
+		testkit.Virtual(t, "now "+access, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			key, _ := auth.NewKey()
 			entry := func(access string) string {
 				return "access: {team: {keys: [{name: ann, hash: '" + auth.HashOf(key).String() + "'}]}}\n" +
 					"servers: {farm: {url: '" + srv.URL() + "', " + access + " timeout: 1m}}\n"
 			}
-			g, log := newGateway(t, entry("access: [team],"))
-			d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+			g, log := gatewaytest.New(t, entry("access: [team],"))
+			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 			client := d.as(t, testkit.Modern, "Authorization", "Bearer "+key)
 			client.Header.Set("X-Forwarded-For", "192.0.2.1")
 			srv.Always(testkit.GetField, faults.Hang())
-			time.AfterFunc(time.Second, func() { reload(t, g, entry(access)) })
+			time.AfterFunc(time.Second, func() { gatewaytest.Reload(t, g, entry(access)) })
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); e.Kind != want {
+			if e := gatewaytest.Record(t, a); e.Kind != want {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -68,13 +69,13 @@ func TestRedaction(t *testing.T) {
 			t.Run(c.name+"/"+contract, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithTools(lookup))
-				f := start(t, srv.URL(), c.entry, "contract: "+contract, "tools: {lookup: {read_only: false}}")
+				f := gatewaytest.Start(t, srv.URL(), c.entry, "contract: "+contract, "tools: {lookup: {read_only: false}}")
 				srv.Always("lookup", c.fault)
-				a, err := f.client(t, testkit.Modern).Call(t.Context(), "lookup", arguments)
-				if err != nil || succeeded(a) {
+				a, err := f.Client(t, testkit.Modern).Call(t.Context(), "lookup", arguments)
+				if err != nil || a.Succeeded() {
 					t.Fatalf("got %+v, %v", a, err)
 				}
-				if e := recordOf(t, a); e.RequestID == "" {
+				if e := gatewaytest.Record(t, a); e.RequestID == "" {
 					t.Error("the record has no request id")
 				}
 				for _, text := range c.masked {
@@ -87,8 +88,8 @@ func TestRedaction(t *testing.T) {
 						t.Errorf("%q is not in the answer: %s", text, a.Body)
 					}
 				}
-				if c.name != "off" && strings.Contains(f.log.String(), password) {
-					t.Errorf("a password is in the log: %s", f.log)
+				if c.name != "off" && strings.Contains(f.Log.String(), password) {
+					t.Errorf("a password is in the log: %s", f.Log)
 				}
 			})
 		}
@@ -99,7 +100,7 @@ func TestRedaction(t *testing.T) {
 func TestRedactionOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
 		faults.RPCError("object", -32001, "down: "+dsn, `{"dsn":"`+dsn+`","n":1.0}`),
 		faults.RPCError("text", -32001, "down: "+dsn, `"`+dsn+`"`),
@@ -126,8 +127,8 @@ func TestRedactionOfOtherMethods(t *testing.T) {
 func TestLogLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true", "timeout: 20s")
-	client := f.client(t, testkit.Modern)
+	f := gatewaytest.Start(t, srv.URL(), "title: The farm", "trust_annotations: true", "timeout: 20s")
+	client := f.Client(t, testkit.Modern)
 	client.Header = http.Header{"X-Request-Id": {"mine-1"}}
 	limited := faults.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
 	srv.Always(testkit.OrderCreate, limited)
@@ -135,8 +136,8 @@ func TestLogLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	var line map[string]any
-	if err := json.Unmarshal([]byte(f.log.String()), &line); err != nil {
-		t.Fatalf("got log %s", f.log)
+	if err := json.Unmarshal([]byte(f.Log.String()), &line); err != nil {
+		t.Fatalf("got log %s", f.Log)
 	}
 	cause, _ := line["cause"].(string)
 	repeat, _ := line["not_repeated"].(string)
@@ -167,20 +168,20 @@ func TestLogLine(t *testing.T) {
 func TestLoggedCause(t *testing.T) {
 	t.Parallel()
 	for _, fault := range answered() {
-		runVirtual(t, fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
-			client := f.client(t, testkit.Modern)
+			f := gatewaytest.Start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
+			client := f.Client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)
 			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // the answer may be broken off
-			for _, l := range f.log.failures(t) {
+			for _, l := range f.Log.Failures(t) {
 				if l.Cause == "" && !strings.Contains(l.Note, "beyond the decision window") {
 					t.Errorf("got %+v, want a cause", l)
 				}
 			}
 			for _, secret := range faults.Secrets() {
-				if strings.Contains(f.log.String(), secret) && strings.Contains(secret, "pass") {
-					t.Errorf("%q is in the log: %s", secret, f.log)
+				if strings.Contains(f.Log.String(), secret) && strings.Contains(secret, "pass") {
+					t.Errorf("%q is in the log: %s", secret, f.Log)
 				}
 			}
 		})
@@ -200,18 +201,18 @@ func TestLoggedWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := start(t, srv.URL(), "trust_annotations: true")
-			client := f.client(t, testkit.Modern)
+			f := gatewaytest.Start(t, srv.URL(), "trust_annotations: true")
+			client := f.Client(t, testkit.Modern)
 			srv.Always(testkit.GetField, answer)
 			if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 				t.Fatal(err)
 			}
-			testkit.Eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
-			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store lies fallow") {
+			testkit.Eventually(t, "there is a line", func() bool { return len(f.Log.Failures(t)) == 1 })
+			if l := f.Log.Failures(t)[0]; !strings.Contains(l.Cause, "the store lies fallow") {
 				t.Fatalf("got %+v", l)
 			}
-			if strings.Contains(f.log.String(), password) || strings.Contains(f.log.String(), secret[:12]) {
-				t.Errorf("a secret is in the log: %s", f.log)
+			if strings.Contains(f.Log.String(), password) || strings.Contains(f.Log.String(), secret[:12]) {
+				t.Errorf("a secret is in the log: %s", f.Log)
 			}
 		})
 	}
@@ -221,8 +222,8 @@ func TestLoggedWords(t *testing.T) {
 func TestObservedLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "mode: observe", "trust_annotations: true")
-	client := f.client(t, testkit.Modern)
+	f := gatewaytest.Start(t, srv.URL(), "mode: observe", "trust_annotations: true")
+	client := f.Client(t, testkit.Modern)
 	srv.Always(testkit.GetField, faults.ToolError("closed", "the store lies fallow"))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
@@ -231,8 +232,8 @@ func TestObservedLine(t *testing.T) {
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
-	lines := f.log.failures(t)
+	testkit.Eventually(t, "there are two lines", func() bool { return len(f.Log.Failures(t)) == 2 })
+	lines := f.Log.Failures(t)
 	if l := lines[0]; l.Before != "the store lies fallow" || l.After != "[unknown] the store lies fallow" {
 		t.Errorf("got before %q, after %q", l.Before, l.After)
 	}
@@ -246,22 +247,22 @@ func TestQuietAndLoudLines(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"enforce", "observe"} {
 		srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-		f := start(t, srv.URL(), "mode: "+mode)
-		client := testkit.NewClient(t, f.url, testkit.Modern)
+		f := gatewaytest.Start(t, srv.URL(), "mode: "+mode)
+		client := testkit.NewClient(t, f.URL, testkit.Modern)
 		if _, err := client.Request(t.Context(), "server/discover", `{}`); err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range f.log.lines(t) {
+		for _, l := range f.Log.Lines(t) {
 			if l.Level == "WARN" {
 				t.Errorf("%s: got %+v", mode, l)
 			}
 		}
-		client.URL = strings.Replace(f.url, "/farm/", "/barn/", 1)
+		client.URL = strings.Replace(f.URL, "/farm/", "/barn/", 1)
 		if _, err := client.Request(t.Context(), "tools/list", `{}`); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, "the line says where and who", func() bool {
-			return slices.ContainsFunc(f.log.lines(t), func(l logLine) bool {
+			return slices.ContainsFunc(f.Log.Lines(t), func(l gatewaytest.Line) bool {
 				return l.Path == "/barn/mcp" && strings.HasPrefix(l.Peer, "127.0.0.1:")
 			})
 		})
@@ -272,28 +273,28 @@ func TestQuietAndLoudLines(t *testing.T) {
 func TestLinesPerFailure(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "trust_annotations: true", "timeout: 5s")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "trust_annotations: true", "timeout: 5s")
+	client := f.Client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	for range 3 {
-		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !a.Succeeded() {
 			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
-	if lines := f.log.failures(t); len(lines) != 0 {
-		t.Errorf("got a line about a success: %s", f.log)
+	if lines := f.Log.Failures(t); len(lines) != 0 {
+		t.Errorf("got a line about a success: %s", f.Log)
 	}
 	srv.Always(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil {
 		t.Fatal(err)
 	}
-	if lines := f.log.failures(t); len(lines) != 1 || lines[0].Attempts != 3 || lines[0].Kind != string(recourse.KindUnavailable) {
-		t.Errorf("got log %s", f.log)
+	if lines := f.Log.Failures(t); len(lines) != 1 || lines[0].Attempts != 3 || lines[0].Kind != string(recourse.KindUnavailable) {
+		t.Errorf("got log %s", f.Log)
 	}
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":""}`); err != nil {
 		t.Fatal(err)
 	}
-	if lines := f.log.failures(t); len(lines) != 2 || lines[1].Level != "INFO" || lines[1].Origin != "caller" {
-		t.Errorf("got log %s", f.log)
+	if lines := f.Log.Failures(t); len(lines) != 2 || lines[1].Level != "INFO" || lines[1].Origin != "caller" {
+		t.Errorf("got log %s", f.Log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -39,14 +40,14 @@ func TestRefreshedToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := start(t, srv.URL(), "forward: [authorization]")
+			f := gatewaytest.Start(t, srv.URL(), "forward: [authorization]")
 			var credentials bearer
 			credentials.token.Store(&tokens[0])
 			// connect opens a session, as a user of the SDK does after losing one.
 			connect := func() *mcp.ClientSession {
 				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
 				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
-					Endpoint: f.url, HTTPClient: &http.Client{Transport: &credentials}, DisableStandaloneSSE: true,
+					Endpoint: f.URL, HTTPClient: &http.Client{Transport: &credentials}, DisableStandaloneSSE: true,
 				}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 				if err != nil {
 					t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/mcptool"
@@ -65,9 +66,9 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 			}
 			t.Run(name+", "+c.Name, func(t *testing.T) {
 				t.Parallel()
-				f := start(t, url, "contract: "+c.Name)
-				for _, era := range eras {
-					client := f.client(t, era)
+				f := gatewaytest.Start(t, url, "contract: "+c.Name)
+				for _, era := range testkit.Eras {
+					client := f.Client(t, era)
 					for _, fault := range refused {
 						body, header := client.Message("7", fault.method, fault.params)
 						if fault.params == none {
@@ -87,7 +88,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 						t.Errorf("%s: the next call: got %+v, %v", era, a, err)
 					}
 				}
-				for _, l := range f.log.failures(t) {
+				for _, l := range f.Log.Failures(t) {
 					if l.Effect != string(recourse.EffectNone) {
 						t.Errorf("got effect %q in the log: %+v", l.Effect, l)
 					}
@@ -118,11 +119,11 @@ func TestRefusalsInOtherWords(t *testing.T) {
 		{"prompts/list", `{}`, 400, "Unsupported protocol version (supported versions: 2025-06-18, delete_all)", [2]recourse.Kind{"unsupported_version", "unsupported_version"}},
 		{"tools/call", `{"name":"echo","arguments":{"message":"m"}}`, 400, "no", [2]recourse.Kind{client, client}},
 	}
-	for i, era := range eras {
+	for i, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			c := start(t, srv.URL()).client(t, era)
+			c := gatewaytest.Start(t, srv.URL()).Client(t, era)
 			for _, test := range tests {
 				if test.kinds[i] == "" {
 					continue
@@ -133,7 +134,7 @@ func TestRefusalsInOtherWords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e := recordOf(t, a); e.Kind != test.kinds[i] || e.Upstream.Status != test.status {
+				if e := gatewaytest.Record(t, a); e.Kind != test.kinds[i] || e.Upstream.Status != test.status {
 					t.Errorf("%s, HTTP %d %q: %s (%d), want %s: %s", test.method, test.status, test.text, e.Kind, e.Upstream.Status, test.kinds[i], a.Body)
 				}
 				if strings.Contains(string(a.Body), "delete_all") {
@@ -155,8 +156,8 @@ func TestServerWithoutGetOrDelete(t *testing.T) {
 		if !strings.Contains(name, "stateless") {
 			continue
 		}
-		f := start(t, url)
-		client := f.client(t, testkit.Legacy)
+		f := gatewaytest.Start(t, url)
+		client := f.Client(t, testkit.Legacy)
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
 			a, err := client.Send(t.Context(), method, nil, http.Header{"Accept": {"text/event-stream"}})
 			if err != nil {
@@ -166,7 +167,7 @@ func TestServerWithoutGetOrDelete(t *testing.T) {
 				t.Errorf("%s, %s: got HTTP %d, Allow %q: %s", name, method, a.Status, a.Header.Get("Allow"), a.Body)
 			}
 		}
-		if lines := f.log.failures(t); len(lines) > 0 {
+		if lines := f.Log.Failures(t); len(lines) > 0 {
 			t.Errorf("%s: got lines %+v", name, lines)
 		}
 	}

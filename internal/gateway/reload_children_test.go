@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -29,12 +30,12 @@ func TestReloadOfAChild(t *testing.T) {
 				t.Parallel()
 				program := child.NewProgram(t)
 				configuration := func(server string, more ...string) string {
-					lines := slices.Concat(command(t, program), []string{"share: " + share}, more)
+					lines := slices.Concat(gatewaytest.Command(t, program), []string{"share: " + share}, more)
 					return "servers:\n  " + server + ":\n    " + strings.Join(lines, "\n    ") + "\n"
 				}
-				g, _ := newGateway(t, configuration("farm"))
-				f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-				client := f.client(t, testkit.Legacy)
+				g, _ := gatewaytest.New(t, configuration("farm"))
+				f := &gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}
+				client := f.Client(t, testkit.Legacy)
 				calls := make(chan *testkit.Answer, 1)
 				go func() {
 					a, err := client.Call(t.Context(), "sleep", `{"n":500,"text":"well slept"}`)
@@ -44,17 +45,17 @@ func TestReloadOfAChild(t *testing.T) {
 					calls <- a
 				}()
 				testkit.Eventually(t, "the call runs", func() bool { return program.Calls("sleep") == 1 })
-				reload(t, g, configuration(tt.server, tt.more...))
+				gatewaytest.Reload(t, g, configuration(tt.server, tt.more...))
 				if tt.server == "farm" {
 					next := client
 					if tt.processes > 1 { // the new process does not know the session
-						next = f.client(t, testkit.Legacy)
+						next = f.Client(t, testkit.Legacy)
 					}
-					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 						t.Errorf("the next call: got %+v, %v", a, err)
 					}
 				}
-				if a := <-calls; !succeeded(a) || !strings.Contains(string(a.Body), "well slept") || program.Calls("sleep") != 1 {
+				if a := <-calls; !a.Succeeded() || !strings.Contains(string(a.Body), "well slept") || program.Calls("sleep") != 1 {
 					t.Errorf("the call under way: got %d executions: %s", program.Calls("sleep"), a.Body)
 				}
 				if n := len(program.Processes()); n != tt.processes {

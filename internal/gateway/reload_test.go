@@ -15,33 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
-
-// parse returns a configuration, and the set of the built-in contracts and these ones.
-func parse(tb testing.TB, yaml string, contracts ...string) (*config.Config, *contract.Set) {
-	tb.Helper()
-	set := contract.Builtin()
-	for _, text := range contracts {
-		if _, err := set.Load("own.yaml", []byte(text)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return cfg, set
-}
-
-func reload(tb testing.TB, g *gateway.Gateway, yaml string, contracts ...string) {
-	tb.Helper()
-	if err := g.Reload(parse(tb, yaml, contracts...)); err != nil {
-		tb.Fatal(err)
-	}
-}
 
 // During repeated reloads with the same configuration, with other keys for answers and with other keys for the way to the
 // server, no call fails and none runs twice.
@@ -49,20 +26,20 @@ func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	entry := "servers: {farm: {url: '" + srv.URL() + "', timeout: %ds, title: '%s'}, %s: {url: '" + srv.URL() + "'}}\n"
-	g, _ := newGateway(t, fmt.Sprintf(entry, 10, "Farm", "other"))
+	g, _ := gatewaytest.New(t, fmt.Sprintf(entry, 10, "Farm", "other"))
 	url := testkit.Serve(t, g) + "/farm/mcp"
 	const callers = 4
 	var clients sync.WaitGroup
 	var done atomic.Bool
 	var references [callers][]string
 	for i := range callers {
-		client := (&front{url: url}).client(t, eras[i%len(eras)])
+		client := (&gatewaytest.Front{URL: url}).Client(t, testkit.Eras[i%len(testkit.Eras)])
 		clients.Go(func() {
 			for n := 0; !done.Load(); n++ {
 				reference := fmt.Sprintf("R-%d-%d", i, n)
 				references[i] = append(references[i], reference)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"`+reference+`","amount":1}`)
-				if err != nil || !succeeded(a) {
+				if err != nil || !a.Succeeded() {
 					t.Errorf("%s: got %+v, %v", reference, a, err)
 					return
 				}
@@ -74,7 +51,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.OrderCreate) >= before+callers || t.Failed() }); err != nil {
 			t.Fatal(err)
 		}
-		reload(t, g, fmt.Sprintf(entry, 10+n/2%2, []string{"Farm", "Barn"}[n/4%2], []string{"other", "another"}[n/3%2]))
+		gatewaytest.Reload(t, g, fmt.Sprintf(entry, 10+n/2%2, []string{"Farm", "Barn"}[n/4%2], []string{"other", "another"}[n/3%2]))
 	}
 	done.Store(true)
 	clients.Wait()
@@ -90,7 +67,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // A reload does not affect a call under way, even if it removes its server. The next call uses the new configuration.
 func TestReloadDuringACall(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for _, tt := range []struct {
 			name, entry string
 			status      int // of the next call
@@ -103,14 +80,14 @@ func TestReloadDuringACall(t *testing.T) {
 			t.Run(era.String()+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
-				g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
-				client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, era)
+				g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+				client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, era)
 				calls := make(chan *testkit.Answer, 1)
 				go func() { calls <- progressing(t, client, 4, 50) }()
 				if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.Progress) == 1 }); err != nil {
 					t.Fatal(err)
 				}
-				reload(t, g, "servers: {"+fmt.Sprintf(tt.entry, srv.URL())+"}\n")
+				gatewaytest.Reload(t, g, "servers: {"+fmt.Sprintf(tt.entry, srv.URL())+"}\n")
 				next, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				want := tt.status
 				if want == 0 { // another server, which does not know the session
@@ -119,7 +96,7 @@ func TestReloadDuringACall(t *testing.T) {
 				if err != nil || next.Status != want {
 					t.Errorf("the next call: got %v, HTTP %d, want %d: %s", err, next.Status, want, next.Body)
 				}
-				if a := <-calls; !succeeded(a) || len(a.Events) != 5 || srv.Executions(testkit.Progress) != 1 {
+				if a := <-calls; !a.Succeeded() || len(a.Events) != 5 || srv.Executions(testkit.Progress) != 1 {
 					t.Errorf("the call under way: got %d executions: %s", srv.Executions(testkit.Progress), a.Body)
 				}
 			})
@@ -143,8 +120,8 @@ func TestReloadKeepsSessions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
+			g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+			client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
 			stream, err := client.Listen(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +130,7 @@ func TestReloadKeepsSessions(t *testing.T) {
 			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
 				t.Fatal(err)
 			}
-			reload(t, g, "# one line further down\nservers: {farm: {url: '"+srv.URL()+"'"+tt.more+"}}\n")
+			gatewaytest.Reload(t, g, "# one line further down\nservers: {farm: {url: '"+srv.URL()+"'"+tt.more+"}}\n")
 			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 			if err != nil || a.Status != tt.status {
 				t.Errorf("got %v, HTTP %d, want %d: %s", err, a.Status, tt.status, a.Body)
@@ -177,8 +154,8 @@ func TestReloadKeepsSessions(t *testing.T) {
 func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
+	g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -190,11 +167,11 @@ func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 	if err := srv.Await(t.Context(), running); err != nil {
 		t.Fatal(err)
 	}
-	reload(t, g, "servers: {barn: {url: '"+srv.URL()+"'}}\n")
+	gatewaytest.Reload(t, g, "servers: {barn: {url: '"+srv.URL()+"'}}\n")
 	if srv.InFlight() > 1 && srv.Streams() != 1 {
 		t.Error("the stream has ended before the call")
 	}
-	if a := <-calls; !succeeded(a) {
+	if a := <-calls; !a.Succeeded() {
 		t.Errorf("the call under way: got %s", a.Body)
 	}
 	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
@@ -252,14 +229,14 @@ servers:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			log := &logBuffer{}
-			cfg, set := parse(t, tt.before, tt.texts[0]...)
+			log := &gatewaytest.Log{}
+			cfg, set := gatewaytest.Parse(t, tt.before, tt.texts[0]...)
 			g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(g.Close)
-			reload(t, g, tt.after, tt.texts[1]...)
+			gatewaytest.Reload(t, g, tt.after, tt.texts[1]...)
 			var got parts
 			if err := json.Unmarshal([]byte(log.String()), &got); err != nil {
 				t.Fatal(err)
@@ -276,19 +253,19 @@ servers:
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, log := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	client := f.client(t, testkit.Legacy)
-	cfg, _ := parse(t, "servers: {barn: {url: '"+srv.URL()+"'}, farm: {url: '"+srv.URL()+"', contract: own}}\n",
+	g, log := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+	f := &gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}
+	client := f.Client(t, testkit.Legacy)
+	cfg, _ := gatewaytest.Parse(t, "servers: {barn: {url: '"+srv.URL()+"'}, farm: {url: '"+srv.URL()+"', contract: own}}\n",
 		fmt.Sprintf(ownContract, "Own"))
 	if err := g.Reload(cfg, contract.Builtin()); err == nil || !strings.Contains(err.Error(), "server farm: there is no contract own") {
 		t.Errorf("reload: got %v", err)
 	}
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Errorf("got %+v, %v", a, err)
 	}
 	g.Close()
-	if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")); err == nil {
+	if err := g.Reload(gatewaytest.Parse(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")); err == nil {
 		t.Error("Reload succeeds after Close")
 	}
 	if strings.Contains(log.String(), "reloaded") {
@@ -301,8 +278,8 @@ func TestReloadOfTheWholeGateway(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	entry := "servers: {farm: {url: '" + srv.URL() + "'}}\n"
-	g, _ := newGateway(t, entry)
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
+	g, _ := gatewaytest.New(t, entry)
+	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
 	call := func() int {
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"`+strings.Repeat("m", 2000)+`"}`)
 		if err != nil {
@@ -313,11 +290,11 @@ func TestReloadOfTheWholeGateway(t *testing.T) {
 	if status := call(); status != http.StatusOK {
 		t.Errorf("before: got HTTP %d", status)
 	}
-	reload(t, g, "max_request: 1KiB\n"+entry)
+	gatewaytest.Reload(t, g, "max_request: 1KiB\n"+entry)
 	if status := call(); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("with a limit: got HTTP %d", status)
 	}
-	reload(t, g, entry)
+	gatewaytest.Reload(t, g, entry)
 	if status := call(); status != http.StatusOK {
 		t.Errorf("afterwards: got HTTP %d", status)
 	}

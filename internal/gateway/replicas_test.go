@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -19,7 +20,7 @@ const (
 // replica starts another gateway in front of the same server, and returns its URL.
 func replica(t *testing.T, server, more string) string {
 	t.Helper()
-	g, _ := newGateway(t, "servers: {farm: {"+server+"}}\n"+more)
+	g, _ := gatewaytest.New(t, "servers: {farm: {"+server+"}}\n"+more)
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
 
@@ -36,7 +37,7 @@ func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
 
 func wantEcho(t *testing.T, client *testkit.Client) {
 	t.Helper()
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }

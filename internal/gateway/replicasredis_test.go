@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
@@ -18,7 +19,7 @@ import (
 // replicaWith starts another gateway with Redis in front of the same server, and returns its URL.
 func replicaWith(t *testing.T, server, url string) string {
 	t.Helper()
-	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second},
+	g, _ := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second},
 		keyed(sessionKey)+"redis: "+url+"\nservers: {farm: {"+server+"}}\n")
 	return testkit.Serve(t, g) + "/farm/mcp"
 }
@@ -33,7 +34,7 @@ func longClient(t *testing.T, url string, header http.Header) (client *testkit.C
 	client.Header = header
 	a, err := client.Request(t.Context(), "initialize",
 		`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}`)
-	if err != nil || !succeeded(a) {
+	if err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	if client.Session = a.Header.Get("Mcp-Session-Id"); client.Session == "" || len(client.Session) > 600 {
@@ -209,7 +210,7 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	server := "url: '" + srv.URL() + "'"
 	shared, _ := longClient(t, replicaWith(t, server, db.URL), nil)
 	const patience, clients = 100 * time.Millisecond, 20
-	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
+	g, log := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
 		keyed(sessionKey)+"redis: "+db.URL+"\nservers: {farm: {"+server+"}}\n")
 	url := testkit.Serve(t, g) + farm
 	db.Pause(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -17,41 +18,41 @@ func TestOneRequestID(t *testing.T) {
 	t.Parallel()
 
 	const given = "given-by-the-client.1"
-	for name, begin := range map[string]func(t *testing.T) (f *front, logs []*logBuffer){
-		"a program": func(t *testing.T) (*front, []*logBuffer) {
+	for name, begin := range map[string]func(t *testing.T) (f *gatewaytest.Front, logs []*gatewaytest.Log){
+		"a program": func(t *testing.T) (*gatewaytest.Front, []*gatewaytest.Log) {
 			t.Helper()
-			f := start(t, "", author("fieldmcp")...)
-			return f, []*logBuffer{f.log}
+			f := gatewaytest.Start(t, "", author("fieldmcp")...)
+			return f, []*gatewaytest.Log{f.Log}
 		},
-		"a program of each client": func(t *testing.T) (*front, []*logBuffer) {
+		"a program of each client": func(t *testing.T) (*gatewaytest.Front, []*gatewaytest.Log) {
 			t.Helper()
-			f := start(t, "", append(author("fieldmcp"), "share: client")...)
-			return f, []*logBuffer{f.log}
+			f := gatewaytest.Start(t, "", append(author("fieldmcp"), "share: client")...)
+			return f, []*gatewaytest.Log{f.Log}
 		},
-		"a gateway in front of a program": func(t *testing.T) (*front, []*logBuffer) {
+		"a gateway in front of a program": func(t *testing.T) (*gatewaytest.Front, []*gatewaytest.Log) {
 			t.Helper()
-			inner := start(t, "", append(author("fieldmcp"), "contract: commerce")...)
-			f := start(t, inner.url)
-			return f, []*logBuffer{f.log, inner.log}
+			inner := gatewaytest.Start(t, "", append(author("fieldmcp"), "contract: commerce")...)
+			f := gatewaytest.Start(t, inner.URL)
+			return f, []*gatewaytest.Log{f.Log, inner.Log}
 		},
-		"a server with its own id": func(t *testing.T) (*front, []*logBuffer) {
+		"a server with its own id": func(t *testing.T) (*gatewaytest.Front, []*gatewaytest.Log) {
 			t.Helper()
-			f := start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)))
-			return f, []*logBuffer{f.log}
+			f := gatewaytest.Start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)))
+			return f, []*gatewaytest.Log{f.Log}
 		},
-		"a trusted server with its own id": func(t *testing.T) (*front, []*logBuffer) {
+		"a trusted server with its own id": func(t *testing.T) (*gatewaytest.Front, []*gatewaytest.Log) {
 			t.Helper()
-			f := start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)), "trusted: true")
-			return f, []*logBuffer{f.log}
+			f := gatewaytest.Start(t, testkit.Serve(t, http.HandlerFunc(servesOwnID)), "trusted: true")
+			return f, []*gatewaytest.Log{f.Log}
 		},
 	} {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				f, logs := begin(t)
-				c := testkit.NewClient(t, f.url, era)
+				c := testkit.NewClient(t, f.URL, era)
 				if era == testkit.Legacy {
-					initialize(t, c)
+					c.MustInitialize(t)
 				}
 				for i, id := range []string{given, ""} {
 					c.Header = http.Header{}
@@ -66,7 +67,7 @@ func TestOneRequestID(t *testing.T) {
 					if id != "" && told != id || told == "" {
 						t.Errorf("header: got %q, want %q", told, id)
 					}
-					if e := recordOf(t, a); e.RequestID != told {
+					if e := gatewaytest.Record(t, a); e.RequestID != told {
 						t.Errorf("got %q in the record, %q in the header", e.RequestID, told)
 					}
 					for _, log := range logs {
@@ -174,7 +175,7 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 	for _, trusted := range []string{"trusted: false", "trusted: true"} {
 		t.Run(trusted, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, srv, trusted).client(t, testkit.Legacy)
+			c := gatewaytest.Start(t, srv, trusted).Client(t, testkit.Legacy)
 			c.Header = http.Header{"X-Request-Id": {"the-gateways"}}
 			for i := range 2 * len(answers) {
 				for method, params := range map[string]string{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -13,12 +14,12 @@ import (
 func TestSessionsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', forward: [x-tenant]}}\n")
-	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
+	g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', forward: [x-tenant]}}\n")
+	f := &gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}
 	open := func(header http.Header) *testkit.Client {
-		c := testkit.NewClient(t, f.url, testkit.Legacy)
+		c := testkit.NewClient(t, f.URL, testkit.Legacy)
 		c.Header = header
-		initialize(t, c)
+		c.MustInitialize(t)
 		return c
 	}
 	kept := func(header http.Header) int {
@@ -46,13 +47,13 @@ func TestSessionsAreBoundedInBytes(t *testing.T) {
 func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "forward: [x-tenant]")
-	c := testkit.NewClient(t, f.url, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "forward: [x-tenant]")
+	c := testkit.NewClient(t, f.URL, testkit.Legacy)
 	c.Header = http.Header{"X-Tenant": {"a"}, "Baggage": {"k=v"}, "Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
-	initialize(t, c)
+	c.MustInitialize(t)
 	srv.ForgetSessions()
 	a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
-	if err != nil || !succeeded(a) {
+	if err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	opened := srv.RequestsFor("initialize")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -38,7 +39,7 @@ func wantUnknownSession(t *testing.T, a *testkit.Answer) {
 func TestUnknownSession(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	known := client.Session
 	if _, err := client.Delete(t.Context()); err != nil || srv.Sessions() != 0 {
 		t.Fatalf("ending the session: got %v", err)
@@ -69,7 +70,7 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	for _, contract := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"} {
-		url := strings.TrimSuffix(start(t, srv.URL(), "contract: "+contract).url, "/")
+		url := strings.TrimSuffix(gatewaytest.Start(t, srv.URL(), "contract: "+contract).URL, "/")
 		client := testkit.NewClient(t, url, testkit.Legacy)
 		client.Session = "nope"
 		client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
@@ -88,10 +89,10 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 func TestSessionOfOtherCredentials(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "forward: [authorization]")
-	client := testkit.NewClient(t, f.url, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "forward: [authorization]")
+	client := testkit.NewClient(t, f.URL, testkit.Legacy)
 	client.Header = http.Header{"Authorization": {"Bearer alice"}}
-	initialize(t, client)
+	client.MustInitialize(t)
 	thief := client.Clone(t)
 	thief.Session = client.Session
 	for _, credentials := range [][]string{{"Bearer mallory"}, {}, {"Bearer alice", "Bearer mallory"}} {
@@ -102,7 +103,7 @@ func TestSessionOfOtherCredentials(t *testing.T) {
 		}
 		wantUnknownSession(t, a)
 	}
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Errorf("the owner: got %+v, %v", a, err)
 	}
 }
@@ -171,7 +172,7 @@ func TestLostSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := &forgetful{refuse: refuse}
-			client := start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").Client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || a.Message == nil || a.Message.Error == nil {
 				t.Fatalf("a tool that is not listed: got %+v, %v", a, err)
 			}
@@ -180,7 +181,7 @@ func TestLostSession(t *testing.T) {
 			for range 32 {
 				wg.Go(func() {
 					a, err := client.Request(t.Context(), "x/write", `{}`)
-					if err != nil || !succeeded(a) {
+					if err != nil || !a.Succeeded() {
 						t.Errorf("got %+v, %v", a, err)
 					}
 				})
@@ -207,7 +208,7 @@ func TestLostSession(t *testing.T) {
 func TestRestartBetweenCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 5s").Client(t, testkit.Legacy)
 	if err := srv.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestRestartBetweenCalls(t *testing.T) {
 			if i%2 == 0 {
 				tool, arguments = testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i)
 			}
-			if a, err := client.Call(t.Context(), tool, arguments); err != nil || !succeeded(a) {
+			if a, err := client.Call(t.Context(), tool, arguments); err != nil || !a.Succeeded() {
 				t.Errorf("got %s, %v", a.Body, err)
 			}
 		})
@@ -238,7 +239,7 @@ func TestRestartBetweenCalls(t *testing.T) {
 // unknown effect. The session is the client's or, across the bridge, the gateway's.
 func TestRestartDuringCall(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			testRestartDuringCall(t, era)
@@ -249,20 +250,20 @@ func TestRestartDuringCall(t *testing.T) {
 func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-	client := start(t, srv.URL(), "timeout: 5s").client(t, era)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 5s").Client(t, era)
 	srv.Next(testkit.GetField, faults.RestartDuring())
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.KnownEffect() != recourse.EffectUnknown {
+	if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnreachable || e.KnownEffect() != recourse.EffectUnknown {
 		t.Errorf("an undeclared tool: got %s, effect %s", e.Kind, e.Effect)
 	}
 
 	srv = testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, era)
+	client = gatewaytest.Start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").Client(t, era)
 	srv.Next(testkit.GetField, faults.RestartDuring())
-	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 		t.Errorf("read: got %s, %v", a.Body, err)
 	}
 	srv.Next(testkit.OrderCreate, faults.RestartDuring())
@@ -270,7 +271,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown || e.Origin != recourse.OriginGateway {
+	if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown || e.Origin != recourse.OriginGateway {
 		t.Errorf("write: got %s of %s, effect %s", e.Kind, e.Origin, e.Effect)
 	}
 	if srv.Attempts(testkit.OrderCreate) != 1 || srv.Orders("A-1") != 1 {
@@ -279,7 +280,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	if err := srv.Await(t.Context(), func() bool { return srv.Restarts() == 2 }); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-2","amount":1}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-2","amount":1}`); err != nil || !a.Succeeded() {
 		t.Errorf("the next write: got %s, %v", a.Body, err)
 	}
 }
@@ -300,19 +301,19 @@ func TestReopeningALostSessionFails(t *testing.T) {
 		{"wrong id", faults.WrongID(testkit.JSON), recourse.KindBadResponse},
 		{"JSON-RPC error", faults.RPCError("no", -32603, "no", ""), recourse.KindBadResponse},
 	} {
-		runVirtual(t, c.name, func(t *testing.T) {
+		testkit.Virtual(t, c.name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			client := start(t, srv.URL(), untilDeadline).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), gatewaytest.UntilDeadline).Client(t, testkit.Legacy)
 			srv.ForgetSessions()
 			srv.Always("initialize", c.fault)
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Took > deadline {
+			if a.Took > gatewaytest.Deadline {
 				t.Errorf("got the answer after %v", a.Took)
 			}
-			if e := recordOf(t, a); e.Kind != c.kind || e.Effect != recourse.EffectNone {
+			if e := gatewaytest.Record(t, a); e.Kind != c.kind || e.Effect != recourse.EffectNone {
 				t.Errorf("got %s, effect %s: %s", e.Kind, e.Effect, a.Body)
 			}
 			if srv.Executions(testkit.OrderCreate) != 0 {
@@ -320,7 +321,7 @@ func TestReopeningALostSessionFails(t *testing.T) {
 			}
 			srv.Behave()
 			a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
-			if err != nil || !succeeded(a) || srv.Orders("A-1") != 1 {
+			if err != nil || !a.Succeeded() || srv.Orders("A-1") != 1 {
 				t.Errorf("the next call: got %s, %v", a.Body, err)
 			}
 		})
@@ -331,7 +332,7 @@ func TestReopeningALostSessionFails(t *testing.T) {
 func TestLostSessionOfGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	srv.ForgetSessions()
 	stream, err := client.Listen(t.Context(), "17")
 	if err != nil || stream.Status != http.StatusOK {
@@ -353,16 +354,16 @@ func TestLostSessionOfGetStream(t *testing.T) {
 func TestServersWithoutSessions(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithoutSessions())
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	if client.Session != "" {
 		t.Errorf("got session %q", client.Session)
 	}
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Errorf("got %s, %v", a.Body, err)
 	}
 
 	srv = testkit.NewServer(t)
-	client = testkit.NewClient(t, start(t, srv.URL()).url, testkit.Legacy)
+	client = testkit.NewClient(t, gatewaytest.Start(t, srv.URL()).URL, testkit.Legacy)
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -381,7 +382,7 @@ func TestIdleSession(t *testing.T) {
 	}))
 	defer upstream.Close()
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n")
+		g, _ := gatewaytest.New(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n")
 		send := func(session, method string) *http.Response {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
 				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))

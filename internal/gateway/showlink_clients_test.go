@@ -31,7 +31,7 @@ func TestTypeScriptShowsTheLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			link := f.linkIn(t, textOf(t, a)) // the link of all callers without credentials
+			link := f.linkIn(t, a.Result(t).Text()) // the link of all callers without credentials
 			if test.era == testkit.Modern {
 				go func() {
 					if f.log.Until(func(text string) bool { return strings.Contains(text, "asked to show its person the link") }) {

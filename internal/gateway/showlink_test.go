@@ -111,8 +111,8 @@ func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
 // era its repeated call waits for that.
 func TestClientShowsTheLink(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		for _, server := range eras {
+	for _, era := range testkit.Eras {
+		for _, server := range testkit.Eras {
 			t.Run(era.String()+" to "+server.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := textOf(t, decline); !strings.HasPrefix(text, "[not_connected] ") || !strings.Contains(text, shown.URL) {
+	if text := decline.Result(t).Text(); !strings.HasPrefix(text, "[not_connected] ") || !strings.Contains(text, shown.URL) {
 		t.Errorf("after the person declined: got %s", text)
 	}
 	type end struct {
@@ -280,7 +280,7 @@ func TestLinkForMoreScopes(t *testing.T) {
 // The client of the Go SDK shows the link, in both eras, at a server's own endpoint and at one with several servers.
 func TestGoSDKShowsTheLink(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		for _, path := range []string{"/farm/mcp", "/all"} {
 			t.Run(era.String()+" "+path, func(t *testing.T) {
 				t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -32,12 +33,12 @@ func startVerified(t *testing.T, many bool, opts []testkit.Option) (*door, *test
 	yaml := members() + "\nsession_keys: [" + strings.Repeat("k", 40) + "]\n" +
 		fmt.Sprintf("servers:\n  farm: {url: %q, access: [team]}\n  shop: {url: %q, path: none}\n", farm.URL(), shop.URL()) +
 		"endpoints:\n  all: {path: /mcp, access: [team], " + bothPrefixed + "}\n"
-	g, log := newGateway(t, yaml)
-	url := open(t, g, true)
+	g, log := gatewaytest.New(t, yaml)
+	url := gatewaytest.Open(t, g, true)
 	if many {
-		return &door{&front{log: log, url: url + "/mcp"}, shop}, shop
+		return &door{&gatewaytest.Front{Log: log, URL: url + "/mcp"}, shop}, shop
 	}
-	return &door{&front{log: log, url: url + "/farm/mcp"}, farm}, farm
+	return &door{&gatewaytest.Front{Log: log, URL: url + "/farm/mcp"}, farm}, farm
 }
 
 // A state belongs to the verified caller, the tool and the arguments that it was given out for, though nothing of the
@@ -105,7 +106,7 @@ func TestSessionsOfVerifiedCallers(t *testing.T) {
 			t.Parallel()
 			d, srv := startVerified(t, way.many, way.era)
 			for _, who := range []string{"reader", "seller", "reader", "boss", "seller"} {
-				mustCall(t, d.member(t, testkit.Modern, who), strings.Replace(way.tool, "ask", "echo", 1), `{"message":"`+who+`"}`)
+				d.member(t, testkit.Modern, who).MustCall(t, strings.Replace(way.tool, "ask", "echo", 1), `{"message":"`+who+`"}`).Result(t)
 			}
 			of := map[string]map[string]bool{} // callers, by session
 			for _, r := range srv.Calls(testkit.Echo) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -14,8 +15,8 @@ import (
 func TestUnknownMethod(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	for _, era := range eras {
-		client := start(t, srv.URL()).client(t, era)
+	for _, era := range testkit.Eras {
+		client := gatewaytest.Start(t, srv.URL()).Client(t, era)
 		a, err := client.Request(t.Context(), "nobody/knows", `{}`)
 		want := map[testkit.Era]int{testkit.Legacy: http.StatusOK, testkit.Modern: http.StatusNotFound}[era]
 		if err != nil || a.Status != want || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32601 || len(a.Message.ID) == 0 {
@@ -31,8 +32,8 @@ func TestStatusOfRefusals(t *testing.T) {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
 			srv.Always("prompts/list", faults.RPCError("", code, "no", ""))
-			for _, era := range eras {
-				a, err := start(t, srv.URL()).client(t, era).Request(t.Context(), "prompts/list", `{}`)
+			for _, era := range testkit.Eras {
+				a, err := gatewaytest.Start(t, srv.URL()).Client(t, era).Request(t.Context(), "prompts/list", `{}`)
 				want := map[testkit.Era]int{testkit.Legacy: http.StatusOK, testkit.Modern: status}[era]
 				if err != nil || a.Status != want || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != code {
 					t.Errorf("%s, %d, %v: got %v %+v, want status %d", era, code, form, err, a, want)
@@ -47,14 +48,14 @@ func TestRedirectsAreFailures(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect} {
 		srv := testkit.NewServer(t)
-		client := start(t, srv.URL(), "title: The farm").client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, srv.URL(), "title: The farm").Client(t, testkit.Legacy)
 		srv.Always(testkit.GetField, faults.Status(status, faults.Plain).With("Location", srv.URL()))
 		a, err := client.Call(t.Context(), testkit.GetField, readField)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("The farm answered with HTTP status %d, which is not an answer to an MCP request.", status)
-		if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Message != want {
+		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindBadResponse || e.Message != want {
 			t.Errorf("%d: got %s: %s", status, e.Kind, e.Message)
 		}
 	}
@@ -64,7 +65,7 @@ func TestRedirectsAreFailures(t *testing.T) {
 func TestStatusOfARefusedNotification(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 200ms").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "timeout: 200ms").Client(t, testkit.Legacy)
 	srv.Always("notifications/roots/list_changed", faults.Hang())
 	a, err := client.Notify(t.Context(), "notifications/roots/list_changed", "")
 	if err != nil || a.Status != http.StatusGatewayTimeout {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -18,7 +19,7 @@ func TestStdioTellsOfABrokenAnswer(t *testing.T) {
 		`"order_create","arguments":{"reference":"A","amount":1}`: recourse.EffectUnknown,
 	} {
 		srv := testkit.NewServer(t)
-		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', trust_annotations: true}}")
+		g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', trust_annotations: true}}")
 		h := startHost(t, g)
 		h.initialize()
 		tool, _, _ := strings.Cut(strings.TrimPrefix(call, `"`), `"`)

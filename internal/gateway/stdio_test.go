@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -151,10 +152,10 @@ func (h *host) initialize() {
 	}
 }
 
-func farmGateway(tb testing.TB, srv *testkit.Server, top ...string) (*gateway.Gateway, *logBuffer) {
+func farmGateway(tb testing.TB, srv *testkit.Server, top ...string) (*gateway.Gateway, *gatewaytest.Log) {
 	tb.Helper()
 	yaml := strings.Join(top, "\n") + "\nservers:\n  farm:\n    url: " + srv.URL() + "\n    timeout: 10s\n"
-	return newGateway(tb, yaml)
+	return gatewaytest.New(tb, yaml)
 }
 
 func TestStdioAnswersEveryLine(t *testing.T) {
@@ -423,7 +424,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo"}],"content":[]}}`, m.ID)
 	}))
-	g, log := newGateway(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
+	g, log := gatewaytest.New(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
 	h := startHost(t, g)
 	h.initialize()
 	for id := range most + 1 {
@@ -453,9 +454,9 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 func TestStdioAnswersDespiteFaults(t *testing.T) {
 	t.Parallel()
 	for _, fault := range faults.All(large) {
-		runVirtual(t, fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
+			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
 			h := startHost(t, g)
 			h.initialize()
 			srv.Next(testkit.OrderCreate, fault)

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -61,13 +62,13 @@ func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key s
 	if err != nil {
 		tb.Fatal(err)
 	}
-	log := &logBuffer{}
+	log := &gatewaytest.Log{}
 	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Keys: store}, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(g.Close)
-	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}, store, key
+	return &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}, srv}, store, key
 }
 
 // A stored key is looked up from time to time. A revocation is noticed within seconds. If the store is down, the caller is
@@ -113,12 +114,12 @@ func TestStoredKeys(t *testing.T) {
 			t.Errorf("while the store is down for a short time: got HTTP %d %s", a.Status, a.Body)
 		}
 		time.Sleep(time.Minute)
-		if a := with(key); a.Status != http.StatusServiceUnavailable || recordOf(t, a).Kind != recourse.KindUnavailable {
+		if a := with(key); a.Status != http.StatusServiceUnavailable || gatewaytest.Record(t, a).Kind != recourse.KindUnavailable {
 			t.Errorf("while the store is down: got HTTP %d %s", a.Status, a.Body)
 		}
 		store.update(func() { store.err, store.key.Revoked = nil, time.Now() })
 		time.Sleep(3 * time.Second)
-		if a := with(key); a.Status != http.StatusUnauthorized || recordOf(t, a).Kind != recourse.KindTokenRevoked {
+		if a := with(key); a.Status != http.StatusUnauthorized || gatewaytest.Record(t, a).Kind != recourse.KindTokenRevoked {
 			t.Errorf("a key that was revoked: got HTTP %d %s", a.Status, a.Body)
 		}
 	})

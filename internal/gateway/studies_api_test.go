@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -97,9 +98,9 @@ func TestStudiesOverAnAPI(t *testing.T) {
 			recourse.KindNotFound, recourse.RetryAfterFix,
 		},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, tt.status, tt.body) })
-			client := startAPI(t, p, studiesDescription, "contract: studies", "title: Panels", "timeout: 10s").client(t, testkit.Modern)
+			client := startAPI(t, p, studiesDescription, "contract: studies", "title: Panels", "timeout: 10s").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +109,7 @@ func TestStudiesOverAnAPI(t *testing.T) {
 			if got := shown(t, a); !strings.HasPrefix(got, want) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone {
 				t.Errorf("got %s, retry %s, effect %s", e.Kind, e.RetryAdvice(), e.Effect)
 			}
@@ -131,7 +132,7 @@ func TestStudiesReferencedThings(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, studyTools())
 			srv.Always(tt.tool, faults.ToolError("", tt.text))
-			client := start(t, srv.URL(), "contract: studies").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "contract: studies").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +159,7 @@ func TestStudiesOwnWait(t *testing.T) {
 		"an absurd time":    {`{"wait":true,"timeout":1e30}`, 2 * time.Hour, "timeout"},
 		"no time but words": {`{"wait":true,"timeout":"long"}`, 65 * time.Second, ""},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(testkit.Tool{Name: "run_dispatch"}))
 			srv.Always("run_dispatch", testkit.Fault{Runs: true, Happen: func(e *testkit.Exchange) {
 				select {
@@ -167,7 +168,7 @@ func TestStudiesOwnWait(t *testing.T) {
 					e.Reply(http.StatusOK, protocol.TypeJSON, protocol.Answer(e.ID(), e.PlainResult()))
 				}
 			}})
-			client := start(t, srv.URL(), "contract: studies", "timeout: 10s", "max_timeout: 15s").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "contract: studies", "timeout: 10s", "max_timeout: 15s").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), "run_dispatch", tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -191,7 +192,7 @@ func TestStudiesVerifyIsTheContracts(t *testing.T) {
 	}
 	srv := testkit.NewServer(t, studyTools())
 	srv.Always("run_dispatch", faults.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+string(raw)+`}}`))
-	client := start(t, srv.URL(), "contract: studies").client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL(), "contract: studies").Client(t, testkit.Modern)
 	a, err := client.Call(t.Context(), "run_dispatch", `{"study_id":"s-1"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -218,13 +219,13 @@ func TestStudiesProgress(t *testing.T) {
 		"a failure":                         {answer(`{"content":[{"type":"text","text":"[forbidden] Not yours."}],"isError":true}`), `[forbidden] Not yours.`},
 		"a status":                          {func(e *testkit.Exchange) { e.Reply(http.StatusForbidden, "", "") }, `[auth_failed]`},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(testkit.Tool{Name: "run_dispatch"}))
 			srv.Always("run_dispatch", testkit.Fault{Runs: true, Happen: func(e *testkit.Exchange) {
 				time.Sleep(long)
 				tt.reply(e)
 			}})
-			client := start(t, srv.URL(), "contract: studies", "timeout: 10s").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: studies", "timeout: 10s").Client(t, testkit.Legacy)
 			a, err := client.Request(t.Context(), "tools/call",
 				`{"name":"run_dispatch","arguments":{"wait":true,"timeout":95},"_meta":{"progressToken":"p-1"}}`)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -83,11 +84,11 @@ func TestStudiesWrites(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		runVirtual(t, tt.tool, func(t *testing.T) {
+		testkit.Virtual(t, tt.tool, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t, testkit.InMemory(), studyTools())
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: studies", untilDeadline).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: studies", gatewaytest.UntilDeadline).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +97,7 @@ func TestStudiesWrites(t *testing.T) {
 			if diff := cmp.Diff(want, shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if e := recordOf(t, a); e.Effect != recourse.EffectUnknown || e.RetryAdvice() != recourse.RetryReRead {
+			if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || e.RetryAdvice() != recourse.RetryReRead {
 				t.Errorf("got effect %s, %s", e.Effect, e.RetryAdvice())
 			}
 			if n := srv.Attempts(tt.tool); n != 1 {
@@ -112,7 +113,7 @@ func TestStudiesArguments(t *testing.T) {
 	promises.Covers(t, "studies/code-validation-error", "studies/validation-range", "studies/validation-names-field", "studies/validation-advice",
 		"studies/pre-flight-before-backend", "studies/pre-flight-parameter")
 	srv := testkit.NewServer(t, studyTools())
-	client := start(t, srv.URL(), "contract: studies").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "contract: studies").Client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "run_dispatch", `{"participants":21}`)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, studyTools())
 			srv.Always(tt.tool, faults.Result("", tt.result))
-			client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: studies", "reads: studies").Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{}`)
 			if err != nil {
 				t.Fatal(err)
@@ -192,7 +193,7 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 			if diff := cmp.Diff(tt.result, shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			for i, hint := range tt.hints { // the gateway's record marks the server's hints
 				tt.hints[i] = contract.ServerSays + hint
 			}
@@ -210,7 +211,7 @@ func TestStudiesReturns(t *testing.T) {
 	srv.Always("chatbot_setup", faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "60"))
 	const success = `{"content":[],"structuredContent":{"ok":true,"error_kind":null}}`
 	srv.Always("person_attach", faults.Result("", success))
-	client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL(), "contract: studies", "reads: studies").Client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "chatbot_setup", `{}`)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
@@ -92,7 +93,7 @@ func terra(tb testing.TB, top string, entry ...string) string {
 		path = terraPath
 	}
 	lines := append([]string{"contract: terra", "path: " + path}, entry...)
-	g, _ := newGateway(tb, top+"servers:\n  terra:\n    "+strings.Join(lines, "\n    ")+"\n")
+	g, _ := gatewaytest.New(tb, top+"servers:\n  terra:\n    "+strings.Join(lines, "\n    ")+"\n")
 	return testkit.Serve(tb, g)
 }
 
@@ -193,7 +194,7 @@ func TestTerraSessionErrors(t *testing.T) {
 		{name: "503", call: status(503), path: "/u-1", status: 502, attempts: 3},
 	}
 	for _, tt := range tests {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(tt.name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				promises.Covers(t, tt.promises...)
@@ -297,7 +298,7 @@ func TestTerraToolErrors(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(tt.name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				promises.Covers(t, tt.promises...)
@@ -338,7 +339,7 @@ func TestTerraUser(t *testing.T) {
 	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")
 	srv := &healthServer{call: says("slept", false)}
 	root := terra(t, "", "forward: [dev-id, x-api-key, provider-user-id]", "url: "+testkit.Serve(t, srv))
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		header := keys()
 		header.Set("Provider-User-Id", "somebody-else")
 		if resp, body := ask(t, era, root+terraPath+"/u%3A1", header); resp.StatusCode != http.StatusOK {

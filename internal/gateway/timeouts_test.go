@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -20,7 +21,7 @@ import (
 // wantTimeout checks that a call ended with a timeout after want.
 func wantTimeout(t *testing.T, a *testkit.Answer, want time.Duration) {
 	t.Helper()
-	e := recordOf(t, a)
+	e := gatewaytest.Record(t, a)
 	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.FormatWait(want)) {
 		t.Errorf("got %s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
 	}
@@ -34,7 +35,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		client := start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").client(t, testkit.Modern)
+		client := gatewaytest.Start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").Client(t, testkit.Modern)
 		srv.Always(testkit.EveryMessage, faults.Hang())
 		srv.Always("tools/list", testkit.Fault{})
 		var wg sync.WaitGroup
@@ -69,11 +70,11 @@ func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Ans
 // Progress extends a call's time, but only up to max_timeout.
 func TestProgressAndTimeouts(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
-		runVirtual(t, era.String(), func(t *testing.T) {
+	for _, era := range testkit.Eras {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			client := start(t, srv.URL(), "timeout: 2s", "max_timeout: 5s").client(t, era)
-			if a := progressing(t, client, 4, 700); !succeeded(a) || a.Took < 2*time.Second || len(a.Events) != 5 {
+			client := gatewaytest.Start(t, srv.URL(), "timeout: 2s", "max_timeout: 5s").Client(t, era)
+			if a := progressing(t, client, 4, 700); !a.Succeeded() || a.Took < 2*time.Second || len(a.Events) != 5 {
 				t.Errorf("after %v: got %s", a.Took, a.Body)
 			}
 			a := progressing(t, client, 100, 700)
@@ -94,7 +95,7 @@ func TestChatterAndTimeouts(t *testing.T) {
 		"comment": ": still here\n\n",
 		"drops":   "a",
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			url := answering(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				for tick := time.NewTicker(100 * time.Millisecond); ; {
@@ -108,7 +109,7 @@ func TestChatterAndTimeouts(t *testing.T) {
 					}
 				}
 			})
-			a, err := start(t, url, "timeout: 500ms").client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
+			a, err := gatewaytest.Start(t, url, "timeout: 500ms").Client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,9 +121,9 @@ func TestChatterAndTimeouts(t *testing.T) {
 // The timeout stops while the server waits for the client's answer to a question.
 func TestQuestionsAndTimeouts(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "answered late", func(t *testing.T) {
+	testkit.Virtual(t, "answered late", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		client := start(t, srv.URL(), untilDeadline, "max_timeout: 20s").client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, srv.URL(), gatewaytest.UntilDeadline, "max_timeout: 20s").Client(t, testkit.Legacy)
 		stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * deadline)
+		time.Sleep(2 * gatewaytest.Deadline)
 		if _, err := client.Respond(t.Context(), question.ID, `{"action":"accept"}`); err != nil {
 			t.Fatal(err)
 		}
@@ -140,14 +141,14 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 			t.Errorf("got %+v, %v", message, err)
 		}
 	})
-	runVirtual(t, "never answered", func(t *testing.T) {
+	testkit.Virtual(t, "never answered", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		client := start(t, srv.URL(), untilDeadline, "max_timeout: 2s").client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, srv.URL(), gatewaytest.UntilDeadline, "max_timeout: 2s").Client(t, testkit.Legacy)
 		a, err := client.Call(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantTimeout(t, a, 2*deadline)
+		wantTimeout(t, a, 2*gatewaytest.Deadline)
 	})
 }
 
@@ -171,7 +172,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 				w.WriteHeader(http.StatusAccepted)
 			}
 		}))
-		client := start(t, url+"/mcp", untilDeadline, "max_timeout: 1m").client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, url+"/mcp", gatewaytest.UntilDeadline, "max_timeout: 1m").Client(t, testkit.Legacy)
 		stream, err := client.OpenCall(t.Context(), "any", `{}`)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +190,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 		if err != nil || !strings.Contains(string(message.Result), "timeout") {
 			t.Errorf("got %+v, %v", message, err)
 		}
-		if took := time.Since(answered); took > deadline {
+		if took := time.Since(answered); took > gatewaytest.Deadline {
 			t.Errorf("got the timeout after %v", took)
 		}
 	})
@@ -209,16 +210,16 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	const calls = 120
 	for _, fault := range []testkit.Fault{faults.Status(http.StatusServiceUnavailable, faults.Plain), faults.ResetBeforeAnswer()} {
-		runVirtual(t, fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
+			f := gatewaytest.Start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
 			srv.Always(testkit.GetField, fault)
 			var wg sync.WaitGroup
 			for range 6 {
-				client := f.client(t, testkit.Modern)
+				client := f.Client(t, testkit.Modern)
 				wg.Go(func() {
 					for range calls / 6 {
-						if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || succeeded(a) {
+						if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || a.Succeeded() {
 							t.Errorf("got %+v, %v", a, err)
 						}
 					}
@@ -229,7 +230,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("%d calls: got %d attempts, want at most %d", calls, got, most)
 			}
 			srv.Behave()
-			if a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
+			if a, err := f.Client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !a.Succeeded() {
 				t.Errorf("after the outage: got %+v, %v", a, err)
 			}
 		})
@@ -241,7 +242,7 @@ func TestServerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
 		for name, code := range map[string]string{"recourse": "unreachable", "fieldmcp": "PROVIDER_UNAVAILABLE"} {
-			client := start(t, url, "timeout: 20s", "title: The farm", "contract: "+name).client(t, testkit.Modern)
+			client := gatewaytest.Start(t, url, "timeout: 20s", "title: The farm", "contract: "+name).Client(t, testkit.Modern)
 			for tool, arguments := range map[string]string{
 				testkit.GetField: `{"field_id":"F-1"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`,
 			} {
@@ -249,7 +250,7 @@ func TestServerIsDown(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if e.Kind != recourse.KindUnreachable || e.Code != code || e.Origin != recourse.OriginGateway ||
 					e.Effect != recourse.EffectNone || e.Provider != "The farm" {
 					t.Errorf("%s: got %s, %s of %s, effect %s, %s", url, e.Kind, e.Code, e.Origin, e.Effect, e.Provider)
@@ -289,9 +290,9 @@ func TestWaits(t *testing.T) {
 		{"read, away, nothing stated", away, testkit.GetField, get, 2, 100 * time.Millisecond, time.Second},
 		{"read, away twice, nothing stated", away, testkit.GetField, get, 3, 300 * time.Millisecond, 2 * time.Second},
 	} {
-		runVirtual(t, c.name, func(t *testing.T) {
+		testkit.Virtual(t, c.name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			client := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").Client(t, testkit.Modern)
 			for range max(c.attempts-1, 1) {
 				srv.Next(c.tool, c.fault)
 			}
@@ -299,7 +300,7 @@ func TestWaits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if repeated := c.attempts > 1; succeeded(a) != repeated || srv.Attempts(c.tool) != c.attempts || (srv.Executions(c.tool) == 1) != repeated {
+			if repeated := c.attempts > 1; a.Succeeded() != repeated || srv.Attempts(c.tool) != c.attempts || (srv.Executions(c.tool) == 1) != repeated {
 				t.Errorf("got %d attempts: %s", srv.Attempts(c.tool), a.Body)
 			}
 			if a.Took < c.least || a.Took > c.most {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -110,15 +111,15 @@ func TestTokens(t *testing.T) {
 				}
 				continue
 			}
-			if e := recordOf(t, a); a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message {
+			if e := gatewaytest.Record(t, a); a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message {
 				t.Errorf("%s: got HTTP %d, %s: %s", name, a.Status, e.Kind, e.Message)
 			}
-			want := `resource_metadata="` + strings.Replace(d.url, "/farm/mcp", "/.well-known/oauth-protected-resource/farm/mcp", 1) + `"`
+			want := `resource_metadata="` + strings.Replace(d.URL, "/farm/mcp", "/.well-known/oauth-protected-resource/farm/mcp", 1) + `"`
 			if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || !strings.Contains(challenge, `error="invalid_token"`) {
 				t.Errorf("%s: got challenge %s", name, challenge)
 			}
-			if last := test.token[strings.LastIndex(test.token, ".")+1:]; len(last) > 20 && strings.Contains(d.log.String(), last) {
-				t.Errorf("%s: the token is in the log: %s", name, d.log)
+			if last := test.token[strings.LastIndex(test.token, ".")+1:]; len(last) > 20 && strings.Contains(d.Log.String(), last) {
+				t.Errorf("%s: the token is in the log: %s", name, d.Log)
 			}
 		}
 	})
@@ -134,7 +135,7 @@ func unsigned(tb testing.TB, alg, payload string) string {
 func TestVerifiedSessions(t *testing.T) {
 	t.Parallel()
 	for _, forward := range []string{"forward: []", "forward: [authorization]"} {
-		runVirtual(t, forward, func(t *testing.T) {
+		testkit.Virtual(t, forward, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
 			d := openDoor(t, staff(issuer), "access: [staff]", forward)
 			c := d.as(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
@@ -260,7 +261,7 @@ func TestIssuerIsDown(t *testing.T) {
 		}, "context deadline exceeded"},
 	}
 	for name, test := range tests {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
 			answer := test.answer(string(issuer.Key().Public()))
 			d := tokenDoor(t, issuer)
@@ -280,8 +281,8 @@ func TestIssuerIsDown(t *testing.T) {
 
 			late := tokenDoor(t, issuer) // never had the keys
 			down(t, late, good())
-			if !strings.Contains(late.log.String(), test.cause) {
-				t.Errorf("no cause in the log: %s", late.log)
+			if !strings.Contains(late.Log.String(), test.cause) {
+				t.Errorf("no cause in the log: %s", late.Log)
 			}
 			for range 30 { // an outage does not count as the caller's failure
 				down(t, late, good())
@@ -310,13 +311,13 @@ func TestInvalidMetadata(t *testing.T) {
 		"no keys":             {`{"issuer":"ISSUER"}`, `jwks_uri is not an https URL: ""`},
 		"HTML":                {`<html>`, "metadata of ISSUER: "},
 	} {
-		runVirtual(t, name, func(t *testing.T) {
+		testkit.Virtual(t, name, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
 			issuer.SetMetadata(strings.ReplaceAll(test.metadata, "ISSUER", issuer.URL))
 			d := tokenDoor(t, issuer)
 			down(t, d, issuer.Token(t, nil))
 			cause := strings.ReplaceAll(strings.ReplaceAll(test.cause, "ISSUER", issuer.URL), `"`, `\"`)
-			if log := d.log.String(); !strings.Contains(log, cause) {
+			if log := d.Log.String(); !strings.Contains(log, cause) {
 				t.Errorf("no cause in the log: %s", log)
 			}
 			if n := issuer.Fetches(); n > 0 {
@@ -335,7 +336,7 @@ func TestInvalidMetadata(t *testing.T) {
 func down(tb testing.TB, d *door, token string) {
 	tb.Helper()
 	a := echoed(tb, d.with(tb, token))
-	e := recordOf(tb, a)
+	e := gatewaytest.Record(tb, a)
 	if a.Status != http.StatusServiceUnavailable || e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway ||
 		a.Took > 10*time.Second || a.Header.Get("Retry-After") != "5" || e.RetryAfter != 5*time.Second || a.Header.Get("WWW-Authenticate") != "" {
 		tb.Errorf("got HTTP %d %s: %s", a.Status, a.Header, a.Body)
@@ -398,7 +399,7 @@ func TestTokenEnds(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(2 * time.Second)
-		if e := recordOf(t, echoed(t, c)); e.Kind != recourse.KindTokenExpired {
+		if e := gatewaytest.Record(t, echoed(t, c)); e.Kind != recourse.KindTokenExpired {
 			t.Errorf("expired token: got %s", e.Kind)
 		}
 	})

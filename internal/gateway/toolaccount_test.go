@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -47,7 +48,7 @@ func TestToolRefusesTheAccount(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(tt.name+", "+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithEra(era))
@@ -69,12 +70,12 @@ func TestToolRefusesTheAccount(t *testing.T) {
 					t.Errorf("the server got %q, want %q", seen, tt.seen)
 				}
 				if tt.want == "" {
-					if !succeeded(a) {
+					if !a.Succeeded() {
 						t.Errorf("got %s", a.Body)
 					}
 					return
 				}
-				text, record := textOf(t, a), recordOf(t, a)
+				text, record := a.Result(t).Text(), gatewaytest.Record(t, a)
 				if record.Code != tt.want || record.KnownEffect() != effects[tt.entry] {
 					t.Errorf("got %s, effect %s: %s", record.Code, record.Effect, text)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -48,11 +49,11 @@ func inMeta(t *testing.T, r testkit.Request) wire.Trace {
 func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, outcomeList) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL(), "trust_annotations: true"}, entry...)
-	g, _ := newGateway(t, "tracing: {endpoint: 'http://127.0.0.1:1', sample: "+sample+"}\nservers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
+	g, _ := gatewaytest.New(t, "tracing: {endpoint: 'http://127.0.0.1:1', sample: "+sample+"}\nservers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
 	told := make(outcomeList, 10)
 	g.Observe(told)
-	client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Legacy)
-	initialize(t, client)
+	client := testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Legacy)
+	client.MustInitialize(t)
 	for range 2 { // initialize and its notification
 		<-told
 	}
@@ -103,7 +104,7 @@ func TestTraceIsPassedOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":`+string(form)+`}`)
-			if err != nil || !succeeded(a) {
+			if err != nil || !a.Succeeded() {
 				t.Fatalf("got %.500s, %v", a.Body, err)
 			}
 			sent := srv.Calls(testkit.Echo)[0]
@@ -147,12 +148,12 @@ func TestTraceIsPassedOn(t *testing.T) {
 // Each attempt has its own span.
 func TestTraceOfAttempts(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := traced(t, srv, "1")
 		client.Header = http.Header{"Traceparent": {sampledSpan}}
 		srv.Next(testkit.GetField, faults.Status(http.StatusServiceUnavailable, faults.Plain))
-		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 			t.Fatalf("got %.500s, %v", a.Body, err)
 		}
 		o, calls := <-told, srv.Calls(testkit.GetField)
@@ -180,17 +181,17 @@ func TestTraceLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, _ := newGateway(t, "tracing: {endpoint: 'http://127.0.0.1:1'}\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+test.entry+"\n")
+			g, _ := gatewaytest.New(t, "tracing: {endpoint: 'http://127.0.0.1:1'}\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+test.entry+"\n")
 			told := make(outcomeList, 10)
 			g.Observe(told)
-			client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Legacy)
-			initialize(t, client)
+			client := testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Legacy)
+			client.MustInitialize(t)
 			for range 2 {
 				<-told
 			}
 			client.Header = http.Header{"Traceparent": {test.parent}}
 			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":{"traceparent":"`+test.parent+`"}}`)
-			if err != nil || !succeeded(a) {
+			if err != nil || !a.Succeeded() {
 				t.Fatalf("got %.500s, %v", a.Body, err)
 			}
 			sent, o := srv.Calls(testkit.Echo)[0], <-told
@@ -209,7 +210,7 @@ func TestTraceNotSampled(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.InMemory())
 	client, told := traced(t, srv, "0")
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
 		t.Fatalf("got %.500s, %v", a.Body, err)
 	}
 	span, ok := tracecontext.Parse(inHeader(srv.Calls(testkit.Echo)[0]).Parent)
@@ -240,7 +241,7 @@ func TestFormOfFailures(t *testing.T) {
 // Both attempts of a hedged call have their own span in the header and in _meta.
 func TestTraceOfHedge(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
+	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		client, told := traced(t, srv, "1", hedged)
 		get(t, client) // fetches the list of tools

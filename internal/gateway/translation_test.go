@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -41,12 +42,12 @@ func testContractsInOthers(t *testing.T) {
 			if to.Session.UserHeader != "" {
 				entry, user = append(entry, "path: /farm/mcp/{user_id}"), "/u-1"
 			}
-			client := testkit.NewClient(t, start(t, srv.URL(), entry...).url+user, testkit.Legacy)
+			client := testkit.NewClient(t, gatewaytest.Start(t, srv.URL(), entry...).URL+user, testkit.Legacy)
 			client.Header = http.Header{}
 			for _, name := range to.Session.Credentials {
 				client.Header.Set(name, "one-1")
 			}
-			initialize(t, client)
+			client.MustInitialize(t)
 			for k, from := range all {
 				for n, e := range richRecords() {
 					if !testkit.Sampled(t, i+k+n, 6) {
@@ -61,7 +62,7 @@ func testContractsInOthers(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got := recordOf(t, a)
+					got := gatewaytest.Record(t, a)
 					if diff := cmp.Diff(besidesWords(t, sent.Record), besidesWords(t, got)); diff != "" {
 						t.Errorf("%s, effect %s, from %s (-sent +received):\n%s", e.Kind, e.Effect, from.Name, diff)
 					}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -39,13 +40,13 @@ func TestTrusted(t *testing.T) {
 		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).Client(t, testkit.Legacy)
 			srv.Always(testkit.OrderCreate, faults.Result("record", recordResult(c.origin, c.effect)))
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			if e.Kind != recourse.KindConflict || string(e.Origin) != c.wantOrigin || string(e.Effect) != c.wantEffect || string(e.EffectBasis) != c.wantBasis {
 				t.Errorf("got %s of %q, effect %s (%s); want %s, effect %s (%s)",
 					e.Kind, e.Origin, e.Effect, e.EffectBasis, c.wantOrigin, c.wantEffect, c.wantBasis)
@@ -66,13 +67,13 @@ func TestTrustedSentences(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "trusted: true").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "trusted: true").Client(t, testkit.Legacy)
 			srv.Always(testkit.OrderCreate, faults.Result("sentence", fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, text)))
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			wantBasis := recourse.BasisStated
 			if want == recourse.EffectUnknown {
 				wantBasis = ""
@@ -99,7 +100,7 @@ func TestWeakSigns(t *testing.T) {
 			if reads {
 				entry = append(entry, "reads: fieldmcp")
 			}
-			client := start(t, srv.URL(), entry...).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), entry...).Client(t, testkit.Legacy)
 			srv.Always(testkit.GetField, faults.Result("weak", result))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`)
 			if err != nil || a.Message == nil {
@@ -111,11 +112,11 @@ func TestWeakSigns(t *testing.T) {
 				}
 				return
 			}
-			if e := recordOf(t, a); e.Kind != recourse.KindNotFound || e.Resource.Type != "field" || succeeded(a) {
+			if e := gatewaytest.Record(t, a); e.Kind != recourse.KindNotFound || e.Resource.Type != "field" || a.Succeeded() {
 				t.Errorf("got %s of %s", e.Kind, e.Resource.Type)
 			}
 			srv.Behave()
-			if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`); err != nil || !succeeded(a) {
+			if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`); err != nil || !a.Succeeded() {
 				t.Errorf("a success: got %s, %v", a.Body, err)
 			}
 		})
@@ -148,14 +149,14 @@ func TestNatureOfTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), append(c.entry, "timeout: 5s")...).client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), append(c.entry, "timeout: 5s")...).Client(t, testkit.Modern)
 			srv.Always(c.tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			arguments := map[string]string{testkit.GetField: `{"field_id":"F"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`}[c.tool]
 			a, err := client.Call(t.Context(), c.tool, arguments)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); srv.Attempts(c.tool) != c.attempts || e.KnownEffect() != c.effect {
+			if e := gatewaytest.Record(t, a); srv.Attempts(c.tool) != c.attempts || e.KnownEffect() != c.effect {
 				t.Errorf("got %d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
 			}
 		})
@@ -167,7 +168,7 @@ func TestNatureOfTools(t *testing.T) {
 func TestEffectOfItems(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").Client(t, testkit.Modern)
 	partial := faults.ToolError("", `{"error":true,"code":"PARTIAL_SUCCESS","message":"1 of 2 items failed.","retryable":false,`+
 		`"succeeded":[{"id":"1","data":{}}],"failed":[{"id":"2","code":"PROVIDER_TIMEOUT","message":"It took too long.","retryable":true}]}`)
 	for tool, want := range map[string]recourse.Effect{testkit.OrderCreate: recourse.EffectUnknown, testkit.GetField: ""} {
@@ -176,7 +177,7 @@ func TestEffectOfItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := recordOf(t, a); len(e.Failed) != 1 || e.Failed[0].Error.Effect != want {
+		if e := gatewaytest.Record(t, a); len(e.Failed) != 1 || e.Failed[0].Error.Effect != want {
 			t.Errorf("%s: got %s", tool, a.Body)
 		}
 	}
@@ -190,11 +191,11 @@ func TestDecideWithin(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithForm(in.form))
 			f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-			client := f.client(t, in.era)
+			client := f.Client(t, in.era)
 			direct := client.Clone(t)
 			direct.URL = srv.URL()
 			if in.era == testkit.Legacy {
-				initialize(t, direct)
+				direct.MustInitialize(t)
 			}
 			srv.Always(testkit.Echo, faults.IsErrorLast())
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
@@ -202,7 +203,7 @@ func TestDecideWithin(t *testing.T) {
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
 				t.Errorf("got HTTP %d with %d bytes, want the server's %d", got.Status, len(got.Body), len(want.Body))
 			}
-			f.await(t, func(lines []logLine) bool {
+			f.Await(t, func(lines []gatewaytest.Line) bool {
 				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "none" // echo says that it only reads
 			})
 		})
@@ -230,7 +231,7 @@ func TestMaxResult(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
 				f := startConfig(t, "max_result: "+c.limit+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-				client := f.client(t, testkit.Modern)
+				client := f.Client(t, testkit.Modern)
 				client.Keep = 8 << 20
 				srv.Always(testkit.Echo, faults.Large(form, c.size, faults.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -242,11 +243,11 @@ func TestMaxResult(t *testing.T) {
 				case err != nil:
 					t.Fatal(err)
 				case c.fits:
-					if !succeeded(a) {
+					if !a.Succeeded() {
 						t.Errorf("got %.300s", a.Body)
 					}
 				default:
-					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "larger than the 100KiB allowed") {
+					if e := gatewaytest.Record(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "larger than the 100KiB allowed") {
 						t.Errorf("got %s: %s", e.Kind, e.Message)
 					}
 				}
@@ -275,7 +276,7 @@ func testLargeAnswerMemory(t *testing.T) {
 		}
 		t.Run(form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "timeout: 60s").Client(t, testkit.Modern)
 			srv.Always(testkit.Echo, faults.Large(form, size, faults.Whole))
 			runtime.GC()
 			peak := peakHeap(func() {

@@ -51,7 +51,7 @@ func TestUnknownMembersSurviveFromAPIs(t *testing.T) {
 			t.Parallel()
 			var answer atomic.Pointer[func(http.ResponseWriter)]
 			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { (*answer.Load())(w) })
-			client := startAPI(t, p, ordersDescription, "contract: "+from).client(t, testkit.Modern)
+			client := startAPI(t, p, ordersDescription, "contract: "+from).Client(t, testkit.Modern)
 			rapid.Check(t, func(t *rapid.T) {
 				f := contracttest.MarkedFailures(from).Draw(t, "failure")
 				body, status := bodyOf(t, f)

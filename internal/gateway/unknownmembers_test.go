@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -62,9 +63,9 @@ func overHTTP(client, server testkit.Era) func(*testing.T, ...string) passage {
 		t.Helper()
 		connect := func() (*testkit.Server, *testkit.Client) {
 			srv := testkit.NewServer(t, testkit.WithEra(server))
-			c := testkit.NewClient(t, start(t, srv.URL(), append(entry, "path: '/farm/mcp/{user_id}'")...).url+"/u-1", client)
+			c := testkit.NewClient(t, gatewaytest.Start(t, srv.URL(), append(entry, "path: '/farm/mcp/{user_id}'")...).URL+"/u-1", client)
 			c.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra asks for them
-			initialize(t, c)
+			c.MustInitialize(t)
 			return srv, c
 		}
 		srv, c := connect()
@@ -82,7 +83,7 @@ func toProgram(client, server testkit.Era) func(*testing.T, ...string) passage {
 	return func(t *testing.T, entry ...string) passage {
 		t.Helper()
 		program := child.NewProgram(t)
-		c := start(t, "", append(entry, childCommand(t, program, server)...)...).client(t, client)
+		c := gatewaytest.Start(t, "", append(entry, childCommand(t, program, server)...)...).Client(t, client)
 		return func(t *rapid.T, f contracttest.Marked) string {
 			member := `"result":` + f.Result
 			switch {
@@ -100,7 +101,7 @@ func toProgram(client, server testkit.Era) func(*testing.T, ...string) passage {
 func fromHost(t *testing.T, entry ...string) passage {
 	t.Helper()
 	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, fmt.Sprintf("servers:\n  farm:\n    url: %s\n    %s\n", srv.URL(), strings.Join(entry, "\n    ")))
+	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm:\n    url: %s\n    %s\n", srv.URL(), strings.Join(entry, "\n    ")))
 	h := startHost(t, g)
 	h.initialize()
 	return func(t *rapid.T, f contracttest.Marked) string {
@@ -127,7 +128,7 @@ func toOneOfMany(client, server testkit.Era) func(*testing.T, ...string) passage
 	return func(t *testing.T, entry ...string) passage {
 		t.Helper()
 		f := startMany(t, bothPrefixed+", "+entry[0], strings.Join(entry[1:], ", "), testkit.WithEra(server))
-		c := f.client(t, client)
+		c := f.Client(t, client)
 		return func(t *rapid.T, failure contracttest.Marked) string {
 			if failure.Status == http.StatusTooManyRequests {
 				return failure.Body

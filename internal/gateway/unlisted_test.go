@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
@@ -18,7 +19,7 @@ func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 		inEachEra(t, func(t *testing.T, era testkit.Era) {
 			t.Helper()
 			srv := testkit.NewServer(t, testkit.InMemory())
-			client := start(t, srv.URL(), entry...).client(t, era)
+			client := gatewaytest.Start(t, srv.URL(), entry...).Client(t, era)
 			if _, err := client.ListTools(t.Context()); err != nil { // the gateway itself has not fetched it
 				t.Fatal(err)
 			}
@@ -33,7 +34,7 @@ func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 	inEachEra(t, func(t *testing.T, era testkit.Era) {
 		t.Helper()
 		f := startMany(t, bothPrefixed, "")
-		client := f.client(t, era)
+		client := f.Client(t, era)
 		f.list(t, client)
 		if err := f.shop.Stop(); err != nil {
 			t.Fatal(err)
@@ -49,8 +50,8 @@ func TestLongUnknownToolWhileTheProgramIsDown(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	program := child.NewProgram(t)
-	client := startChildren(t, program, "timeout: 1m", "tools: {order_create: {read_only: false}}").client(t, testkit.Legacy)
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+	client := gatewaytest.StartProgram(t, program, "timeout: 1m", "tools: {order_create: {read_only: false}}").Client(t, testkit.Legacy)
+	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	program.Next(testkit.OrderCreate, "exit")
@@ -70,7 +71,7 @@ func checkUnlisted(t *testing.T, name string, client *testkit.Client, tool, near
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, text := recordOf(t, a), textOf(t, a)
+	e, text := gatewaytest.Record(t, a), a.Result(t).Text()
 	if e.Kind.Class() != recourse.ClassUpstream || e.Effect != recourse.EffectNone || e.EffectBasis != recourse.BasisKnown ||
 		!strings.Contains(text, `When it last listed its tools: There is no tool named "`+tool+`". Did you mean `+near+"?") {
 		t.Errorf("%s, call %d: got %s, effect %s: %s", name, i+1, e.Kind, e.Effect, text)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -39,9 +40,9 @@ func TestListsOfUsers(t *testing.T) {
 			writeJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
 		}))
 		place := map[string]string{"recourse": "{user_id}", "terra": "mcp"}[contractName]
-		g, _ := newGateway(t, fmt.Sprintf("servers:\n  farm: {url: '%s/%s', contract: %s, path: none}\n"+
+		g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm: {url: '%s/%s', contract: %s, path: none}\n"+
 			"endpoints:\n  all: {path: '/all/{user_id}', servers: [farm], lists: none, deadline: 100ms}\n", srv, place, contractName))
-		root := open(t, g, true) + "/all/"
+		root := gatewaytest.Open(t, g, true) + "/all/"
 		for range 2 {
 			for _, user := range []string{"u-1", "u-2"} {
 				c := testkit.NewClient(t, root+user, testkit.Modern)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -42,15 +43,15 @@ func (w *userWay) serve(t *testing.T, lines ...string) (url string, srv *testkit
 		entry[0] = "path: none"
 	}
 	text := strings.ReplaceAll(strings.Join(entry, "\n    "), "SERVER", strings.TrimSuffix(srv.URL(), "/mcp"))
-	g, _ := newGateway(t, w.more+"\nservers:\n  farm:\n    "+text+"\n")
-	return open(t, g, true) + w.path, srv
+	g, _ := gatewaytest.New(t, w.more+"\nservers:\n  farm:\n    "+text+"\n")
+	return gatewaytest.Open(t, g, true) + w.path, srv
 }
 
 // The user of the path stands wherever the entry has a place for the user, in every request to the server, whichever way it takes.
 func TestUserInURL(t *testing.T) {
 	t.Parallel()
 	for _, way := range userWays {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(fmt.Sprintf("%s, from %s", way.name, era), func(t *testing.T) {
 				t.Parallel()
 				url, srv := way.serve(t, "url: 'SERVER/v2/{user_id}/mcp?of={user_id}'", "headers: {X-Of: 'user {user_id}', X-Key: key}")
@@ -94,7 +95,7 @@ func TestHostileUsers(t *testing.T) {
 			}
 			url, srv := way.serve(t, "url: 'SERVER/v2/{user_id}/mcp'", "headers: {X-Of: '{user_id}'}", "mode: "+mode)
 			for _, user := range hostileUsers {
-				for _, era := range eras {
+				for _, era := range testkit.Eras {
 					statusOf := rawStatus(t, strings.ReplaceAll(url, "{user_id}", user), era)
 					if statusOf != http.StatusNotFound && statusOf != http.StatusBadRequest && !strings.HasPrefix(user, "u-1?") {
 						t.Errorf("%s, %s, %q: got HTTP %d", way.name, mode, user, statusOf)
@@ -142,10 +143,10 @@ func TestUserOfAPI(t *testing.T) {
 	if err := os.WriteFile(file, []byte(ordersDescription), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, _ := newGateway(t, fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: '%s/of/{user_id}'\n    path: '/farm/{user_id}'\n    contract: terra\n"+
+	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: '%s/of/{user_id}'\n    path: '/farm/{user_id}'\n    contract: terra\n"+
 		"    headers: {X-Of: '{user_id}'}\n    query: {of: '{user_id}'}\n    operations: [{}]\n", file, p.url))
-	root := open(t, g, true) + "/farm/"
-	for _, era := range eras {
+	root := gatewaytest.Open(t, g, true) + "/farm/"
+	for _, era := range testkit.Eras {
 		for _, user := range []string{"u-1", "a@b"} {
 			c := testkit.NewClient(t, root+user, era)
 			c.Header = keys()
@@ -183,9 +184,9 @@ func usersDoor(t *testing.T, top, access, users, contractName, way string) (*doo
 		text += fmt.Sprintf("endpoints:\n  all:\n    servers: [farm]\n    lists: none\n    contract: %s\n    path: '/all/{user_id}/mcp'\n    %s\n", contractName, rule)
 		path = "/all/"
 	}
-	g, log := newGateway(t, text)
-	root := open(t, g, true)
-	return &door{&front{log: log, url: root}, srv}, root + path
+	g, log := gatewaytest.New(t, text)
+	root := gatewaytest.Open(t, g, true)
+	return &door{&gatewaytest.Front{Log: log, URL: root}, srv}, root + path
 }
 
 // statusAs returns the status and the record's message of a call as a user.
@@ -231,7 +232,7 @@ func TestUsersByClaim(t *testing.T) {
 				"nobody":             {claim(""), "u-1", false},
 				"a key has no claim": {"Bearer good key", "u-1", false},
 			} {
-				for _, era := range eras {
+				for _, era := range testkit.Eras {
 					status, body := d.statusAs(t, root, test.user, era, "Authorization", test.credential)
 					if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[test.may]; status != want {
 						t.Errorf("%s, %s, %s: got HTTP %d %s", way, name, era, status, body)
@@ -262,7 +263,7 @@ func TestUsersByFile(t *testing.T) {
 			{"ann", "good key", "u-2", false},
 			{"bob", "bob's key", "u-1", false},
 		} {
-			for _, era := range eras {
+			for _, era := range testkit.Eras {
 				status, body := d.statusAs(t, root, test.user, era, "Dev-Id", test.caller, "X-Api-Key", test.key)
 				switch {
 				case test.may && status != http.StatusOK,
@@ -360,7 +361,7 @@ func TestUsersByCheck(t *testing.T) {
 				t.Errorf("%s: asked %q", test.name, asked)
 			}
 		}
-		if strings.Contains(d.log.String(), "check-secret") {
+		if strings.Contains(d.Log.String(), "check-secret") {
 			t.Error("the check's credential is in the log")
 		}
 	})

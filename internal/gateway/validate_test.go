@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -56,16 +57,16 @@ func TestViolations(t *testing.T) {
 			[]string{"/items/1/quantity", "/amount", "/items/0/quantity", "/items/1/sku"},
 		},
 	} {
-		for _, era := range eras {
+		for _, era := range testkit.Eras {
 			t.Run(c.name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithTools(tool))
-				client := start(t, srv.URL()).client(t, era)
+				client := gatewaytest.Start(t, srv.URL()).Client(t, era)
 				a, err := client.Call(t.Context(), c.tool, c.arguments)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if e.Kind != c.kind || e.Origin != recourse.OriginCaller || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
 					t.Errorf("got HTTP %d, %s of %s, effect %s; want %s of the caller", a.Status, e.Kind, e.Origin, e.Effect, c.kind)
 				}
@@ -90,8 +91,8 @@ func TestViolationsInFieldmcp(t *testing.T) {
 		"pin":{"type":"string","writeOnly":true,"pattern":"^x"},"code":{"type":"string","format":"password","maxLength":1}}}`
 	tool := testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":` + schema + `}`}
 	srv := testkit.NewServer(t, testkit.WithTools(tool))
-	f := start(t, srv.URL(), "contract: fieldmcp")
-	client := f.client(t, testkit.Legacy)
+	f := gatewaytest.Start(t, srv.URL(), "contract: fieldmcp")
+	client := f.Client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "search", `{"limit":"ten","password":"hunter2-s3cr3t","pin":"p1n-s3cr3t","code":"c0de-s3cr3t"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -112,10 +113,10 @@ func TestViolationsInFieldmcp(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", member, diff)
 		}
 	}
-	if strings.Contains(string(a.Body), "s3cr3t") || strings.Contains(f.log.String(), "s3cr3t") {
-		t.Errorf("a secret is shown: %s\n%s", a.Body, f.log)
+	if strings.Contains(string(a.Body), "s3cr3t") || strings.Contains(f.Log.String(), "s3cr3t") {
+		t.Errorf("a secret is shown: %s\n%s", a.Body, f.Log)
 	}
-	if e := recordOf(t, a); len(e.Violations) != 4 {
+	if e := gatewaytest.Record(t, a); len(e.Violations) != 4 {
 		t.Errorf("got %d violations, want 4", len(e.Violations))
 	}
 }
@@ -123,11 +124,11 @@ func TestViolationsInFieldmcp(t *testing.T) {
 // The failure for an unknown tool suggests a tool with a similar name.
 func TestUnknownTool(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL()).client(t, era)
+			client := gatewaytest.Start(t, srv.URL()).Client(t, era)
 			for name, near := range map[string]string{"get_feild": "get_field", "order-create": "order_create", "zzzzzzzz": "", "": ""} {
 				a, err := client.Call(t.Context(), name, `{}`)
 				if era == testkit.Modern && name == "" {
@@ -136,7 +137,7 @@ func TestUnknownTool(t *testing.T) {
 				if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 					t.Fatalf("%q: got %+v, %v", name, a, err)
 				}
-				if e := recordOf(t, a); e.Kind != recourse.KindUnknownTool || e.Effect != recourse.EffectNone {
+				if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnknownTool || e.Effect != recourse.EffectNone {
 					t.Errorf("%q: got %s, effect %s", name, e.Kind, e.Effect)
 				}
 				if near != "" && !strings.Contains(a.Message.Error.Message, near) || near == "" && strings.Contains(a.Message.Error.Message, "mean") {
@@ -161,15 +162,15 @@ func TestUncompilableSchema(t *testing.T) {
 			t.Parallel()
 			tool := testkit.Tool{Name: "odd", Definition: `{"name":"odd","inputSchema":` + schema + `}`}
 			srv := testkit.NewServer(t, testkit.WithTools(tool))
-			f := start(t, srv.URL(), "forward: [authorization]")
+			f := gatewaytest.Start(t, srv.URL(), "forward: [authorization]")
 			for i := range 3 { // each session has its own list
-				client := testkit.NewClient(t, f.url, testkit.Modern)
+				client := testkit.NewClient(t, f.URL, testkit.Modern)
 				client.Header = http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}
-				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !succeeded(a) {
+				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !a.Succeeded() {
 					t.Fatalf("got %s, %v", a.Body, err)
 				}
 			}
-			complaints := slices.DeleteFunc(f.log.lines(t), func(l logLine) bool { return !strings.Contains(l.Msg, "inputSchema") })
+			complaints := slices.DeleteFunc(f.Log.Lines(t), func(l gatewaytest.Line) bool { return !strings.Contains(l.Msg, "inputSchema") })
 			if len(complaints) != 1 || complaints[0].Tool != "odd" || complaints[0].Cause == "" {
 				t.Errorf("got complaints %+v", complaints)
 			}
@@ -265,7 +266,7 @@ func refused(t *testing.T, a *testkit.Answer, err error) bool {
 	if err != nil || a.Message == nil {
 		t.Fatalf("got %+v, %v", a, err)
 	}
-	return a.Message.Error != nil || !succeeded(a)
+	return a.Message.Error != nil || !a.Succeeded()
 }
 
 // All pages of a list are fetched with the caller's credentials, and kept for those credentials.
@@ -281,9 +282,9 @@ func TestListsByCredentials(t *testing.T) {
 			return toolB, ""
 		}
 	}}
-	f := start(t, testkit.Serve(t, s)+"/mcp", "forward: [authorization]")
+	f := gatewaytest.Start(t, testkit.Serve(t, s)+"/mcp", "forward: [authorization]")
 	client := func(name string) *testkit.Client {
-		c := testkit.NewClient(t, f.url, testkit.Modern)
+		c := testkit.NewClient(t, f.URL, testkit.Modern)
 		c.Header = http.Header{"Authorization": {"Bearer " + name}}
 		return c
 	}
@@ -318,7 +319,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("stream of a call", func(t *testing.T) {
 		t.Parallel()
 		s := &lister{tools: one(toolA), after: listChanged}
-		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
+		client := gatewaytest.Start(t, testkit.Serve(t, s)+"/mcp").Client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) || len(a.Events) != 2 {
 			t.Fatalf("got %s", a.Body)
 		}
@@ -330,7 +331,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("subscriptions/listen", func(t *testing.T) {
 		t.Parallel()
 		s := &lister{tools: one(toolA), tell: make(chan string)}
-		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
+		client := gatewaytest.Start(t, testkit.Serve(t, s)+"/mcp").Client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) {
 			t.Fatalf("got %s", a.Body)
 		}
@@ -351,7 +352,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("GET stream", func(t *testing.T) {
 		t.Parallel()
 		srv := testkit.NewServer(t)
-		client := start(t, srv.URL()).client(t, testkit.Legacy)
+		client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 		stream, err := client.Listen(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -380,15 +381,15 @@ func TestListFails(t *testing.T) {
 		faults.RPCError("RPC error", -32601, "Method not found", ""), faults.Reply("a number as list", `"result":{"tools":7}`),
 		faults.Large(testkit.JSON, 9<<20, faults.Whole), faults.EndWithoutAnswer(), faults.CutEvent(), endless,
 	} {
-		runVirtual(t, fault.Name, func(t *testing.T) {
+		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			srv.Always("tools/list", fault)
-			f := start(t, srv.URL(), "timeout: 4s")
-			client := f.client(t, testkit.Modern)
+			f := gatewaytest.Start(t, srv.URL(), "timeout: 4s")
+			client := f.Client(t, testkit.Modern)
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
-					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !succeeded(a) {
+					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !a.Succeeded() {
 						t.Errorf("got %+v, %v", a, err)
 					}
 				})
@@ -397,8 +398,8 @@ func TestListFails(t *testing.T) {
 			if got := srv.Messages("tools/list"); got != 1 && fault.Name != endless.Name || got > 100 {
 				t.Errorf("got %d requests for the list", got)
 			}
-			if lines := f.log.lines(t); len(lines) != 1 || lines[0].Cause == "" {
-				t.Errorf("got log %s", f.log)
+			if lines := f.Log.Lines(t); len(lines) != 1 || lines[0].Cause == "" {
+				t.Errorf("got log %s", f.Log)
 			}
 		})
 	}
@@ -410,7 +411,7 @@ func TestMirroredArguments(t *testing.T) {
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
 	srv := testkit.NewServer(t, testkit.WithTools(tool))
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
 	for _, c := range []struct {
 		arguments string
 		header    []string

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -55,15 +56,15 @@ func TestVerdicts(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			srv.Always(testkit.GetField, tt.fault)
-			front := start(t, srv.URL(), "contract: "+tt.contract, "path: /farm/mcp"+paths[tt.contract], tt.nature)
-			client := testkit.NewClient(t, front.url+strings.ReplaceAll(paths[tt.contract], "{user_id}", "u-1"), testkit.Legacy)
+			front := gatewaytest.Start(t, srv.URL(), "contract: "+tt.contract, "path: /farm/mcp"+paths[tt.contract], tt.nature)
+			client := testkit.NewClient(t, front.URL+strings.ReplaceAll(paths[tt.contract], "{user_id}", "u-1"), testkit.Legacy)
 			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
-			initialize(t, client)
+			client.MustInitialize(t)
 			got, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, text := recordOf(t, got), withoutRecord(t, string(got.Message.Result))
+			e, text := gatewaytest.Record(t, got), withoutRecord(t, string(got.Message.Result))
 			if e.RetryAdvice() != tt.retry || e.Code != tt.code || e.RetryAfter.Milliseconds() != tt.after {
 				t.Errorf("%s, %s after %s, want %s, %s after %d ms: %s", e.Code, e.RetryAdvice(), e.RetryAfter, tt.code, tt.retry, tt.after, text)
 			}

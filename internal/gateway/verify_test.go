@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -48,7 +49,7 @@ func TestVerifyToolsRead(t *testing.T) {
 			t.Run(c.Name+"/"+tool, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool}))
-				client := start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").client(t, testkit.Legacy)
+				client := gatewaytest.Start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").Client(t, testkit.Legacy)
 				srv.Next(tool, faults.ResetBeforeAnswer())
 				if a, err := client.Call(t.Context(), tool, `{}`); err != nil || a.Message == nil || a.Message.Error != nil {
 					t.Fatalf("after a broken connection: got %s, %v", a.Body, err)
@@ -60,7 +61,7 @@ func TestVerifyToolsRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recordOf(t, a)
+				e := gatewaytest.Record(t, a)
 				if e.Effect != recourse.EffectNone || e.Verify != nil || e.RetryAdvice() != recourse.RetrySameCall {
 					t.Errorf("while the server is down: got effect %s, verify %v, %s", e.Effect, e.Verify, e.RetryAdvice())
 				}
@@ -91,12 +92,12 @@ func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
 			srv.Always(tt.tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
-			client := start(t, srv.URL(), append(tt.entry, "trust_annotations: false")...).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), append(tt.entry, "trust_annotations: false")...).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{"workspace_id":"w-1"}`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			switch {
 			case e.Effect != recourse.EffectUnknown:
 				t.Errorf("got effect %q: %s", e.Effect, a.Body)

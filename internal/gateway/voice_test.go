@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -73,11 +74,11 @@ func testForeignAdvice(t *testing.T) {
 					if over == "http" {
 						srv := testkit.NewServer(t)
 						srv.Always(testkit.OrderCreate, faults.Reply("", members))
-						client = start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Modern)
+						client = gatewaytest.Start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").Client(t, testkit.Modern)
 					} else {
 						program := child.NewProgram(t)
 						program.Always(testkit.OrderCreate, child.Answering(members, true))
-						client = startChildren(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Legacy)
+						client = gatewaytest.StartProgram(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").Client(t, testkit.Legacy)
 					}
 					a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 					if err != nil || a.Message == nil {
@@ -138,12 +139,12 @@ func TestForeignVerify(t *testing.T) {
 			srv := testkit.NewServer(t)
 			srv.Always(testkit.OrderCreate, faults.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+
 				`":{"v":1,"kind":"timeout","message":"late","verify":`+c.verify+`}}}`))
-			client := start(t, srv.URL(), c.entry...).client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), c.entry...).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := recordOf(t, a)
+			e := gatewaytest.Record(t, a)
 			got := ""
 			if e.Verify != nil {
 				got = e.Verify.String()
@@ -177,7 +178,7 @@ func TestForgedRecords(t *testing.T) {
 					}
 					srv := testkit.NewServer(t, testkit.WithForm(form))
 					srv.Always(testkit.Echo, faults.Reply("", `"result":`+c.sent))
-					client := start(t, srv.URL(), "trusted: "+trusted).client(t, testkit.Modern)
+					client := gatewaytest.Start(t, srv.URL(), "trusted: "+trusted).Client(t, testkit.Modern)
 					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 					if err != nil || a.Message == nil || a.Status != http.StatusOK {
 						t.Fatalf("got %+v, %v", a, err)

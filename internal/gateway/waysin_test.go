@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -28,19 +29,19 @@ type opened struct {
 // waysIn are all ways over HTTP. Keys are lines of the servers' entries.
 func waysIn(keys ...string) []wayIn {
 	var all []wayIn
-	for _, era := range eras {
+	for _, era := range testkit.Eras {
 		all = append(all,
 			direct("direct, "+era.String(), era, keys),
 			direct("bridge, "+era.String(), era, keys, testkit.WithEra(otherEra(era))),
 			wayIn{"many, " + era.String(), era, func(t *testing.T) *opened {
 				t.Helper()
 				f := startMany(t, bothPrefixed, strings.Join(keys, ", "))
-				return f.through(t, f.client(t, era), f.farm)
+				return through(t, f.Client(t, era), f.farm)
 			}},
 			wayIn{"many over a bridge, " + era.String(), era, func(t *testing.T) *opened {
 				t.Helper()
 				f := startMany(t, bothPrefixed, strings.Join(keys, ", "), testkit.WithEra(testkit.Legacy))
-				return f.through(t, f.client(t, era), f.farm)
+				return through(t, f.Client(t, era), f.farm)
 			}},
 		)
 	}
@@ -51,8 +52,8 @@ func direct(name string, era testkit.Era, keys []string, opts ...testkit.Option)
 	return wayIn{name, era, func(t *testing.T) *opened {
 		t.Helper()
 		srv := testkit.NewServer(t, append(opts, testkit.InMemory())...)
-		f := start(t, srv.URL(), keys...)
-		return f.through(t, f.client(t, era), srv)
+		f := gatewaytest.Start(t, srv.URL(), keys...)
+		return through(t, f.Client(t, era), srv)
 	}}
 }
 
@@ -64,9 +65,9 @@ func otherEra(era testkit.Era) testkit.Era {
 }
 
 // through returns what a client at the front reaches, after a first call of its own.
-func (f *front) through(t *testing.T, client *testkit.Client, srv *testkit.Server) *opened {
+func through(t *testing.T, client *testkit.Client, srv *testkit.Server) *opened {
 	t.Helper()
-	if result := mustCall(t, client, testkit.Echo, `{"message":"hi"}`); result.IsError {
+	if result := client.MustCall(t, testkit.Echo, `{"message":"hi"}`).Result(t); result.IsError {
 		t.Fatalf("got %+v", result)
 	}
 	return &opened{Client: client, requests: srv.Requests, srv: srv, send: posts(client)}
@@ -104,7 +105,7 @@ func TestRequestsWithoutAnID(t *testing.T) {
 	ways := append(waysIn(), wayIn{"an API", testkit.Modern, func(t *testing.T) *opened {
 		t.Helper()
 		p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, `{}`) })
-		client := startAPI(t, p, ordersDescription).client(t, testkit.Modern)
+		client := startAPI(t, p, ordersDescription).Client(t, testkit.Modern)
 		return &opened{Client: client, send: posts(client), requests: func() []testkit.Request {
 			return make([]testkit.Request, len(p.requests()))
 		}}

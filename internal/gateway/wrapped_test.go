@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -30,7 +31,7 @@ func TestTextsAfterPrefixesOfSDKs(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "contract: "+c.Name, "reads: "+c.Name, "timeout: 30s", "tools: {get_field: {read_only: true}}").client(t, testkit.Legacy)
+			client := gatewaytest.Start(t, srv.URL(), "contract: "+c.Name, "reads: "+c.Name, "timeout: 30s", "tools: {get_field: {read_only: true}}").Client(t, testkit.Legacy)
 			for _, e := range failures {
 				sent := c.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.GetField})
 				var result testkit.ToolResult
@@ -47,12 +48,12 @@ func TestTextsAfterPrefixesOfSDKs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					text := strings.ReplaceAll(received.Text(), contract.ServerSays, "") // marks advice that only the text has
-					text = strings.ReplaceAll(text, recordOf(t, a).RequestID, "req-1")   // the gateway's id
+					text := strings.ReplaceAll(received.Text(), contract.ServerSays, "")         // marks advice that only the text has
+					text = strings.ReplaceAll(text, gatewaytest.Record(t, a).RequestID, "req-1") // the gateway's id
 					if diff := cmp.Diff(result.Text(), text); diff != "" {
 						t.Errorf("%s after %q (-sent +received):\n%s", e.Kind, wrapper, diff)
 					}
-					if got := recordOf(t, a).Code; got != sent.Record.Code {
+					if got := gatewaytest.Record(t, a).Code; got != sent.Record.Code {
 						t.Errorf("%s after %q: got code %s, want %s", e.Kind, wrapper, got, sent.Record.Code)
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -70,7 +71,7 @@ func TestWritesAreNotRepeatedOnTheServersWord(t *testing.T) {
 			t.Run(name+"/"+erasName(e.client, e.server), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithEra(e.server))
-				client := start(t, srv.URL()).client(t, e.client)
+				client := gatewaytest.Start(t, srv.URL()).Client(t, e.client)
 				if a, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"none"}`); err != nil || a.Message == nil {
 					t.Fatalf("got %+v, %v", a, err) // detects the era
 				}
@@ -88,7 +89,7 @@ func TestWritesAreNotRepeatedOnTheServersWord(t *testing.T) {
 				if c.status {
 					return // in HTTP, this status says that nothing was done
 				}
-				if e := recordOf(t, a); e.KnownEffect() != recourse.EffectUnknown {
+				if e := gatewaytest.Record(t, a); e.KnownEffect() != recourse.EffectUnknown {
 					t.Errorf("got effect %s, %s: %s", e.Effect, e.EffectBasis, a.Body)
 				}
 				if strings.Contains(string(a.Body), "Safe to repeat") && !strings.Contains(string(a.Body), "The server says: Safe to repeat") {
@@ -106,7 +107,7 @@ func TestWritesAreSentOnceWithIdempotencyKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "forward: ["+name+"]").client(t, testkit.Modern)
+			client := gatewaytest.Start(t, srv.URL(), "forward: ["+name+"]").Client(t, testkit.Modern)
 			client.Header = http.Header{name: {"k-1"}}
 			if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"none"}`); err != nil { // keeps a connection
 				t.Fatal(err)
@@ -116,7 +117,7 @@ func TestWritesAreSentOnceWithIdempotencyKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := recordOf(t, a); e.Effect != recourse.EffectUnknown || srv.Orders("A-17") != 1 {
+			if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || srv.Orders("A-17") != 1 {
 				t.Errorf("got effect %s, created %d times", e.Effect, srv.Orders("A-17"))
 			}
 			for _, call := range srv.Calls(testkit.OrderCreate) {
@@ -132,7 +133,7 @@ func TestWritesAreSentOnceWithIdempotencyKeys(t *testing.T) {
 func TestOneRenewalACall(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
-	client := start(t, srv.URL()).client(t, testkit.Legacy)
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	limited := faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "0.001")
 	srv.Next(testkit.OrderCreate, faults.SessionLost(), limited, faults.SessionLost(), faults.SessionLost())
 	opened := srv.Messages("initialize")
@@ -140,7 +141,7 @@ func TestOneRenewalACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := recordOf(t, a); e.Effect != recourse.EffectNone || srv.Messages("initialize")-opened != 1 || srv.Orders("A-17") != 0 {
+	if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectNone || srv.Messages("initialize")-opened != 1 || srv.Orders("A-17") != 0 {
 		t.Errorf("got effect %s, %d sessions: %s", e.Effect, srv.Messages("initialize")-opened, a.Body)
 	}
 }
@@ -283,7 +284,7 @@ func recordIn(a *testkit.Answer) json.RawMessage {
 func writesOverHTTP(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(server))
-	caller := start(t, srv.URL(), "timeout: 5s").client(t, client)
+	caller := gatewaytest.Start(t, srv.URL(), "timeout: 5s").Client(t, client)
 	n := 0
 	return func(t *rapid.T) {
 		n++
@@ -312,7 +313,7 @@ func writesOverHTTP(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 func writesOverStdio(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 	t.Helper()
 	program := child.NewProgram(t)
-	caller := start(t, "", append(childCommand(t, program, server), "timeout: 5s")...).client(t, client)
+	caller := gatewaytest.Start(t, "", append(childCommand(t, program, server), "timeout: 5s")...).Client(t, client)
 	n := 0
 	return func(t *rapid.T) {
 		n++

@@ -22,7 +22,7 @@ func TestAPI(t *testing.T) {
 - {match: {path: "/v1/slow/*"}, fault: reset-before}
 `
 	for _, way := range []string{"reverse", "forward"} {
-		runVirtual(t, way, func(t *testing.T) {
+		testkit.Virtual(t, way, func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, `{"path":"`+r.URL.Path+`","orders":[1,2]}`)
@@ -73,7 +73,7 @@ func TestAPI(t *testing.T) {
 // connection, too. If the server cannot be reached, the client gets a status.
 func TestServersThatBreakOff(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "without an answer", func(t *testing.T) {
+	testkit.Virtual(t, "without an answer", func(t *testing.T) {
 		api := testkit.ServeInMemory(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 		injector, at := front(t, inject.API, api, "rules: [{match: {path: /elsewhere}, fault: hang}]")
 		if resp, _, err := get(t, http.MethodGet, at); !errors.Is(err, io.EOF) {
@@ -83,7 +83,7 @@ func TestServersThatBreakOff(t *testing.T) {
 			t.Errorf("got ledger %+v", injector.Ledger())
 		}
 	})
-	runVirtual(t, "unreachable", func(t *testing.T) {
+	testkit.Virtual(t, "unreachable", func(t *testing.T) {
 		injector, at := front(t, inject.API, "http://127.0.0.1:99999", "rules: [{match: {path: /elsewhere}, fault: hang}]")
 		if resp, body, err := get(t, http.MethodGet, at); err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "cannot be reached") {
 			t.Errorf("%+v %s %v", resp, body, err)

@@ -13,7 +13,7 @@ import (
 // A test can change the faults and read the ledger while calls are made.
 func TestControl(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "story", func(t *testing.T) {
+	testkit.Virtual(t, "story", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		injector, url := front(t, inject.MCP, server.URL(), "rules: [{fault: {status: 503}}]")
 		control := serve(t, inject.Control(injector, inject.MCP))
@@ -43,7 +43,7 @@ func TestControl(t *testing.T) {
 // Web pages cannot reach the control API, not even by a name that resolves to this machine.
 func TestControlIsLocal(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "page", func(t *testing.T) {
+	testkit.Virtual(t, "page", func(t *testing.T) {
 		control := serve(t, inject.Control(inject.New(plan(t, inject.MCP, "rules: [{fault: hang}]")), inject.MCP))
 		client := &http.Client{Transport: base(t)}
 		for _, change := range []func(*http.Request){

@@ -64,7 +64,7 @@ func TestFaults(t *testing.T) {
 	for _, test := range tests {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
-				runVirtual(t, fmt.Sprintf("%s, %v, %v", test.fault, form, era), func(t *testing.T) {
+				testkit.Virtual(t, fmt.Sprintf("%s, %v, %v", test.fault, form, era), func(t *testing.T) {
 					server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form), testkit.WithEra(era))
 					injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {tool: order_*}, times: 1, fault: "+test.fault+"}]")
 					client := connect(t, url, era)
@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 func TestResetAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 
-	runVirtual(t, "JSON", func(t *testing.T) {
+	testkit.Virtual(t, "JSON", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(testkit.JSON))
 		_, url := front(t, inject.MCP, server.URL(), "rules: [{fault: reset-after}]")
 		client := connect(t, url, testkit.Legacy)
@@ -115,7 +115,7 @@ func TestPassesByteForByte(t *testing.T) {
 	t.Parallel()
 
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		runVirtual(t, form.String(), func(t *testing.T) {
+		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			_, url := front(t, inject.MCP, server.URL(), "rules: [{match: {tool: nothing}, fault: hang}]")
 			direct, through := connect(t, server.URL(), testkit.Modern), connect(t, url, testkit.Modern)
@@ -148,7 +148,7 @@ func TestSilentFaults(t *testing.T) {
 			`"structuredContent":{"total":3,"orders":[{"id":1}],"hasMore":false}}`},
 	}
 	for _, test := range tests {
-		runVirtual(t, test.fault, func(t *testing.T) {
+		testkit.Virtual(t, test.fault, func(t *testing.T) {
 			tool := testkit.Tool{Name: "orders", Result: func(json.RawMessage) string { return page }}
 			server := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(tool))
 			_, url := front(t, inject.MCP, server.URL(), "rules: [{fault: "+test.fault+"}]")
@@ -168,7 +168,7 @@ func TestStaleCopy(t *testing.T) {
 	t.Parallel()
 
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		runVirtual(t, form.String(), func(t *testing.T) {
+		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {tool: order_get, attempt: [2, 3]}, fault: stale}]")
 			client := connect(t, url, testkit.Legacy)
@@ -196,7 +196,7 @@ func TestStaleCopy(t *testing.T) {
 // Messages in a stream before the answer reach the client immediately, although the answer is changed.
 func TestStreamBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "progress", func(t *testing.T) {
+	testkit.Virtual(t, "progress", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(testkit.SSE))
 		_, url := front(t, inject.MCP, server.URL(), "rules: [{fault: {drip: 1s}}]")
 		client := connect(t, url, testkit.Legacy)

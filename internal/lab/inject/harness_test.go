@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/lab/inject"
@@ -14,15 +13,6 @@ import (
 )
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
-
-// runVirtual runs a parallel subtest in a bubble of testing/synctest, so that waits take no time.
-func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
-	})
-}
 
 // plan reads a plan for MCP over HTTP.
 func plan(t *testing.T, traffic inject.Traffic, text string) *inject.Plan {

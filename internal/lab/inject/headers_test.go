@@ -20,7 +20,7 @@ func TestHeadersPass(t *testing.T) {
 	t.Parallel()
 
 	for _, agent := range []string{"client/1", ""} {
-		runVirtual(t, "agent "+agent, func(t *testing.T) {
+		testkit.Virtual(t, "agent "+agent, func(t *testing.T) {
 			var seen []string
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				seen = append(seen, fmt.Sprint(r.Method, r.RequestURI, r.Header))
@@ -66,7 +66,7 @@ func TestHeadersPass(t *testing.T) {
 func TestCredentialsInURL(t *testing.T) {
 	t.Parallel()
 	for _, traffic := range []inject.Traffic{inject.API, inject.MCP} {
-		runVirtual(t, traffic.String(), func(t *testing.T) {
+		testkit.Virtual(t, traffic.String(), func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, r.Header.Get("Authorization")) // a client that is gone reads nothing
 			}))

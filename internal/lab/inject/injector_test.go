@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 		{"match: {method: tools/list}", []string{read}, "."},
 	}
 	for _, test := range tests {
-		runVirtual(t, test.rule, func(t *testing.T) {
+		testkit.Virtual(t, test.rule, func(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory())
 			_, url := front(t, inject.MCP, server.URL(), "rules: [{"+test.rule+", fault: {status: 503}}]")
 			if got := fails(t, connect(t, url, testkit.Modern), test.calls...); got != test.want {
@@ -77,7 +77,7 @@ func TestRules(t *testing.T) {
 // A caller of the legacy era is known by the name from its initialize request.
 func TestCallerOfALegacySession(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "legacy", func(t *testing.T) {
+	testkit.Virtual(t, "legacy", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		_, url := front(t, inject.MCP, server.URL(), "rules: [{match: {caller: 'test*'}, fault: {status: 503}}]")
 		if got := fails(t, connect(t, url, testkit.Legacy), testkit.Echo+` {"message":"x"}`); got != "x" {
@@ -141,7 +141,7 @@ func TestRateIsRepeatableForCallersTogether(t *testing.T) {
 		return lines
 	}
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
-		runVirtual(t, era.String(), func(t *testing.T) {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			first, second := run(t, era), run(t, era)
 			if diff := cmp.Diff(first, second); diff != "" {
 				t.Errorf("the second run differs (-want +got):\n%s", diff)
@@ -156,7 +156,7 @@ func TestRateIsRepeatableForCallersTogether(t *testing.T) {
 // The number of concurrent faults is limited, and a hang ends when its client goes away.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "one at a time", func(t *testing.T) {
+	testkit.Virtual(t, "one at a time", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		injector, url := front(t, inject.MCP, server.URL(), "rules: [{at_most: 1, fault: hang}]")
 		client := connect(t, url, testkit.Modern)
@@ -185,7 +185,7 @@ func TestAtMost(t *testing.T) {
 // Two calls are the same regardless of how their arguments are spelled, but not if numbers differ slightly.
 func TestSameCalls(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "ledger", func(t *testing.T) {
+	testkit.Virtual(t, "ledger", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {arguments: {/n: 9007199254740993}}, fault: {status: 503}}]")
 		client := connect(t, url, testkit.Modern)
@@ -208,7 +208,7 @@ func TestSameCalls(t *testing.T) {
 // The ledger masks arguments whose names mark secrets, and the table marks calls that reached the server twice.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "table", func(t *testing.T) {
+	testkit.Virtual(t, "table", func(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {attempt: 1}, effect: after, fault: reset-before}]")
 		client := connect(t, url, testkit.Legacy)

@@ -50,7 +50,7 @@ func TestLargeAnswers(t *testing.T) {
 		{"empty", well, size, size},
 	} {
 		for _, announced := range []bool{true, false} {
-			runVirtual(t, tt.fault+", "+strconv.FormatBool(announced), func(t *testing.T) {
+			testkit.Virtual(t, tt.fault+", "+strconv.FormatBool(announced), func(t *testing.T) {
 				api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					if announced {
 						w.Header().Set("Content-Length", strconv.Itoa(size))
@@ -74,7 +74,7 @@ func TestLargeAnswers(t *testing.T) {
 func TestStreamsOfAPIs(t *testing.T) {
 	t.Parallel()
 	for fault, least := range map[string]time.Duration{"{drip: 1s}": 6 * time.Second, "reset-after": 0} {
-		runVirtual(t, fault, func(t *testing.T) {
+		testkit.Virtual(t, fault, func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, "data: 1\n") // a client that is gone reads nothing
@@ -104,7 +104,7 @@ func TestStreamsOfAPIs(t *testing.T) {
 func TestAnswersWithoutBody(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"truncate", "empty", "reset-within", "{drip: 1s}", "stale", "{cut: 1}"} {
-		runVirtual(t, fault, func(t *testing.T) {
+		testkit.Virtual(t, fault, func(t *testing.T) {
 			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("ETag", `"1"`)
 				if r.Method == http.MethodHead {
@@ -130,7 +130,7 @@ func TestAnswersWithoutBody(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"truncate", "stale"} {
-		runVirtual(t, fault, func(t *testing.T) {
+		testkit.Virtual(t, fault, func(t *testing.T) {
 			api := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				conn, both, err := http.NewResponseController(w).Hijack()
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/lab/inject"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // program answers each request with its id, and counts the requests.
@@ -55,7 +56,7 @@ func TestRelay(t *testing.T) {
 		{"{error-text: No.}, effect: after", 2, []string{strings.Replace(done, "done", "No.", 1), well}},
 	}
 	for _, test := range tests {
-		runVirtual(t, test.fault, func(t *testing.T) {
+		testkit.Virtual(t, test.fault, func(t *testing.T) {
 			injector := inject.New(plan(t, inject.Stdio, "rules: [{times: 1, fault: "+test.fault+"}]"))
 			clientIn, toRelay := io.Pipe()
 			fromRelay, clientOut := io.Pipe()
@@ -108,7 +109,7 @@ func TestRelay(t *testing.T) {
 // A program that takes time to exit receives nothing more.
 func TestNothingAfterAnExit(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "slow", func(t *testing.T) {
+	testkit.Virtual(t, "slow", func(t *testing.T) {
 		fromServer, serverOut := io.Pipe()
 		serverIn, toServer := io.Pipe()
 		requests := 0

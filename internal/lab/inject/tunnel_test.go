@@ -79,7 +79,7 @@ func TestTunnel(t *testing.T) {
 		{"{fault: {drip: 1ms}}", well, 1, time.Second},
 		{"{fault: reset-after}", well, 1, 0},
 	} {
-		runVirtual(t, tt.rule, func(t *testing.T) {
+		testkit.Virtual(t, tt.rule, func(t *testing.T) {
 			injector, client, api := tunnelled(t, "rules: ["+tt.rule+"]")
 			began := time.Now()
 			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, api, strings.NewReader("an order"))
@@ -110,7 +110,7 @@ func TestTunnel(t *testing.T) {
 // A server that cannot be reached is reported as such.
 func TestTunnelToNowhere(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "refused", func(t *testing.T) {
+	testkit.Virtual(t, "refused", func(t *testing.T) {
 		injector, client, _ := tunnelled(t, "rules: [{match: {path: elsewhere}, fault: refuse}]")
 		r, err := http.NewRequestWithContext(soon(t), http.MethodGet, "https://127.0.0.1:99999", http.NoBody)
 		if err != nil {

@@ -146,6 +146,10 @@ var layers = []layer{
 		beside:   "gateway, author, caller, checker and injector meet on the wire, where each must hold alone",
 	},
 	{
+		packages: []string{"internal/test/gatewaytest"},
+		up:       "it starts gateways for whoever tests something through one",
+	},
+	{
 		packages: []string{"systems"},
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},

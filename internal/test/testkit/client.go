@@ -119,6 +119,26 @@ func (a *Answer) ToolResult() (ToolResult, error) {
 	return result, nil
 }
 
+// Result returns the result of tools/call in the answer, and fails the test if there is none.
+func (a *Answer) Result(tb testing.TB) ToolResult {
+	tb.Helper()
+	result, err := a.ToolResult()
+	if err != nil {
+		tb.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
+	}
+	return result
+}
+
+// Succeeded reports whether the answer has the result of a tool that did not fail. An answer that is too large to be kept
+// whole counts as such.
+func (a *Answer) Succeeded() bool {
+	if a.Size > int64(len(a.Body)) {
+		return true
+	}
+	result, err := a.ToolResult()
+	return err == nil && !result.IsError
+}
+
 // NewClient returns a client whose connections are closed when the test ends.
 func NewClient(tb testing.TB, url string, era Era) *Client {
 	tb.Helper()
@@ -171,6 +191,14 @@ func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
 	return answer, err
 }
 
+// MustInitialize is [Client.Initialize] that fails the test unless the session is open.
+func (c *Client) MustInitialize(tb testing.TB) {
+	tb.Helper()
+	if a, err := c.Initialize(context.Background()); err != nil || a.Status != http.StatusOK {
+		tb.Fatalf("initialize: got %+v, %v", a, err)
+	}
+}
+
 // ListTools calls tools/list.
 func (c *Client) ListTools(ctx context.Context) (*Answer, error) {
 	return c.Request(ctx, protocol.MethodListTools, `{}`)
@@ -179,6 +207,16 @@ func (c *Client) ListTools(ctx context.Context) (*Answer, error) {
 // Call calls a tool with arguments, which are JSON; empty means none.
 func (c *Client) Call(ctx context.Context, tool, arguments string) (*Answer, error) {
 	return c.Request(ctx, protocol.MethodCallTool, callToolParams(tool, arguments))
+}
+
+// MustCall is [Client.Call] that fails the test if there is no answer.
+func (c *Client) MustCall(tb testing.TB, tool, arguments string) *Answer {
+	tb.Helper()
+	a, err := c.Call(tb.Context(), tool, arguments)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
 }
 
 // OpenCall calls a tool and returns the answer's events one by one, including those that a server sends

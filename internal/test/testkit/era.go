@@ -14,6 +14,9 @@ const (
 	Modern
 )
 
+// Eras are both.
+var Eras = []Era{Legacy, Modern}
+
 // Version returns the newest protocol version of the era.
 func (e Era) Version() string {
 	if e == Modern {

@@ -5,11 +5,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // patience is how long tests wait for another goroutine or process. It is long enough for a very busy machine.
 const patience = 30 * time.Second
+
+// Virtual runs a parallel subtest in a bubble of testing/synctest, where time passes while nothing else can happen. Its servers
+// must listen in memory: see [Dial].
+func Virtual(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
+}
 
 // Until calls ok until it returns true, and reports whether it did so in time. It polls: use something that wakes the test
 // where there is such a thing, for instance [Buffer.Await] or [Server.Await].

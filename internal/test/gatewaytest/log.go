@@ -1,0 +1,81 @@
+package gatewaytest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+)
+
+// A Log is the log of a gateway, in JSON.
+type Log struct{ testkit.Buffer }
+
+// A Line is a line of the log.
+type Line struct {
+	Level     string `json:"level"`
+	Msg       string `json:"msg"`
+	RequestID string `json:"request_id"`
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`
+	Kind      string `json:"kind"`
+	Code      string `json:"code"`
+	Origin    string `json:"origin"`
+	Effect    string `json:"effect"`
+	Attempts  int    `json:"attempts"`
+	Wait      string `json:"wait"`
+	Note      string `json:"note"`
+	Cause     string `json:"cause"`
+	Before    string `json:"before"`
+	After     string `json:"after"`
+	Peer      string `json:"peer"`
+	Path      string `json:"path"`
+
+	NotRepeated string `json:"not_repeated"`
+}
+
+// Lines returns the lines of the log.
+func (l *Log) Lines(tb testing.TB) []Line {
+	tb.Helper()
+	var lines []Line
+	for text := range strings.Lines(l.String()) {
+		var line Line
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			tb.Fatalf("log line %q: %v", text, err)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Failures returns the lines about failures.
+func (l *Log) Failures(tb testing.TB) []Line {
+	tb.Helper()
+	var failures []Line
+	for _, line := range l.Lines(tb) {
+		if line.Msg == "failure" || line.Msg == "observed" {
+			failures = append(failures, line)
+		}
+	}
+	return failures
+}
+
+// Record returns the record in an answer: in the _meta of a result or in the data of a JSON-RPC error.
+func Record(tb testing.TB, a *testkit.Answer) *recourse.Error {
+	tb.Helper()
+	if a.Message == nil {
+		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
+	}
+	var raw json.RawMessage
+	if a.Message.Error != nil {
+		raw = a.Message.Error.Data
+	} else {
+		raw = a.Result(tb).Meta[recourse.MetaKey]
+	}
+	e := new(recourse.Error)
+	if err := json.Unmarshal(raw, e); err != nil {
+		tb.Fatalf("no record in %s: %v", a.Body, err)
+	}
+	return e
+}
