@@ -101,7 +101,7 @@ func (c *call) describe() (done bool, err error) {
 		return false, nil
 	}
 	if path == "" || path == "/" {
-		path = on.Path
+		path = on.entry.Path
 	}
 	h := c.reply.header()
 	h.Set("Access-Control-Allow-Origin", "*") // they are public
@@ -117,7 +117,7 @@ func (c *call) describe() (done bool, err error) {
 		return true, refuse(http.StatusMethodNotAllowed,
 			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
 	}
-	text, err := on.access.Metadata(c.table.base(c.req.http)+path, on.Title, on.Grants)
+	text, err := on.access.Metadata(c.table.base(c.req.http)+path, on.entry.Title, on.entry.Grants)
 	if err != nil {
 		return true, err
 	}

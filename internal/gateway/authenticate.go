@@ -105,7 +105,7 @@ func (c *call) challenge(code string, refusal *auth.Refusal) {
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
 func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 	t := on.g.table.Load()
-	now := t.named[on.Name]
+	now := t.named[on.entry.Name]
 	if now == nil || now.access == nil {
 		return nil
 	}

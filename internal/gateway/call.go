@@ -182,7 +182,7 @@ func (c *call) detach() {
 	c.deadline.Stop()
 	c.cancel(nil)
 	ctx, cancel := context.WithCancelCause(c.req.http.Context())
-	release := context.AfterFunc(c.to.Streams, func() { cancel(nil) })
+	release := context.AfterFunc(c.to.backend.Streams, func() { cancel(nil) })
 	c.ctx, c.cancel = ctx, func(cause error) { release(); cancel(cause) }
 	c.recheck.Ends(c.cancel)
 	c.leave()
@@ -256,7 +256,7 @@ func (c *call) enter() bool {
 // hold gives the call that endpoint and holds its target open. It reports false if the target is already
 // closed.
 func (c *call) hold(on *endpoint) bool {
-	if !on.target.Hold() {
+	if !on.target.backend.Hold() {
 		return false
 	}
 	c.on, c.to, c.held = on, on.target, true
@@ -268,6 +268,6 @@ func (c *call) hold(on *endpoint) bool {
 func (c *call) leave() {
 	if c.held {
 		c.held = false
-		c.to.Leave()
+		c.to.backend.Leave()
 	}
 }

@@ -71,7 +71,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
 	who.server = who.owner
-	if len(c.to.Command) > 0 {
+	if len(c.to.entry.Command) > 0 {
 		words := c.req.identifiedBy(known)
 		if of != nil {
 			words = of.apart
@@ -81,9 +81,9 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	if c.on.limits != nil {
 		who.credentials, who.address = upstream.CallerOf(credentials...), door.Counted(c.table.proxies.Client(c.req.http))
 	}
-	if p := c.table.providers[c.on.Connection]; p != nil {
+	if p := c.table.providers[c.on.entry.Connection]; p != nil {
 		c.account = account.At(p, c.g.reach.Connections, account.Holder{
-			Verified: &who.verified, User: who.user, Server: c.on.Name, Login: c.table.logins[verified.Access] != nil,
+			Verified: &who.verified, User: who.user, Server: c.on.entry.Name, Login: c.table.logins[verified.Access] != nil,
 		})
 		// Callers with different accounts share nothing at the server.
 		with := func(id upstream.Caller) upstream.Caller {

@@ -17,7 +17,7 @@ import (
 // its arguments have been checked; see [connected]. Lists are requested all the same: many servers give them
 // to anybody.
 func connect(c *call, next next) error {
-	if c.on.Connection == "" {
+	if c.on.entry.Connection == "" {
 		return next(c)
 	}
 	if c.req.era == wire.Modern && c.req.isCall() {

@@ -24,7 +24,7 @@ import (
 // routeDelivery does the work of route for a message without an answer of its own: a notification, the client's answer to a
 // server's question, the opening of a stream or the end of a session.
 func (c *call) routeDelivery() {
-	most := c.to.Timeout
+	most := c.to.entry.Timeout
 	if c.req.http.Method == http.MethodGet {
 		most = min(openTimeout, most)
 	}
@@ -41,7 +41,7 @@ func deliver(c *call, next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
-		if where, _, _ := c.session.At(); where != c.to.Place { // nobody else knows it
+		if where, _, _ := c.session.At(); where != c.to.backend.Place { // nobody else knows it
 			c.removeSession()
 			c.reply.empty()
 			return nil
@@ -122,7 +122,7 @@ func (m enforcing) handedOver(c *call) error {
 		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
 		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
-		return c.reply.passMethods(c.to.Title)
+		return c.reply.passMethods(c.to.entry.Title)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
@@ -178,7 +178,7 @@ func (enforcing) passStream(c *call) {
 func (c *call) stream(spoken func(*wire.Part) []byte) {
 	c.deadline.Stop()
 	body := c.in.resp.Body
-	release := context.AfterFunc(c.to.Streams, func() { _ = body.Close() }) // ends the reading
+	release := context.AfterFunc(c.to.backend.Streams, func() { _ = body.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.reply.startEvents()
@@ -193,7 +193,7 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 		part := c.in.part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.to.Lists.Changed(listRequest{c}.Key())
+			c.to.backend.Lists.Changed(listRequest{c}.Key())
 		}
 		if raw := spoken(part); raw != nil {
 			c.reply.forward(raw)
@@ -222,7 +222,7 @@ func (on *endpoint) tooLongToMask(signs *wire.Signs, requestID string) bool {
 		return false
 	}
 	on.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
-		slog.String("server", on.Name), slog.String("request_id", requestID),
+		slog.String("server", on.entry.Name), slog.String("request_id", requestID),
 		slog.String("method", observe.Beginning(string(signs.Method))))
 	return true
 }

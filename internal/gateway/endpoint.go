@@ -28,9 +28,8 @@ import (
 
 // An endpoint is where clients reach a server: a path, with its contract and masking. It is immutable.
 type endpoint struct {
-	*config.Server
-
 	g      *Gateway
+	entry  *config.Server
 	target *target
 
 	contract  *contract.Contract
@@ -50,12 +49,12 @@ type endpoint struct {
 // newEndpoint returns an entry's endpoint in t. old is the endpoint of that name from before the reload, or
 // nil, and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*endpoint, error) {
-	on := &endpoint{Server: entry, g: g, manner: enforcing{}}
+	on := &endpoint{entry: entry, g: g, manner: enforcing{}}
 	to, err := on.begin(t, old)
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && on.access == old.access && old.Same(entry) && old.target.reader.Same(to.reader) {
+	if old != nil && on.access == old.access && old.entry.Same(entry) && old.target.reader.Same(to.reader) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -71,7 +70,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	on.target, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
-			to.up = to.Direct
+			to.up = to.backend.Direct
 		}
 		return on, nil
 	}
@@ -100,12 +99,12 @@ func beside(entry *config.Server) (secrets []string) {
 // begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
 // target, which is not connected yet.
 func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
-	on.forward = canonical(on.Forward)
-	path, _ := door.NewUserPath(on.Path)
+	on.forward = canonical(on.entry.Forward)
+	path, _ := door.NewUserPath(on.entry.Path)
 	on.userParam = path.Param
 	var ok bool
-	if on.contract, ok = t.contracts.Get(on.Contract); !ok {
-		return nil, fmt.Errorf("there is no contract %s", on.Contract)
+	if on.contract, ok = t.contracts.Get(on.entry.Contract); !ok {
+		return nil, fmt.Errorf("there is no contract %s", on.entry.Contract)
 	}
 	var before *access.Access
 	var usersBefore *access.Users
@@ -113,11 +112,11 @@ func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 		before, usersBefore = old.access, old.users
 	}
 	var err error
-	if on.access, err = access.New(t.config, on.Access, on.Users, on.g.issuers, on.g.reach.Keys, before); err != nil {
+	if on.access, err = access.New(t.config, on.entry.Access, on.entry.Users, on.g.issuers, on.g.reach.Keys, before); err != nil {
 		return nil, err
 	}
-	on.users = access.NewUsers(on.Users, on.g.checks, on.g.log.With(slog.String("server", on.Name)), usersBefore)
-	if on.grants, err = config.Grants(on.Grants); err != nil {
+	on.users = access.NewUsers(on.entry.Users, on.g.checks, on.g.log.With(slog.String("server", on.entry.Name)), usersBefore)
+	if on.grants, err = config.Grants(on.entry.Grants); err != nil {
 		return nil, err
 	}
 	return newTarget(on, t.contracts)
@@ -126,9 +125,9 @@ func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 // A target is a server behind the gateway: how it is reached, how its answers are read, and how far it is
 // trusted. It does not change.
 type target struct {
-	*config.Server
-	*backend.Backend
-	guard
+	entry   *config.Server
+	backend *backend.Backend
+	guard   guard
 
 	up       upstream.Connection
 	reader   *failures.Reader
@@ -142,13 +141,13 @@ const attempts = 3
 
 // newTarget returns an endpoint's target, before it is connected.
 func newTarget(on *endpoint, set *contract.Set) (*target, error) {
-	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: on.g.reach.Pause, Factor: 2, Jitter: 0.5}}
+	to := &target{entry: on.entry, policy: retry.Policy{Attempts: attempts, Start: on.g.reach.Pause, Factor: 2, Jitter: 0.5}}
 	var err error
-	if to.reader, err = failures.New(on.Server, on.contract, set, on.forwards); err != nil {
+	if to.reader, err = failures.New(on.entry, on.contract, set, on.forwards); err != nil {
 		return nil, err
 	}
 	to.timedOut = func(within time.Duration) error {
-		return recourse.Timeout(to.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.Title)
+		return recourse.Timeout(to.entry.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.entry.Title)
 	}
 	return to, nil
 }
@@ -157,23 +156,23 @@ func newTarget(on *endpoint, set *contract.Set) (*target, error) {
 // way.
 func (to *target) connect(on, old *endpoint) error {
 	userHeader := on.userHeader()
-	sameFormat := old != nil && (to.API == nil || old.contract.Same(on.contract))
-	if sameFormat && old.SameReach(to.Server) && old.userHeader() == userHeader {
-		to.Backend, to.guard = old.target.Backend, newGuard(to.Server, old.target)
-		to.up = to.Bridged
+	sameFormat := old != nil && (to.entry.API == nil || old.contract.Same(on.contract))
+	if sameFormat && old.entry.SameReach(to.entry) && old.userHeader() == userHeader {
+		to.backend, to.guard = old.target.backend, newGuard(to.entry, old.target)
+		to.up = to.backend.Bridged
 		return nil
 	}
 	var err error
-	if to.Backend, err = on.g.backends.Connect(to.Server, on.forward, userHeader, formatOf(on.contract)); err != nil {
+	if to.backend, err = on.g.backends.Connect(to.entry, on.forward, userHeader, formatOf(on.contract)); err != nil {
 		return err
 	}
-	if old != nil && slices.Equal(to.Forward, old.Forward) {
-		to.Sessions = old.target.Sessions // they are reopened, at another place
-		if to.URL != "" && to.URL == old.URL {
-			to.Place = old.target.Place // the server still knows them
+	if old != nil && slices.Equal(to.entry.Forward, old.entry.Forward) {
+		to.backend.Sessions = old.target.backend.Sessions // they are reopened, at another place
+		if to.entry.URL != "" && to.entry.URL == old.entry.URL {
+			to.backend.Place = old.target.backend.Place // the server still knows them
 		}
 	}
-	to.up, to.guard = to.Bridged, newGuard(to.Server, nil)
+	to.up, to.guard = to.backend.Bridged, newGuard(to.entry, nil)
 	return nil
 }
 
@@ -184,12 +183,12 @@ func formatOf(c *contract.Contract) api.Format {
 
 // broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.
 func (to *target) broken(ctx context.Context, err error) *recourse.Error {
-	return upstream.Broken(ctx, to.Title, err)
+	return upstream.Broken(ctx, to.entry.Title, err)
 }
 
 // removed is the failure for requests that arrive when the server has been removed from the configuration.
 func (to *target) removed() *recourse.Error {
-	return recourse.Unavailable(to.Title).WithMessage("%s is no longer served.", to.Title).
+	return recourse.Unavailable(to.entry.Title).WithMessage("%s is no longer served.", to.entry.Title).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
@@ -197,7 +196,7 @@ func (to *target) removed() *recourse.Error {
 // the entry has a place for the user, it is one that is not sent on; "": it is not told.
 func (on *endpoint) userHeader() string {
 	name := on.contract.Session.UserHeader
-	if name == "" && on.UserPlace != "" {
+	if name == "" && on.entry.UserPlace != "" {
 		return upstream.HeaderUser
 	}
 	return name
@@ -236,13 +235,13 @@ type Entrance struct {
 func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	t := g.table.Load()
 	on := t.named[name]
-	if on == nil || on.Path == config.PathNone {
+	if on == nil || on.entry.Path == config.PathNone {
 		return e, false
 	}
-	e.URL = g.URL() + on.Path
+	e.URL = g.URL() + on.entry.Path
 	e.Access, _ = t.config.Access.Get(letInBy)
-	if on.target.Lists != nil {
-		e.Params = on.target.Lists.Params(tool)
+	if on.target.backend.Lists != nil {
+		e.Params = on.target.backend.Lists.Params(tool)
 	}
 	return e, true
 }

@@ -41,7 +41,7 @@ func (g *Gateway) Figures() Stats {
 		f.Expires, _ = t.config.TLS.Expires()
 	}
 	for _, entry := range t.config.Servers {
-		b := t.named[entry.Name].target.Backend
+		b := t.named[entry.Name].target.backend
 		sessions, _ := b.Sessions.Kept()
 		s := ServerFigures{
 			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
@@ -91,15 +91,15 @@ func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection
 	for _, on := range t.all {
-		to, p := on.target, Protection{Server: on.Name}
-		if to.breaker != nil {
-			p.Circuits = to.breaker.States(now)
+		to, p := on.target, Protection{Server: on.entry.Name}
+		if to.guard.breaker != nil {
+			p.Circuits = to.guard.breaker.States(now)
 		}
-		if to.bulkhead != nil {
-			p.Bulkheads = append(p.Bulkheads, Bulkhead{State: to.bulkhead.State()})
+		if to.guard.bulkhead != nil {
+			p.Bulkheads = append(p.Bulkheads, Bulkhead{State: to.guard.bulkhead.State()})
 		}
-		for _, tool := range to.Tools {
-			if b := to.toolBulkheads[tool.Value.Concurrency]; b != nil {
+		for _, tool := range to.entry.Tools {
+			if b := to.guard.toolBulkheads[tool.Value.Concurrency]; b != nil {
 				p.Bulkheads = append(p.Bulkheads, Bulkhead{Tools: tool.Key, State: b.State()})
 			}
 		}

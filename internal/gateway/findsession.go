@@ -32,7 +32,7 @@ func findSession(c *call, next next) error {
 func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
 	to := on.target
 	return session.Scope{
-		Caller: owner, Endpoint: on.Name, Store: to.Sessions, Place: to.Place, URL: to.URL,
+		Caller: owner, Endpoint: on.entry.Name, Store: to.backend.Sessions, Place: to.backend.Place, URL: to.entry.URL,
 		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,
 	}
 }

@@ -149,7 +149,7 @@ func (c *call) outcome() *observe.Outcome {
 		TraceParent: c.req.only(wire.HeaderTraceParent),
 	}
 	if c.on != nil {
-		o.Server, o.Contract = c.on.Name, c.on.contract.Name
+		o.Server, o.Contract = c.on.entry.Name, c.on.contract.Name
 		o.Observed = !c.on.manner.acts()
 	} else {
 		o.Request.Path = c.req.http.URL.Path

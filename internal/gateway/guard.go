@@ -19,7 +19,7 @@ func newGuard(entry *config.Server, old *target) guard {
 	toolsBefore := map[string]*bulkhead.Bulkhead{}
 	if old != nil {
 		before = old.guard
-		for _, tool := range old.Tools {
+		for _, tool := range old.entry.Tools {
 			toolsBefore[tool.Key] = before.toolBulkheads[tool.Value.Concurrency]
 		}
 	}

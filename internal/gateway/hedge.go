@@ -32,7 +32,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	spare, own := r.Clone(), *r.Message
 	r.Message = &own
 	one := c.to.start(ctx, r, c.req.msg.ID, &c.out.last)
-	if one.Within(c.to.Hedge.After) {
+	if one.Within(c.to.entry.Hedge.After) {
 		return one.Resp, one.Err
 	}
 	leave, ok := c.to.mayHedge(c.rule.lane(&c.req), c.rule.Concurrency)
@@ -85,7 +85,7 @@ func (to *target) start(ctx context.Context, r *upstream.Request, id wire.ID, tr
 // mayHedge reports whether another attempt is possible: a place in each bulkhead, which leave gives back, a
 // closed breaker, and a repetition left in the budget.
 func (to *target) mayHedge(lane string, ofTool *config.Concurrency) (leave func(), ok bool) {
-	if to.breaker != nil && !to.breaker.Closed(lane) {
+	if to.guard.breaker != nil && !to.guard.breaker.Closed(lane) {
 		return nil, false
 	}
 	var places []*bulkhead.Bulkhead
@@ -94,7 +94,7 @@ func (to *target) mayHedge(lane string, ofTool *config.Concurrency) (leave func(
 			b.Leave()
 		}
 	}
-	for _, b := range []*bulkhead.Bulkhead{to.toolBulkheads[ofTool], to.bulkhead} {
+	for _, b := range []*bulkhead.Bulkhead{to.guard.toolBulkheads[ofTool], to.guard.bulkhead} {
 		if b == nil {
 			continue
 		}
@@ -104,7 +104,7 @@ func (to *target) mayHedge(lane string, ofTool *config.Concurrency) (leave func(
 		}
 		places = append(places, b)
 	}
-	if !to.Budget.Take() {
+	if !to.backend.Budget.Take() {
 		leave()
 		return nil, false
 	}

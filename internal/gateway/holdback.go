@@ -15,7 +15,7 @@ import (
 // holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
 // breaker. In observe mode nothing is refused.
 func holdBack(c *call, next next) error {
-	b := c.to.breaker
+	b := c.to.guard.breaker
 	if b == nil || !c.req.isBounded() {
 		return next(c)
 	}
@@ -45,7 +45,7 @@ var errHeldBack = errors.New("the gateway holds calls back")
 
 // tellBreaker reports what an attempt has shown, and logs whether the breaker has opened or closed.
 func (to *target) tellBreaker(log *slog.Logger, pass breaker.Pass, v verdict) {
-	for _, change := range to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
+	for _, change := range to.guard.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
 		to.logCircuit(log, &change)
 	}
 }
@@ -70,10 +70,10 @@ func (r *rule) lane(of *request) string {
 
 // holdsBack returns why the breaker would refuse a call in that lane now, or nil.
 func (to *target) holdsBack(lane string) *recourse.Error {
-	if to.breaker == nil {
+	if to.guard.breaker == nil {
 		return nil
 	}
-	refusal := to.breaker.Refuses(time.Now(), lane)
+	refusal := to.guard.breaker.Refuses(time.Now(), lane)
 	if refusal == nil {
 		return nil
 	}
@@ -83,14 +83,15 @@ func (to *target) holdsBack(lane string) *recourse.Error {
 func (to *target) heldBack(r *breaker.Refusal) *recourse.Error {
 	e := to.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
 	if r.Tool != "" {
-		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, to.Title)
+		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.",
+			r.Tool, to.entry.Title)
 	}
-	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", to.Title)
+	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", to.entry.Title)
 }
 
 // heldBackFor is the failure for a call that the gateway holds back.
 func (to *target) heldBackFor(wait time.Duration) *recourse.Error {
-	return recourse.Unavailable(to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+	return recourse.Unavailable(to.entry.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }
 
@@ -148,7 +149,7 @@ func verdictOf(status int, e *recourse.Error, ofTool bool) verdict {
 }
 
 func (to *target) logCircuit(log *slog.Logger, s *breaker.State) {
-	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", to.Name)}
+	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", to.entry.Name)}
 	if s.Tool != "" {
 		attrs = append(attrs, slog.String("tool", s.Tool))
 	}

@@ -100,7 +100,7 @@ func (in *inbound) sentID() wire.ID {
 
 // forged reports whether the current message, as far as it has arrived, has a record under our key from a
 // server that is not trusted. Such a record is removed: it is the gateway's statement to its client.
-func (in *inbound) forged() bool { return in.signs.Record && !in.to.Trusted }
+func (in *inbound) forged() bool { return in.signs.Record && !in.to.entry.Trusted }
 
 // isWhole reports whether a message is a response that no client can mistake for anything else.
 func isWhole(signs *wire.Signs) bool {
@@ -138,7 +138,7 @@ func (in *inbound) ended(ctx context.Context) error {
 	case errors.Is(in.err, io.EOF) && in.resumable && in.req.era == wire.Legacy && in.id == nil: // else the client knows another id
 		return nil
 	default:
-		return in.bad(errNoMessage).WithMessage("%s ended its answer without a result.", in.to.Title)
+		return in.bad(errNoMessage).WithMessage("%s ended its answer without a result.", in.to.entry.Title)
 	}
 }
 
@@ -158,5 +158,5 @@ func (in *inbound) tooMuch(size int64) bool {
 
 func (in *inbound) tooLarge() *recourse.Error {
 	return in.bad(errTooLarge).
-		WithMessage("%s sent an answer larger than the %s allowed.", in.to.Title, in.config.MaxResult)
+		WithMessage("%s sent an answer larger than the %s allowed.", in.to.entry.Title, in.config.MaxResult)
 }

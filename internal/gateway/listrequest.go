@@ -25,7 +25,7 @@ type listRequest struct{ of *call }
 func (a listRequest) Key() upstream.Caller {
 	c := a.of
 	switch {
-	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
+	case len(c.to.entry.Command) == 0 || c.to.entry.Share != config.ShareClient:
 		return c.who.id
 	case c.session != nil:
 		return upstream.CallerOf("session", c.session.ID)
@@ -46,12 +46,12 @@ func (a listRequest) Asker() upstream.Caller {
 
 func (a listRequest) HeldBack() bool { return a.of.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
 
-func (a listRequest) Timeout() time.Duration { return a.of.to.Timeout }
+func (a listRequest) Timeout() time.Duration { return a.of.to.entry.Timeout }
 
 func (a listRequest) Failed(cause error) (gone bool) {
 	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-		slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
+		slog.String("server", c.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.left()
 }
 
@@ -96,7 +96,7 @@ func (a listRequest) again() *toolcall.List {
 	if c.rule.list.By == a.Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	newer := c.to.Lists.Get(c.ctx, a, newerThan)
+	newer := c.to.backend.Lists.Get(c.ctx, a, newerThan)
 	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
 	if newer != nil {
 		c.rule.list = newer

@@ -45,7 +45,7 @@ type manyServers struct {
 // already. old is as in [newEndpoint].
 func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*endpoint, error) {
 	entry := e.Entry()
-	on := &endpoint{Server: entry, g: g, manner: relaying{}, redact: redact.Off, secrets: func() []string { return nil }}
+	on := &endpoint{entry: entry, g: g, manner: relaying{}, redact: redact.Off, secrets: func() []string { return nil }}
 	to, err := on.begin(t, old)
 	if err != nil {
 		return nil, err
@@ -61,16 +61,16 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 		before = old.target
 	}
 	if before != nil && old.many.entry.Lists == e.Lists {
-		to.Backend, on.many.conn = before.Backend, old.many.conn
+		to.backend, on.many.conn = before.backend, old.many.conn
 	} else {
 		file := e.Lists
 		if file == config.ListsNone {
 			file = ""
 		}
 		on.many.conn = many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
-		to.Backend = g.backends.New(e.Name, bridge.New(on.many.conn, bridge.Options{Forward: on.forward}), on.many.conn)
+		to.backend = g.backends.New(e.Name, bridge.New(on.many.conn, bridge.Options{Forward: on.forward}), on.many.conn)
 	}
-	to.up = to.Bridged
+	to.up = to.backend.Bridged
 	to.guard = newGuard(entry, before)
 	on.target, on.limits = to, limits.New(entry)
 	return on, nil
@@ -89,10 +89,10 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
 		}
-		private := len(on.Forward) > 0 || on.Connection != "" || on.grants != nil || on.Share == config.ShareClient ||
+		private := len(on.entry.Forward) > 0 || on.entry.Connection != "" || on.grants != nil || on.entry.Share == config.ShareClient ||
 			on.userParam != "" || on.userHeader() != ""
 		all.options.Servers = append(all.options.Servers, &many.Source{
-			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
+			Name: on.entry.Name, Title: on.entry.Title, Names: names, Place: placeOf(on),
 			Relay: &memberConn{on: on, names: names, relays: true}, Ask: m,
 			Of: func(r *upstream.Request) (of upstream.Caller) {
 				if private {
@@ -101,7 +101,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 				return of
 			},
 			Note: func(text string) {
-				g.log.Warn(text, slog.String("endpoint", e.Name), slog.String("server", on.Name))
+				g.log.Warn(text, slog.String("endpoint", e.Name), slog.String("server", on.entry.Name))
 			},
 		})
 	}
@@ -123,14 +123,14 @@ func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Source 
 
 // placeOf identifies where an endpoint's server is, without revealing it.
 func placeOf(on *endpoint) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{on.URL, on.Cwd}, on.Command...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{on.entry.URL, on.entry.Cwd}, on.entry.Command...), "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
 // routeMany prepares a request at an endpoint with several servers for the calls that are made for it there.
 func (c *call) routeMany() {
 	o := &outer{
-		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
+		who: c.who, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
 	from := c.req.http
@@ -162,7 +162,7 @@ func (c *call) memberReads(offered string) bool {
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
-		if m.on.natureOf(local, m.on.target.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
+		if m.on.natureOf(local, m.on.target.entry.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
 			return false
 		}
 		known = true
@@ -240,7 +240,7 @@ type memberConn struct {
 var _ upstream.Connection = (*memberConn)(nil)
 
 // Name returns the server's display name.
-func (m *memberConn) Name() string { return m.on.Title }
+func (m *memberConn) Name() string { return m.on.entry.Title }
 
 // Close does nothing: someone else owns the server.
 func (*memberConn) Close() {}
@@ -268,7 +268,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*http.Respons
 	resp, ok := h.Response()
 	if !ok {
 		cancel()
-		return nil, upstream.Broken(ctx, m.on.Title, cmp.Or(context.Cause(ctx), context.Canceled))
+		return nil, upstream.Broken(ctx, m.on.entry.Title, cmp.Or(context.Cause(ctx), context.Canceled))
 	}
 	if m.relays {
 		of.relayed.Store(true)
@@ -307,7 +307,7 @@ func (m *memberConn) enter(c *call) bool {
 		if c.hold(on) {
 			return true
 		}
-		now := c.g.table.Load().named[on.Name]
+		now := c.g.table.Load().named[on.entry.Name]
 		if now == nil || now == on {
 			return false
 		}
@@ -389,7 +389,7 @@ func (c *call) ownState() *recourse.Error {
 	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
 	if !ok {
 		return recourse.New(recourse.KindInvalidValue, "").
-			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.entry.Title).
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
 	return c.req.change(params)
@@ -408,5 +408,5 @@ func (in *inbound) refuseState(id wire.ID, e *recourse.Error) error {
 // statePurpose returns what a state is bound to.
 func statePurpose(of *request, who *caller, on *endpoint) []byte {
 	sum := of.msg.Sum()
-	return []byte(strings.Join([]string{"state", on.Name, string(who.owner[:]), string(sum[:])}, "\x00"))
+	return []byte(strings.Join([]string{"state", on.entry.Name, string(who.owner[:]), string(sum[:])}, "\x00"))
 }

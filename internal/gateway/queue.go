@@ -12,18 +12,18 @@ import (
 // queue holds an attempt back while too many calls to the tool or the server are in progress. In observe
 // mode it holds nothing back.
 func queue(c *call, next next) error {
-	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() || !c.on.manner.acts() {
+	if c.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() || !c.on.manner.acts() {
 		return next(c)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
-		b := c.to.toolBulkheads[rule]
+		b := c.to.guard.toolBulkheads[rule]
 		if e := c.takePlace(b, rule); e != nil {
 			return e
 		}
 		defer b.Leave()
 	}
-	if b := c.to.bulkhead; b != nil {
-		if e := c.takePlace(b, c.to.Concurrency); e != nil {
+	if b := c.to.guard.bulkhead; b != nil {
+		if e := c.takePlace(b, c.to.entry.Concurrency); e != nil {
 			return e
 		}
 		defer b.Leave()
@@ -47,9 +47,9 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 		return nil
 	case errors.Is(err, bulkhead.ErrFull):
 		return c.to.heldBackFor(busyWait).
-			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.entry.Title)
 	default:
 		return c.to.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
-			c.to.Title, recourse.FormatWait(time.Since(began)))
+			c.to.entry.Title, recourse.FormatWait(time.Since(began)))
 	}
 }

@@ -17,7 +17,7 @@ func repeat(c *call, next next) error {
 	if !c.req.asks() {
 		return deliver(c, next)
 	}
-	c.to.Budget.Call()
+	c.to.backend.Budget.Call()
 	renewed := false
 	var before *recourse.Error // how the previous attempt ended
 	for {
@@ -98,7 +98,7 @@ func (c *call) final(e *recourse.Error) string {
 		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
-	case !c.to.Budget.Take():
+	case !c.to.backend.Budget.Take():
 		return "the retry budget is used up"
 	default:
 		return ""
@@ -109,7 +109,7 @@ func (c *call) final(e *recourse.Error) string {
 // itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
 // the server is trusted.
 func (c *call) mayRepeat() bool {
-	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
+	return c.rule.nature != retry.Writes || c.to.entry.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
 }
 
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
@@ -120,7 +120,8 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	case before && c.rule.nature == retry.Writes && lost.Kind == recourse.KindUnknownSession:
 		return c.to.lostFor(errLostAgain)
 	case before && lost.Kind == recourse.KindUnknownSession:
-		return recourse.Unavailable(c.to.Title).WithMessage("%s does not know the session that it has just opened.", c.to.Title).
+		title := c.to.entry.Title
+		return recourse.Unavailable(title).WithMessage("%s does not know the session that it has just opened.", title).
 			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
 	case before:
 		return lost
@@ -133,7 +134,7 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
 		d := c.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
 		switch {
-		case d.Repeat && c.to.Budget.Take() && pause.For(c.ctx, d.Wait):
+		case d.Repeat && c.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
 		case c.rule.nature == retry.Writes:
 			return c.to.lostFor(err)
 		default:
@@ -147,5 +148,5 @@ var errLostAgain = errors.New("the server does not know the session that it has 
 
 // lostFor is the failure of a write whose session the server has lost, where there is no new one.
 func (to *target) lostFor(cause error) *recourse.Error {
-	return upstream.SessionLost(to.Title, http.StatusNotFound, cause)
+	return upstream.SessionLost(to.entry.Title, http.StatusNotFound, cause)
 }

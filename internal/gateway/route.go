@@ -13,7 +13,7 @@ import (
 
 // route finds out what the request wants from the server, and how long it may take.
 func route(c *call, next next) error {
-	c.rule.Timeout = c.to.Timeout
+	c.rule.Timeout = c.to.entry.Timeout
 	if c.on.many != nil {
 		c.routeMany()
 	}
@@ -27,11 +27,11 @@ func route(c *call, next next) error {
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
 	if ownTool {
-		c.rule.Tool = c.to.Tool(name)
+		c.rule.Tool = c.to.entry.Tool(name)
 		c.knowTool(nil)
 	}
 	c.rule.wait = c.ownWait()
-	c.within(c.rule.Timeout+c.rule.wait, c.to.MaxTimeout+c.rule.wait)
+	c.within(c.rule.Timeout+c.rule.wait, c.to.entry.MaxTimeout+c.rule.wait)
 	if err := c.moveSession(); err != nil {
 		return settled(recourse.From(err))
 	}
@@ -44,7 +44,7 @@ func route(c *call, next next) error {
 // routeTool finds out what the server's list says about the tool.
 func routeTool(c *call, next next) error {
 	name := c.req.msg.Name
-	c.rule.list = c.to.Lists.Get(c.ctx, listRequest{c}, time.Time{})
+	c.rule.list = c.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
 	if c.rule.list == nil {
 		return next(c)
 	}
@@ -66,7 +66,7 @@ func (c *call) withLastList(err error) error {
 	if !ok || f.e.Kind.Class() != recourse.ClassUpstream || c.out.last.Status != 0 {
 		return err
 	}
-	names := c.to.Lists.Seen(listRequest{c})
+	names := c.to.backend.Lists.Seen(listRequest{c})
 	if names == nil || slices.Contains(names, c.req.msg.Name) {
 		return err
 	}
@@ -105,7 +105,7 @@ func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.To
 // said returns what is said about a tool by those who are trusted about it.
 func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Tool) toolcall.Said {
 	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
-	if *on.TrustAnnotations {
+	if *on.entry.TrustAnnotations {
 		said.Annotated = listed
 	}
 	return said

@@ -33,7 +33,7 @@ func send(c *call, _ next) error {
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
 	c.in.reset(&c.req, c.to, c.table.config)
-	if c.to.API != nil && c.req.isCall() {
+	if c.to.entry.API != nil && c.req.isCall() {
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
 		}
@@ -51,7 +51,7 @@ func send(c *call, _ next) error {
 		}
 	}
 	do := c.to.up.Do
-	if c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && acts {
+	if c.to.entry.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && acts {
 		do = c.hedge
 	}
 	message := r.Message
@@ -97,7 +97,7 @@ func newKey(of *request, who *caller, on *endpoint) string {
 	if given == "" {
 		return rand.Text()
 	}
-	sum := sha256.Sum256(slices.Concat(who.owner[:], []byte(on.Name+" "+of.msg.Name+" "+given)))
+	sum := sha256.Sum256(slices.Concat(who.owner[:], []byte(on.entry.Name+" "+of.msg.Name+" "+given)))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -63,7 +63,7 @@ func (c *call) moveSession() error {
 		return nil
 	}
 	where, _, generation := c.session.At()
-	if where == c.to.Place {
+	if where == c.to.backend.Place {
 		return nil
 	}
 	if err := c.renewSession(c.ctx, generation); err != nil {
@@ -82,13 +82,13 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	}
 	switch {
 	case !begun:
-	case !up.Hold():
+	case !up.backend.Hold():
 		renewal.End("", nil, up.removed())
 	default:
-		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
-			defer up.Leave()
+		c.g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
+			defer up.backend.Leave()
 			id, err := up.reopen(of.within(ctx), r, open.ID)
-			renewal.End(id, up.Place, err)
+			renewal.End(id, up.backend.Place, err)
 		})
 	}
 	select {
@@ -129,7 +129,7 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 	}
 	serverID = answer.Header.Get(wire.HeaderSession)
 	if answer.Error != nil {
-		return "", recourse.BadResponse(to.Title).WithMessage("%s refused to open the session again.", to.Title).
+		return "", recourse.BadResponse(to.entry.Title).WithMessage("%s refused to open the session again.", to.entry.Title).
 			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
 	}
 	if serverID != "" {

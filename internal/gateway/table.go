@@ -124,12 +124,12 @@ func lockoutOf(rule config.Lockout, old *table) *door.Lockout {
 
 func (t *table) add(on *endpoint) {
 	t.all = append(t.all, on)
-	t.named[on.Name] = on
-	if on.Path == config.PathNone {
+	t.named[on.entry.Name] = on
+	if on.entry.Path == config.PathNone {
 		return
 	}
-	t.endpoints[on.Path] = on
-	if path, ok := door.NewUserPath(on.Path); ok {
+	t.endpoints[on.entry.Path] = on
+	if path, ok := door.NewUserPath(on.entry.Path); ok {
 		t.userPaths = append(t.userPaths, userPath{path, on})
 	}
 }
@@ -207,7 +207,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		}
 	}
 	for _, on := range old.all {
-		if b := on.target.Backend; !used[b] {
+		if b := on.target.backend; !used[b] {
 			b.Leave()
 		}
 	}
@@ -218,7 +218,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 // abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
 	for _, on := range t.all {
-		g.backends.Abandon(on.target.Backend)
+		g.backends.Abandon(on.target.backend)
 	}
 }
 
@@ -229,9 +229,9 @@ func (g *Gateway) adopt(t *table) (used map[*backend.Backend]bool) {
 	var counted []*limits.Limits
 	for _, on := range t.all {
 		counted = append(counted, on.limits)
-		used[on.target.Backend] = true
-		g.backends.Adopt(on.target.Backend)
-		on.target.apply(on.target.Server)
+		used[on.target.backend] = true
+		g.backends.Adopt(on.target.backend)
+		on.target.guard.apply(on.target.entry)
 	}
 	g.counting.Keep(counted)
 	return used
@@ -241,13 +241,13 @@ func (g *Gateway) logReload(before, after *table) {
 	became := map[string][]string{}
 	for _, on := range after.all {
 		what := "changed"
-		switch before.named[on.Name] {
+		switch before.named[on.entry.Name] {
 		case nil:
 			what = "added"
 		case on:
 			what = "kept"
 		}
-		became[what] = append(became[what], on.Name)
+		became[what] = append(became[what], on.entry.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.named)) {
 		if after.named[name] == nil {

@@ -215,7 +215,7 @@ func (c *call) passRPCError(f *failure) {
 		return
 	}
 	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
-	if !failures.IsProtocol(e) || c.to.Trusted && len(own) != len(raw) {
+	if !failures.IsProtocol(e) || c.to.entry.Trusted && len(own) != len(raw) {
 		own = failures.WithRecord(own, record)
 	}
 	c.reply.message(f.status, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
@@ -238,10 +238,10 @@ const leastToMask = time.Second
 // call's own arguments or in the server's entry may be shown, except for secrets.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
-		s, toPerson := c.on, c.account.Shown()
-		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd,
+		to, toPerson := c.on.entry, c.account.Shown()
+		c.mask = redact.New(c.on.redact, string(c.req.msg.Arguments), to.URL+" "+to.BaseURL, strings.Join(to.Command, "\n"), to.Cwd,
 			c.table.url(c.req.http), toPerson).
-			Sparing(toPerson).Hiding(c.private().Secrets).With(s.contract.Mask...).About(c.req.msg.Arguments).
+			Sparing(toPerson).Hiding(c.private().Secrets).With(c.on.contract.Mask...).About(c.req.msg.Arguments).
 			ForAnswer(max(c.deadline.Left(), leastToMask))
 	}
 	return c.mask
@@ -308,10 +308,10 @@ func (c *call) failed() *toolcall.Call {
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
 		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
 		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(c.out.last.Status),
-		Relays: true, Title: c.to.Title,
-		InSession: (c.session != nil || c.req.era == wire.Modern || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.Trusted,
+		Relays: true, Title: c.to.entry.Title,
+		InSession: (c.session != nil || c.req.era == wire.Modern || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.entry.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
-			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
+			return c.on.natureOf(name, c.to.entry.Tool(name), t) == retry.Reads
 		},
 	}
 	if v := c.rule.Verify; v != nil {
