@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // Printf prints text that may contain output of a server.
@@ -12,23 +13,11 @@ func Printf(w io.Writer, format string, args ...any) {
 	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // errors do not matter if the terminal is gone
 }
 
-// shown escapes the control characters in text the way JSON does: a terminal would obey them, and a
-// server must not overwrite what is said about it. JSON is unchanged.
+// shown escapes what a terminal would obey, and characters that nobody sees or that change how others look, the way JSON does: a
+// server must not overwrite what is said about it, nor hide a part of it. The value of JSON is unchanged.
 func shown(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	isObeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
-	if !strings.ContainsFunc(text, isObeyed) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if isObeyed(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", `\u000d`)
+	return string(visible.EscapeJSON([]byte(text)))
 }
 
 // FirstSentence returns the beginning of a text, on one line.
