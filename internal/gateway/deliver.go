@@ -114,16 +114,16 @@ func statusOf(method string, e *recourse.Error) int {
 func (m enforcing) handedOver(c *call) error {
 	method, resp := c.req.http.Method, c.in.resp
 	switch {
-	case method == http.MethodGet && wire.IsEvents(resp):
+	case method == http.MethodGet && resp.Stream:
 		m.passStream(c) // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
-		e := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, "").Error()
-		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
+		e := c.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
+		c.out.last.lost = c.lostSession(c.out.last.session, resp.Status, e)
 		return e
-	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
+	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
 		return c.reply.passMethods(c.to.entry.Title)
-	case resp.StatusCode >= http.StatusMultipleChoices:
+	case resp.Status >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
 		c.reply.passOn(c.in.resp.Body)
@@ -146,7 +146,7 @@ func (r *reply) passMethods(title string) error {
 	allow := resp.Header["Allow"]
 	r.header()["Allow"] = allow
 	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", title, strings.Join(allow, ", ")))
-	return &failure{e: e, status: resp.StatusCode, expected: true}
+	return &failure{e: e, status: resp.Status, expected: true}
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.

@@ -47,9 +47,9 @@ func (m enforcing) answer(c *call) error {
 	switch {
 	case !c.req.asks():
 		return m.handedOver(c)
-	case c.in.resp.StatusCode != http.StatusOK:
+	case c.in.resp.Status != http.StatusOK:
 		return c.refusal()
-	case wire.IsEvents(c.in.resp) && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
+	case c.in.resp.Stream && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
 		m.passStream(c)
 		if refusal := access.Lapsed(c.ctx); refusal != nil {
 			return c.refuseLapsed(refusal)

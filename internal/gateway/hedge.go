@@ -28,7 +28,7 @@ type runner struct {
 
 // hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts
 // may outlive the call, so they share nothing with it.
-func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *call) hedge(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	spare, own := r.Clone(), *r.Message
 	r.Message = &own
 	one := c.to.start(ctx, r, c.req.msg.ID, &c.out.last)
@@ -78,7 +78,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 // start makes an attempt with that request, whose message is its own and has that id.
 func (to *target) start(ctx context.Context, r *upstream.Request, id wire.ID, tried *attempt) *runner {
 	run := &runner{up: to.up, caller: r.Caller, id: id, header: r.Header.Clone(), tried: *tried}
-	run.Copy = hedge.Start(ctx, func(ctx context.Context) (*http.Response, error) { return run.up.Do(ctx, r) })
+	run.Copy = hedge.Start(ctx, func(ctx context.Context) (*wire.Answer, error) { return run.up.Do(ctx, r) })
 	return run
 }
 
@@ -122,7 +122,7 @@ func (r *runner) end(ctx context.Context, legacy bool) {
 		body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
 		resp, err := r.up.Do(ctx, &upstream.Request{Header: r.header, Body: body, Caller: r.caller})
 		if err == nil {
-			_ = resp.Body.Close() // it is a notification
+			_ = resp.Close() // it is a notification
 		}
 	}
 	r.Drop()
@@ -134,8 +134,8 @@ func (to *target) endOf(ctx context.Context, r *runner) (status int, e *recourse
 	switch {
 	case r.Err != nil:
 		return 0, recourse.From(r.Err)
-	case r.Resp.StatusCode != http.StatusOK:
-		return r.Resp.StatusCode, to.reader.HTTP(r.Resp.StatusCode, r.Resp.Header, nil, "").Error()
+	case r.Resp.Status != http.StatusOK:
+		return r.Resp.Status, to.reader.HTTP(r.Resp.Status, r.Resp.Header, nil, "").Error()
 	}
 	if r.Broken != nil {
 		e = to.broken(ctx, r.Broken)
@@ -153,7 +153,7 @@ func (r *runner) ended(outrun bool) observe.Attempt {
 	case r.Err != nil:
 		tried.Failure = recourse.From(r.Err).Kind
 	default:
-		tried.Status = r.Resp.StatusCode
+		tried.Status = r.Resp.Status
 		tried.Failure = recourse.FromStatus("", tried.Status).Kind
 	}
 	return tried

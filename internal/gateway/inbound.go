@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -21,7 +20,7 @@ type inbound struct {
 	to     *target        // who sends it
 	config *config.Config // how much of it is read
 
-	resp     *http.Response
+	resp     *wire.Answer
 	stream   bool // it is an event stream
 	messages *wire.MessageReader
 	part     *wire.Part    // the current one
@@ -48,8 +47,8 @@ func (in *inbound) reset(req *request, to *target, limits *config.Config) {
 
 // open prepares to read the answer.
 func (in *inbound) open() {
-	in.stream = wire.IsEvents(in.resp)
-	in.messages.Reset(in.resp.Body, in.stream, in.resp.ContentLength, int(in.config.DecideWithin))
+	in.stream = in.resp.Stream
+	in.messages.Read(in.resp, int(in.config.DecideWithin))
 	in.text, in.wrong, in.resumable = nil, nil, false
 }
 

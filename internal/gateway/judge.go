@@ -93,11 +93,11 @@ const maxErrorBody = 64 << 10
 // refusal handles an answer whose HTTP status is not 200.
 func (c *call) refusal() error {
 	resp := c.in.resp
-	refused, narrowed := c.refusesAccount(resp.StatusCode, resp.Header)
+	refused, narrowed := c.refusesAccount(resp.Status, resp.Header)
 	if narrowed != nil {
 		return settled(narrowed)
 	}
-	if c.on.passesAuth(resp.StatusCode) && !c.reply.started {
+	if c.on.passesAuth(resp.Status) && !c.reply.started {
 		body, e := c.refusedCredentials()
 		return &failure{e: e, text: body, passed: true}
 	}
@@ -113,16 +113,16 @@ func (c *call) refusal() error {
 			text = whole
 		}
 	}
-	reading := c.to.reader.HTTP(resp.StatusCode, resp.Header, text, c.in.cut)
+	reading := c.to.reader.HTTP(resp.Status, resp.Header, text, c.in.cut)
 	e := c.req.explainRefusal(reading.Error(), text)
 	if c.out.last.refused = refused; refused {
 		return e.WithEffect(recourse.EffectNone)
 	}
-	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
+	if c.out.last.lost = c.lostSession(c.out.last.session, resp.Status, e); c.out.last.lost {
 		return e.WithEffect(recourse.EffectNone)
 	}
 	if reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text) {
-		return c.in.rpcFailure(resp.StatusCode, text, e)
+		return c.in.rpcFailure(resp.Status, text, e)
 	}
 	c.tells(reading, c.in.cut)
 	return e
@@ -149,7 +149,7 @@ func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 	resp := c.in.resp
 	c.out.Reason = "the server refused the client's own credentials"
 	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
-	return body, c.to.reader.Forwarded(resp.StatusCode, resp.Header, body)
+	return body, c.to.reader.Forwarded(resp.Status, resp.Header, body)
 }
 
 // explainRefusal finds out what is wrong with a message if e only says that the server did not accept it. The

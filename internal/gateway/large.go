@@ -28,7 +28,7 @@ func (m enforcing) takeLarge(c *call) (done bool, err error) {
 			return true, c.in.ended(c.ctx)
 		}
 	} else {
-		isAnswer, size = true, max(size, c.in.resp.ContentLength)
+		isAnswer, size = true, max(size, c.in.resp.Length)
 	}
 	switch signs := c.in.signs; {
 	case !isAnswer:
@@ -142,7 +142,7 @@ func (in *inbound) maxFailure() strictyaml.Size {
 
 // cutOff makes text, the beginning of a failure larger than max_failure, a message that can be judged.
 func (in *inbound) cutOff(text []byte) ([]byte, error) {
-	if in.tooMuch(max(int64(len(text)), in.resp.ContentLength)) {
+	if in.tooMuch(max(int64(len(text)), in.resp.Length)) {
 		return nil, in.tooLarge()
 	}
 	text = json.Complete(wholeWords(text))

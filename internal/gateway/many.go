@@ -183,12 +183,12 @@ func (relaying) answer(c *call) error {
 	if c.outer.free.Load() {
 		c.giveBack()
 	}
-	if c.reply.head(c.in.resp.ContentLength); wire.IsEvents(c.in.resp) {
+	if c.reply.head(c.in.resp.Length); c.in.resp.Stream {
 		c.reply.events = true
 		c.reply.flush()
 	}
 	size := relayed
-	if n := c.in.resp.ContentLength; n > 0 && n < int64(size) {
+	if n := c.in.resp.Length; n > 0 && n < int64(size) {
 		size = int(n) + 1 // one more, to see the end
 	}
 	c.reply.pour(c.in.resp.Body, size, c.deadline.Alive)
@@ -246,7 +246,7 @@ func (m *memberConn) Name() string { return m.on.entry.Title }
 func (*memberConn) Close() {}
 
 // Do implements [upstream.Connection] for requests of the modern era.
-func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	of := outerOf(ctx)
 	if of == nil {
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).

@@ -39,8 +39,8 @@ func (observing) holds() bool { return false }
 func (observing) acts() bool { return false }
 
 func (m observing) answer(c *call) error {
-	method, status := c.req.http.Method, c.in.resp.StatusCode
-	streams := wire.IsEvents(c.in.resp)
+	method, status := c.req.http.Method, c.in.resp.Status
+	streams := c.in.resp.Stream
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
 		c.stream(func(part *wire.Part) []byte { return part.Raw })
@@ -65,7 +65,7 @@ func (m observing) watchRefusal(c *call) error {
 	if c.ctx.Err() != nil {
 		return c.to.broken(c.ctx, c.ctx.Err())
 	}
-	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
+	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.Status, resp.Header, body, "").Error(), body))
 	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
 	return nil
 }

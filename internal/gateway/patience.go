@@ -63,8 +63,8 @@ func (c *call) patiently(wait func()) {
 
 // sendPatiently sends a request, and waits for the beginning of its answer.
 func (c *call) sendPatiently(
-	do func(context.Context, *upstream.Request) (*http.Response, error), r *upstream.Request,
-) (resp *http.Response, err error) {
+	do func(context.Context, *upstream.Request) (*wire.Answer, error), r *upstream.Request,
+) (resp *wire.Answer, err error) {
 	c.patiently(func() { resp, err = do(c.ctx, r) }) //nolint:bodyclose // send closes it
 	return resp, err
 }

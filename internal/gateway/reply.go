@@ -17,7 +17,7 @@ type reply struct {
 	w      http.ResponseWriter
 	manner mode
 
-	from    *http.Response // the server's answer
+	from    *wire.Answer   // the server's answer
 	opening func()         // opens a session before that is passed on; nil: it does not open one
 	rewrite *wire.Rewriter // of a large message; nil: it is passed on as it is
 
@@ -156,12 +156,12 @@ func (r *reply) head(length int64) {
 		r.header()["Content-Length"] = []string{strconv.FormatInt(length, 10)}
 	}
 	r.copyHeader(r.from.Header)
-	r.begin(r.from.StatusCode)
+	r.begin(r.from.Status)
 }
 
 // passOn sends the server's answer unchanged; body is the whole of it.
 func (r *reply) passOn(body io.Reader) {
-	r.head(r.from.ContentLength)
+	r.head(r.from.Length)
 	r.pour(body, copied, func() {})
 }
 
@@ -186,7 +186,7 @@ func (r *reply) relay(piece *wire.Event, asEvent bool) {
 		_ = r.put(r.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // put notes whether the client has gone
 	default:
 		if !r.started {
-			r.head(r.from.ContentLength)
+			r.head(r.from.Length)
 		}
 		_ = r.put(piece.Data)
 	}

@@ -64,14 +64,14 @@ func send(c *call, _ next) error {
 		c.out.ended(e)
 		return e
 	}
-	c.out.last.answered, c.out.last.Status = resp.StatusCode == http.StatusOK, resp.StatusCode
+	c.out.last.answered, c.out.last.Status = resp.Status == http.StatusOK, resp.Status
 	c.in.resp, c.reply.from = resp, resp
 	if c.req.msg.Method == wire.MethodInitialize {
 		c.reply.opening = c.openSession
 	}
 	err = c.reply.manner.answer(c)
 	if !c.in.continues {
-		_ = resp.Body.Close() // its answer is known
+		_ = resp.Close() // its answer is known
 	}
 	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped
 	if again {

@@ -143,7 +143,7 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 	if err != nil {
 		return "", err
 	}
-	return serverID, resp.Body.Close()
+	return serverID, resp.Close()
 }
 
 // lostSession reports whether the server does not know the session that it was sent, and so did nothing. A

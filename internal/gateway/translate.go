@@ -225,7 +225,7 @@ func (c *call) passRPCError(f *failure) {
 // challenge.
 func (c *call) passRefusal(f *failure) {
 	c.out.record(c.withEffect(f.e), notedAuth)
-	c.out.Form = strconv.Itoa(c.in.resp.StatusCode)
+	c.out.Form = strconv.Itoa(c.in.resp.Status)
 	body := masking.Body(c.masker(), f.text)
 	c.reply.head(0)
 	_ = c.reply.put(body)

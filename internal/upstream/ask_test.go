@@ -16,11 +16,11 @@ import (
 )
 
 // answering is a connection to a server that gives the same answer to every request.
-type answering struct{ resp *http.Response }
+type answering struct{ resp *wire.Answer }
 
-func (a answering) Do(context.Context, *upstream.Request) (*http.Response, error) { return a.resp, nil }
-func (answering) Name() string                                                    { return "Shop" }
-func (answering) Close()                                                          {}
+func (a answering) Do(context.Context, *upstream.Request) (*wire.Answer, error) { return a.resp, nil }
+func (answering) Name() string                                                  { return "Shop" }
+func (answering) Close()                                                        {}
 
 func TestAskReadsOneAnswer(t *testing.T) {
 	t.Parallel()
@@ -53,9 +53,9 @@ func TestAskReadsOneAnswer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			to := answering{&http.Response{
+			to := answering{wire.OverHTTP(&http.Response{
 				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {test.contentType}}, Body: io.NopCloser(test.body), ContentLength: -1,
-			}}
+			})}
 			got, err := upstream.Ask(t.Context(), to, &upstream.Request{}, wire.ID("1"), limit)
 			said := ""
 			switch {

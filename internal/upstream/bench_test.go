@@ -76,5 +76,5 @@ func one(b *testing.B, s *server) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		b.Error(err)
 	}
-	_ = resp.Body.Close()
+	_ = resp.Close()
 }

@@ -157,7 +157,7 @@ func TestChildThatStopsReading(t *testing.T) {
 	s.SetPatience(0, 300*time.Millisecond, 100*time.Millisecond)
 	s.mustCall("stop-reading", 0)
 	if resp, err := s.Send(t.Context(), http.MethodPost, http.Header{}, largeCall()); err == nil {
-		resp.Body.Close() // the answer of the next child
+		resp.Close() // the answer of the next child
 	}
 	if text := s.mustCall("echo", 0); text != "" {
 		t.Errorf("the next child answered %q", text)
@@ -182,7 +182,7 @@ func TestCallersOfAChildThatStopsReading(t *testing.T) {
 	var callers, last sync.WaitGroup
 	last.Go(func() { // keeps something to write after the others have given up
 		if resp, err := s.Send(patient, http.MethodPost, http.Header{}, largeCall()); err == nil {
-			resp.Body.Close()
+			resp.Close()
 		}
 	})
 	results := make(chan string, 12)
@@ -280,7 +280,7 @@ func testLargeAnswers(t *testing.T, size int) {
 			}
 			before := heap()
 			call := strings.NewReplacer(`"id":1`, `"id":`+id, `{"n":`, `{"text":"`+child.Pauses+`","n":`).Replace(toolCall(test.tool, size))
-			var resp *http.Response
+			var resp *wire.Answer
 			var err error
 			var posting sync.WaitGroup
 			posting.Go(func() { resp, err = s.post(call) })
@@ -291,7 +291,7 @@ func testLargeAnswers(t *testing.T, size int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer resp.Body.Close()
+			defer resp.Close()
 			var scan wire.Scanner
 			total := 0
 			buffer := make([]byte, 64<<10)
@@ -372,7 +372,7 @@ func TestSlowReaders(t *testing.T) {
 	if n := strings.Count(text, "notifications/progress"); n == 0 || n > 1000 || !strings.Contains(text, `"id":1,"result"`) {
 		t.Errorf("a slow reader got %d notifications and the end %s", n, text[max(0, len(text)-200):])
 	}
-	_ = resp.Body.Close()
+	_ = resp.Close()
 	if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
 		t.Error("Read succeeds after Close")
 	}
@@ -417,7 +417,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 	began := time.Now()
 	resp, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(body))
 	if err == nil {
-		defer resp.Body.Close()
+		defer resp.Close()
 		var text []byte
 		text, err = io.ReadAll(resp.Body)
 		if err == nil && !strings.Contains(string(text), `"id":`+id) {

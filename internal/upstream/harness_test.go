@@ -109,12 +109,12 @@ func (s *server) header() http.Header {
 }
 
 // Send makes a request for the caller with the credentials in header.
-func (s *server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (s *server) Send(ctx context.Context, method string, header http.Header, body []byte) (*wire.Answer, error) {
 	return s.Do(ctx, &upstream.Request{Method: method, Header: header, Body: body, Caller: upstream.CallerOf(header["Authorization"]...)})
 }
 
 // post sends a message with a generous deadline.
-func (s *server) post(body string) (*http.Response, error) {
+func (s *server) post(body string) (*wire.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	s.tb.Cleanup(cancel)
 	return s.Send(ctx, http.MethodPost, s.header(), []byte(body))
@@ -130,11 +130,11 @@ func (s *server) open(version string) (*server, string) {
 	text := content(s.tb, resp)
 	id := resp.Header.Get(wire.HeaderSession)
 	if id == "" {
-		s.tb.Fatalf("initialize gave no session: %d %s", resp.StatusCode, text)
+		s.tb.Fatalf("initialize gave no session: %d %s", resp.Status, text)
 	}
 	x := s.in(id)
 	resp, err = x.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if err != nil || resp.StatusCode != http.StatusAccepted {
+	if err != nil || resp.Status != http.StatusAccepted {
 		s.tb.Fatalf("initialized: %v, %v", resp, err)
 	}
 	return x, text
@@ -144,10 +144,10 @@ func (s *server) open(version string) (*server, string) {
 func (s *server) listen() (body io.Closer, next func() string) {
 	s.tb.Helper()
 	resp, err := s.Send(context.Background(), http.MethodGet, s.header(), nil)
-	if err != nil || resp.StatusCode != http.StatusOK {
+	if err != nil || resp.Status != http.StatusOK {
 		s.tb.Fatal(resp, err)
 	}
-	s.tb.Cleanup(func() { _ = resp.Body.Close() })
+	s.tb.Cleanup(func() { _ = resp.Close() })
 	events := wire.NewEventReader(resp.Body, 4<<20)
 	return resp.Body, func() string {
 		event, err := events.Next()
@@ -158,9 +158,9 @@ func (s *server) listen() (body io.Closer, next func() string) {
 	}
 }
 
-func content(tb testing.TB, resp *http.Response) string {
+func content(tb testing.TB, resp *wire.Answer) string {
 	tb.Helper()
-	defer resp.Body.Close()
+	defer resp.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		tb.Fatal(err)
@@ -184,7 +184,7 @@ func (s *server) call(tool string, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", err
@@ -198,7 +198,7 @@ func (s *server) call(tool string, n int) (string, error) {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || string(answer.ID) != "1" || len(answer.Result.Content) == 0 {
-		return "", fmt.Errorf("HTTP %d, %.300s: %w", resp.StatusCode, body, err)
+		return "", fmt.Errorf("HTTP %d, %.300s: %w", resp.Status, body, err)
 	}
 	return answer.Result.Content[0].Text, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/http1"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a message is sent
@@ -83,7 +84,7 @@ func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 func (h *HTTP) Name() string { return h.name }
 
 // Do implements [Connection]. The server's own headers take precedence over the request's.
-func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
+func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 	to, header, err := h.address(req.Header)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		if err != nil {
 			return nil, Broken(ctx, h.name, err)
 		}
-		return resp, nil
+		return wire.OverHTTP(resp), nil
 	}
 	var over *overTLS
 	sending := ctx
@@ -120,7 +121,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
 		}
 		return nil, e
 	}
-	return resp, nil
+	return wire.OverHTTP(resp), nil
 }
 
 // address returns what a request has in common with others, and its headers with the server's own ones: for its user.

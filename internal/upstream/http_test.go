@@ -28,7 +28,7 @@ func TestMessageIsSentAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = resp.Body.Close()
+		_ = resp.Close()
 	}
 	if n := writes.Load(); n != 3 {
 		t.Errorf("got %d writes for 3 messages", n)

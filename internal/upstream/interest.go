@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -18,7 +17,7 @@ const (
 // changeInterest answers resources/subscribe and resources/unsubscribe of a session that shares its child. The
 // child is told when the first session subscribes to a resource and when the last one unsubscribes; each
 // session only hears what it has asked for.
-func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
+func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*wire.Answer, error) {
 	if x == nil {
 		return sessionRequired(), nil
 	}
@@ -35,7 +34,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	return s.unsubscribe(ctx, m, x, uri)
 }
 
-func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
+func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*wire.Answer, error) {
 	s.mu.Lock()
 	known, wanted := s.wanted.Has(x, uri), s.wanted.IsWanted(uri)
 	full := !known && (s.wanted.Count(x) >= maxSubscriptions || len(uri) > maxURI || s.wanted.Bytes()+len(uri) > maxSubscribed)
@@ -65,7 +64,7 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 	return resp, err
 }
 
-func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
+func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*wire.Answer, error) {
 	s.mu.Lock()
 	s.wanted.Remove(x, uri)
 	wanted := s.wanted.IsWanted(uri)
@@ -84,8 +83,8 @@ func (s *Stdio) isOpen(x *session) bool {
 }
 
 // tellInterest passes on a request, and reports whether the child has taken it.
-func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {
-	resp, err = s.hand(ctx, recipient{}, func(c *child) (*http.Response, error) {
+func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *wire.Answer, taken bool, err error) {
+	resp, err = s.hand(ctx, recipient{}, func(c *child) (*wire.Answer, error) {
 		call, err := c.accept(ctx.Done(), m, x, "")
 		if err != nil {
 			return nil, err

@@ -58,7 +58,7 @@ func (s *server) checkTold(want ...string) {
 
 func (s *server) end() {
 	s.tb.Helper()
-	if resp, err := s.Send(s.tb.Context(), http.MethodDelete, s.header(), nil); err != nil || resp.StatusCode != http.StatusNoContent {
+	if resp, err := s.Send(s.tb.Context(), http.MethodDelete, s.header(), nil); err != nil || resp.Status != http.StatusNoContent {
 		s.tb.Errorf("DELETE: got %v, %v", resp, err)
 	}
 }

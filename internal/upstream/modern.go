@@ -63,7 +63,7 @@ func (s *Stdio) clientKey(of Caller) string {
 }
 
 // postModern takes a message for a server of the modern era. The error is errOtherEra if it is of the other era.
-func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
+func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*wire.Answer, error) {
 	switch {
 	case m.Kind != wire.Request || m.ProtocolVersion != "":
 	case m.Method == wire.MethodInitialize:
@@ -75,7 +75,7 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string,
 }
 
 // refuseInitialize returns a modern server's answer to initialize (MCP 2026-07-28, basic/versioning).
-func refuseInitialize(m *wire.Message) *http.Response {
+func refuseInitialize(m *wire.Message) *wire.Answer {
 	var data json.Members
 	data.Texts("supported", []string{wire.Version20260728})
 	data.Text("requested", json.Text(m.Params, "/protocolVersion"))
@@ -84,7 +84,7 @@ func refuseInitialize(m *wire.Message) *http.Response {
 }
 
 // refuseDiscover returns a legacy server's answer to server/discover.
-func refuseDiscover(m *wire.Message) *http.Response {
+func refuseDiscover(m *wire.Message) *wire.Answer {
 	return wire.RespondError(m.ID, wire.CodeMethodNotFound, "unknown method")
 }
 

@@ -36,7 +36,7 @@ type client struct {
 	token string
 }
 
-func (c *client) send(ctx context.Context, body string) (*http.Response, error) {
+func (c *client) send(ctx context.Context, body string) (*wire.Answer, error) {
 	return c.Send(ctx, http.MethodPost, http.Header{"Authorization": {"Bearer " + c.token}}, []byte(body))
 }
 
@@ -49,18 +49,18 @@ func (c *client) say(body string) (int, string) {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	return resp.StatusCode, content(c.tb, resp)
+	return resp.Status, content(c.tb, resp)
 }
 
 // subscribe opens a subscription. next returns its next message.
-func (c *client) subscribe(ctx context.Context, id string) (resp *http.Response, next func() string) {
+func (c *client) subscribe(ctx context.Context, id string) (resp *wire.Answer, next func() string) {
 	c.tb.Helper()
 	body := strings.Replace(modern(wire.MethodListen, `"notifications":{"toolsListChanged":true},`, ""), `"id":1`, `"id":`+id, 1)
 	resp, err := c.send(ctx, body)
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	c.tb.Cleanup(func() { _ = resp.Body.Close() })
+	c.tb.Cleanup(func() { _ = resp.Close() })
 	events := wire.NewEventReader(resp.Body, 0)
 	return resp, func() string {
 		event, err := events.Next()
@@ -134,7 +134,7 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 			}
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				resp, err := c.Send(t.Context(), method, http.Header{}, nil)
-				if err != nil || resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
+				if err != nil || resp.Status != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
 					t.Errorf("%s: got %v, %v", method, resp, err)
 				}
 			}
@@ -200,7 +200,7 @@ func TestSubscriptionsOfAChild(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			resp, says3 := c.subscribe(ctx, `"c"`)
 			says3()
-			_ = resp.Body.Close() // a client cancels a subscription by closing it
+			_ = resp.Close() // a client cancels a subscription by closing it
 			cancel()
 			c.say(modernCall("announce", ""))
 			expect(changed)

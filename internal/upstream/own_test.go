@@ -35,16 +35,16 @@ func TestEachSessionHasItsChild(t *testing.T) {
 	}
 	for status, session := range map[int]string{http.StatusNotFound: "unknown", http.StatusBadRequest: ""} {
 		resp, err := s.in(session).post(toolCall("echo", 0))
-		if err != nil || resp.StatusCode != status {
+		if err != nil || resp.Status != status {
 			t.Errorf("session %q: got %v, %v, want %d", session, resp, err, status)
 		}
 	}
 	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
-	if err != nil || resp.StatusCode != http.StatusNoContent {
+	if err != nil || resp.Status != http.StatusNoContent {
 		t.Errorf("DELETE: got %v, %v", resp, err)
 	}
 	testkit.Eventually(t, "its process ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
-	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
+	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.Status != http.StatusNotFound {
 		t.Errorf("after DELETE: got %v, %v", resp, err)
 	}
 	y.mustCall("echo", 0)
@@ -66,7 +66,7 @@ func TestQuestionsReachTheirClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	events := wire.NewEventReader(resp.Body, 0)
 	question, err := events.Next()
 	if err != nil || string(question.Data) != `{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage"}` {
@@ -119,7 +119,7 @@ func TestNoticesReachTheirClient(t *testing.T) {
 // mustPost sends a message that must be accepted without an answer.
 func (s *server) mustPost(body string) {
 	s.tb.Helper()
-	if resp, err := s.post(body); err != nil || resp.StatusCode != http.StatusAccepted {
+	if resp, err := s.post(body); err != nil || resp.Status != http.StatusAccepted {
 		s.tb.Fatal(resp, err)
 	}
 }
@@ -145,7 +145,7 @@ func TestSessionEndsWithItsChild(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	resp, err := x.post(toolCall("echo", 0))
-	if err != nil || resp.StatusCode != http.StatusNotFound {
+	if err != nil || resp.Status != http.StatusNotFound {
 		t.Errorf("after the crash: got %v, %v", resp, err)
 	}
 	if got := next(); got != "EOF" {
@@ -169,7 +169,7 @@ func TestIdleSessionEnds(t *testing.T) {
 	y, _ := s.open(wire.Version20251125)
 	y.listen()
 	testkit.Eventually(t, "it ends", func() bool { return !child.GroupAlive(pids(s.log)[0]) })
-	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
+	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.Status != http.StatusNotFound {
 		t.Errorf("after it was idle: got %v, %v", resp, err)
 	}
 	y.mustCall("echo", 0) // kept, since its client listens
@@ -185,7 +185,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	z, _ := s.open(wire.Version20251125) // replaces y, which has been idle longest
 	for status, session := range map[int]*server{http.StatusOK: x, http.StatusNotFound: y} {
 		resp, err := session.post(toolCall("echo", 0))
-		if err != nil || resp.StatusCode != status {
+		if err != nil || resp.Status != status {
 			t.Errorf("got %v, %v, want %d", resp, err, status)
 		}
 	}
@@ -194,7 +194,7 @@ func TestProcessesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = resp.Body.Close() })
+		t.Cleanup(func() { _ = resp.Close() })
 	}
 	_, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 	if got, want := record(t, err), "unavailable origin=gateway effect=none: All 2 processes of farm are in use."; got != want {

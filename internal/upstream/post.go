@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Response, error) {
+func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*wire.Answer, error) {
 	id, to := r.Header.Get(wire.HeaderSession), recipient{}
 	if m.Method == wire.MethodToolsCall {
 		to.stamp = r.Header.Get(wire.HeaderRequestID)
@@ -41,7 +41,7 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 }
 
 // pass takes a message that goes to a child unchanged.
-func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
+func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*wire.Answer, error) {
 	if m.Kind != wire.Request {
 		return s.deliver(ctx, m, to)
 	}
@@ -74,7 +74,7 @@ func (r recipient) own() *child {
 
 // hand lets use give a message to the child that it is for. If that child takes no more (errUnsent), a shared
 // child is replaced, while a session ends with its own child.
-func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*http.Response, error)) (*http.Response, error) {
+func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*wire.Answer, error)) (*wire.Answer, error) {
 	for {
 		c := to.own()
 		if c == nil {
@@ -101,8 +101,8 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 }
 
 // request sends a request and returns the beginning of its answer.
-func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
-	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
+func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*wire.Answer, error) {
+	return s.hand(ctx, to, func(c *child) (*wire.Answer, error) {
 		if m.Method == wire.MethodDiscover && c.era() == wire.Legacy {
 			return refuseDiscover(m), nil // even if the client knows it: answers go to a session
 		}
@@ -151,7 +151,7 @@ func (s *Stdio) catchUp(x *session, call *pending) {
 	}
 }
 
-func answer(ctx context.Context, c *child, call *pending, said message) *http.Response {
+func answer(ctx context.Context, c *child, call *pending, said message) *wire.Answer {
 	if said.last && said.long == nil {
 		return wire.Respond(http.StatusOK, said.text)
 	}
@@ -165,7 +165,7 @@ func answer(ctx context.Context, c *child, call *pending, said message) *http.Re
 }
 
 // stream returns, as an event stream, what the child says about the call from now on.
-func stream(ctx context.Context, c *child, call *pending) (*http.Response, *eventBody) {
+func stream(ctx context.Context, c *child, call *pending) (*wire.Answer, *eventBody) {
 	body := call.events(ctx, func() {
 		c.abandon(call, gaveUp)
 		call.discard()
@@ -182,7 +182,7 @@ var kept = map[string]bool{
 }
 
 // deliver takes a notification, or an answer to a child's question.
-func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
+func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*wire.Answer, error) {
 	switch {
 	case m.Method == wire.MethodCancelled:
 		s.cancel(m, to.session)
@@ -190,7 +190,7 @@ func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*ht
 	case to.own() == nil && (m.Kind == wire.Response || kept[m.Method]): // it did not ask anything
 		return wire.Respond(http.StatusAccepted, nil), nil
 	}
-	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
+	return s.hand(ctx, to, func(c *child) (*wire.Answer, error) {
 		if err := c.tell(ctx.Done(), m.Raw); err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func send(tb testing.TB, h *upstream.HTTP, header http.Header) *recourse.Error {
 		return recourse.From(err)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // keeps the connection
-	_ = resp.Body.Close()
+	_ = resp.Close()
 	return nil
 }
 

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,11 +16,11 @@ import (
 // A Connection carries requests to a server that presents itself as one over Streamable HTTP. It is safe for
 // concurrent use.
 type Connection interface {
-	// Do sends a request and returns the answer, whatever its status; the caller must close its body. The
+	// Do sends a request and returns the answer, whatever its status; the caller must close it. The
 	// error is a [*recourse.Error] of origin gateway: cancelled or timeout if ctx ended, otherwise why the
 	// server cannot be reached. It states recourse.EffectNone if the request has not been sent, and no effect
 	// if it may have arrived. [Broken] says what an error from reading the body means.
-	Do(ctx context.Context, r *Request) (*http.Response, error)
+	Do(ctx context.Context, r *Request) (*wire.Answer, error)
 	// Name returns the server's display name.
 	Name() string
 	// Close releases what the connection holds.
@@ -89,22 +88,30 @@ type Answer struct {
 
 // Ask makes a request whose answer the caller needs itself, such as initialize or tools/list, and reads the
 // answer to its end, up to limit bytes. Anything else that the server says meanwhile is dropped. The error is
-// that of [Connection], or bad_response of origin server.
+// that of [Connection], the Failure of the answer, or bad_response of origin server.
 func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64) (*Answer, error) {
 	resp, err := to.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
+	answer, err := read(ctx, to.Name(), resp, id, limit)
+	if resp.Failure != nil {
+		return nil, resp.Failure
+	}
+	return answer, err
+}
+
+func read(ctx context.Context, name string, resp *wire.Answer, id wire.ID, limit int64) (*Answer, error) {
 	limited := &io.LimitedReader{R: resp.Body, N: limit + 1}
-	answer := &Answer{Status: resp.StatusCode, Header: resp.Header}
-	if resp.StatusCode != http.StatusOK {
+	answer := &Answer{Status: resp.Status, Header: resp.Header}
+	if resp.Status != http.StatusOK {
 		answer.Body, _ = io.ReadAll(limited) // if reading fails, the status still counts
 		return answer, nil
 	}
 	var messages wire.MessageReader
 	// Twice, since the data of an event of several lines is held beside the lines.
-	messages.Reset(limited, wire.IsEvents(resp), resp.ContentLength, 2*int(limit)+2)
+	messages.Reset(limited, resp.Stream, resp.Length, 2*int(limit)+2)
 	for part := range messages.Whole() {
 		switch {
 		case part.Kind == wire.Response && part.Signs.ID.Equal(id):
@@ -112,35 +119,18 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 			answer.Error = bytes.Clone(part.Signs.Error.Of(part.Data))
 			return answer, nil
 		case part.Err != nil && limited.N > 0:
-			return nil, BadResponse(to.Name(), part.Err)
+			return nil, BadResponse(name, part.Err)
 		}
 	}
 	switch err := messages.End(); {
 	case limited.N <= 0:
-		return nil, BadResponse(to.Name(), fmt.Errorf("the answer is larger than %d bytes", limit))
+		return nil, BadResponse(name, fmt.Errorf("the answer is larger than %d bytes", limit))
 	case wire.BrokeOff(err):
-		return nil, Broken(ctx, to.Name(), err)
+		return nil, Broken(ctx, name, err)
 	default:
-		return nil, BadResponse(to.Name(), errNoAnswer)
+		return nil, BadResponse(name, errNoAnswer)
 	}
 }
-
-// Peek returns the beginning of an answer, up to limit bytes, which can still be read from its body.
-func Peek(resp *http.Response, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-	rest := resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), failing{err}, rest), rest}
-	return text, err
-}
-
-// failing is a reader that returns an error, or ends if there is none.
-type failing struct{ error }
-
-// Read implements io.Reader.
-func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.error, io.EOF) }
 
 // errNoAnswer says that an answer does not contain one to the request.
 var errNoAnswer = errors.New("no answer with the id of the request")

@@ -48,14 +48,14 @@ func (s *Stdio) remove(x *session) {
 }
 
 // sessionRequired is the answer to a message that belongs to a session but names none.
-func sessionRequired() *http.Response {
+func sessionRequired() *wire.Answer {
 	return wire.Respond(http.StatusBadRequest,
 		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: send initialize first.", nil))
 }
 
 // find returns the session of that id, or the refusal of a message that needs one. If all share a child, a
 // message without an id needs none.
-func (s *Stdio) find(id string) (*session, *http.Response) {
+func (s *Stdio) find(id string) (*session, *wire.Answer) {
 	if id == "" && s.command.Share == ShareAll {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 	return x, nil
 }
 
-func (s *Stdio) endSession(id string) *http.Response {
+func (s *Stdio) endSession(id string) *wire.Answer {
 	x, refusal := s.find(id)
 	switch {
 	case refusal != nil:
@@ -88,7 +88,7 @@ func (s *Stdio) endSession(id string) *http.Response {
 	return wire.Respond(http.StatusNoContent, nil)
 }
 
-func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
+func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*wire.Answer, error) {
 	if s.command.Share == ShareClient {
 		return s.openOwn(ctx, m, key)
 	}
@@ -108,7 +108,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 }
 
 // opened returns the answer that opens the session.
-func (x *session) opened(text []byte) *http.Response {
+func (x *session) opened(text []byte) *wire.Answer {
 	resp := wire.Respond(http.StatusOK, text)
 	resp.Header[wire.HeaderSession] = []string{x.id}
 	return resp
@@ -117,7 +117,7 @@ func (x *session) opened(text []byte) *http.Response {
 var errDiedOpening = errors.New("the process ended before it had answered initialize")
 
 // openOwn starts a child for a session and passes initialize on.
-func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
+func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*wire.Answer, error) {
 	for {
 		x := newSession()
 		var err error
@@ -133,7 +133,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 
 // initializeOwn passes initialize on to the session's new child. A child that turns out to be of the modern
 // era becomes the child of the client with the key.
-func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
+func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*wire.Answer, error) {
 	c := x.child
 	said, err := c.exchange(ctx, m, x)
 	switch {
@@ -219,7 +219,7 @@ func isHeard(c *child) bool {
 }
 
 // listen opens the stream of a session, replacing the one that it has.
-func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
+func (s *Stdio) listen(ctx context.Context, id string) *wire.Answer {
 	x, refusal := s.find(id)
 	if refusal != nil {
 		return refusal

@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -53,7 +52,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 }
 
 // refuseShared refuses a request whose effects other clients would see; nil if it has none.
-func refuseShared(m *wire.Message) *http.Response {
+func refuseShared(m *wire.Message) *wire.Answer {
 	var what string
 	switch {
 	case strings.HasPrefix(m.Method, methodsOfTasks):

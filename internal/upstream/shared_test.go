@@ -29,7 +29,7 @@ func (s *server) leave() {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	_ = resp.Body.Close()
+	_ = resp.Close()
 }
 
 // idOf returns the id of the call that the child got last.

@@ -156,7 +156,7 @@ func (s *Stdio) isClosed() bool { return s.life.Err() != nil }
 //
 // The error is unreachable if the process ended before the answer, and unavailable if it cannot be started,
 // with its last lines on stderr as the cause.
-func (s *Stdio) Do(ctx context.Context, r *Request) (*http.Response, error) {
+func (s *Stdio) Do(ctx context.Context, r *Request) (*wire.Answer, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	switch {
 	case r.IsPost() && r.Message != nil:
@@ -179,7 +179,7 @@ func (s *Stdio) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	}
 }
 
-func refuseMethod(allowed string) *http.Response {
+func refuseMethod(allowed string) *wire.Answer {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server takes "+allowed, allowed)
 }
 

@@ -74,7 +74,7 @@ data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}
 				Status      int
 				Media, Text string
 			}
-			got := answer{resp.StatusCode, resp.Header.Get("Content-Type"), content(t, resp)}
+			got := answer{resp.Status, resp.Header.Get("Content-Type"), content(t, resp)}
 			if diff := cmp.Diff(answer{test.status, test.media, test.want}, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
@@ -168,7 +168,7 @@ func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
 		_, err := io.ReadAll(resp.Body)
 		read <- err
 	}()
-	_ = resp.Body.Close()
+	_ = resp.Close()
 	if err := <-read; err == nil {
 		t.Error("the closed body ended without an error")
 	}
@@ -184,7 +184,7 @@ func TestCallThatItsClientCancels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mine"}}`
 	for _, stranger := range []*server{y, s} {
 		stranger.mustPost(cancel)
@@ -221,7 +221,7 @@ func TestSessionsOfASharedChild(t *testing.T) {
 		}
 	}
 	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
-	if err != nil || resp.StatusCode != http.StatusNoContent {
+	if err != nil || resp.Status != http.StatusNoContent {
 		t.Errorf("DELETE: got %v, %v", resp, err)
 	}
 	if got := xNext(); got != "EOF" {
@@ -229,7 +229,7 @@ func TestSessionsOfASharedChild(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		resp, err := x.Send(t.Context(), method, x.header(), []byte(toolCall("echo", 0)))
-		if err != nil || resp.StatusCode != http.StatusNotFound {
+		if err != nil || resp.Status != http.StatusNotFound {
 			t.Errorf("%s in the ended session: got %v, %v", method, resp, err)
 		}
 	}

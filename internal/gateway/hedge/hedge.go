@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // ErrOutrun is why an attempt ends when the other one was answered first.
@@ -29,22 +29,22 @@ type Copy struct {
 	done   chan struct{} // closed once it is over, or its answer has begun
 
 	// Set by then:
-	Resp     *http.Response
+	Resp     *wire.Answer
 	Err      error
 	Answered bool  // an answer with status 200 has begun
 	Broken   error // why one has not begun; nil: it is empty
 }
 
 // Start makes an attempt by send, which may outlive the call that it is made for.
-func Start(ctx context.Context, send func(context.Context) (*http.Response, error)) *Copy {
+func Start(ctx context.Context, send func(context.Context) (*wire.Answer, error)) *Copy {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Copy{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		a.Resp, a.Err = send(ctx) //nolint:bodyclose // whoever gets the answer closes it
-		if a.Err == nil && a.Resp.StatusCode == http.StatusOK {
+		if a.Err == nil && a.Resp.Status == http.StatusOK {
 			// The head alone says nothing: a server that streams sends it at once, whatever its tool does.
-			first, err := upstream.Peek(a.Resp, 1)
+			first, err := a.Resp.Peek(1)
 			a.Answered, a.Broken = len(first) > 0, err
 		}
 	}()
@@ -74,7 +74,7 @@ func (a *Copy) Cancel() { a.cancel(ErrOutrun) }
 func (a *Copy) Drop() {
 	a.Wait()
 	if a.Resp != nil {
-		_ = a.Resp.Body.Close()
+		_ = a.Resp.Close()
 	}
 	a.Cancel()
 }

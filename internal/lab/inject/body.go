@@ -99,7 +99,7 @@ type streamed struct {
 
 // newStreamed returns the body that replaces that of resp.
 func newStreamed(resp *http.Response, id wire.ID, change func([]byte) io.Reader) *streamed {
-	return &streamed{source: resp.Body, events: wire.NewMessageReader(resp, maxAnswer), id: id, change: change}
+	return &streamed{source: resp.Body, events: wire.NewMessageReader(wire.OverHTTP(resp), maxAnswer), id: id, change: change}
 }
 
 // Read implements [io.Reader]. It takes part by part, since its reader decides when there is another.

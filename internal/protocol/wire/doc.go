@@ -23,7 +23,7 @@
 //
 // A server's answer, JSON or event stream, is read with a [MessageReader]:
 //
-//	messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, window)
+//	messages.Read(resp, window)
 //	for part := range messages.Parts() {
 //		...
 //	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/http"
 	"slices"
 	"time"
 )
@@ -45,16 +44,16 @@ type MessageReader struct {
 	end     error // of Parts
 }
 
-// IsEvents reports whether an answer is an event stream.
-func IsEvents(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusOK && IsMediaType(resp.Header.Get("Content-Type"), TypeEventStream)
+// NewMessageReader returns a reader of an answer; see [MessageReader.Reset].
+func NewMessageReader(resp *Answer, window int) *MessageReader {
+	r := &MessageReader{}
+	r.Read(resp, window)
+	return r
 }
 
-// NewMessageReader returns a reader of the body of resp; see [MessageReader.Reset].
-func NewMessageReader(resp *http.Response, window int) *MessageReader {
-	r := &MessageReader{}
-	r.Reset(resp.Body, IsEvents(resp), resp.ContentLength, window)
-	return r
+// Read makes r read an answer; see [MessageReader.Reset].
+func (r *MessageReader) Read(resp *Answer, window int) {
+	r.Reset(resp.Body, resp.Stream, resp.Length, window)
 }
 
 // Reset makes r read another body, an event stream or a JSON text, and keeps its memory. A length above
@@ -150,9 +149,9 @@ func (r *MessageReader) Rest(part *Part, limit int) error {
 
 // Drain reads what a server still sends in resp, up to the window and for at most a second, and closes
 // it, so that its connection can be kept.
-func (r *MessageReader) Drain(resp *http.Response) {
-	defer resp.Body.Close()
-	timer := time.AfterFunc(time.Second, func() { _ = resp.Body.Close() }) // the rest is not needed
+func (r *MessageReader) Drain(resp *Answer) {
+	defer resp.Close()
+	timer := time.AfterFunc(time.Second, func() { _ = resp.Close() }) // the rest is not needed
 	defer timer.Stop()
 	more := 0
 	for part := range r.Parts() {

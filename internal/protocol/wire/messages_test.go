@@ -166,7 +166,7 @@ func TestNewMessageReader(t *testing.T) {
 			StatusCode: test.status, Header: http.Header{"Content-Type": {test.contentType}},
 			Body: io.NopCloser(strings.NewReader("data: " + reply + "\n\n")),
 		}
-		p, err := wire.NewMessageReader(resp, 0).Next()
+		p, err := wire.NewMessageReader(wire.OverHTTP(resp), 0).Next()
 		if err != nil || !strings.HasPrefix(describe(p), test.want) {
 			t.Errorf("%+v: %v, %v", test, p, err)
 		}

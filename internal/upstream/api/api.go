@@ -100,7 +100,7 @@ func (*Connection) Era() wire.Era { return wire.Modern }
 func (c *Connection) Close() { c.transport.CloseIdleConnections() }
 
 // Do implements [upstream.Connection]. Its error may also be of origin provider: its answer to the request.
-func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if !r.IsPost() {
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
 	}
@@ -136,7 +136,7 @@ func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Respons
 	}
 }
 
-func (c *Connection) list(m *wire.Message) *http.Response {
+func (c *Connection) list(m *wire.Message) *wire.Answer {
 	page := 0
 	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
 		var err error

@@ -46,7 +46,7 @@ func (b *Bridge) Close() {
 
 // Do implements [upstream.Connection] for requests of either era, with answers of the same era. The error
 // states recourse.EffectNone if the client's request has not been sent.
-func (b *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (b *Bridge) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.IsPost() && r.Message == nil {
 		m := wire.BorrowMessage()
 		defer m.Return()
@@ -80,7 +80,7 @@ func eraOf(header http.Header) wire.Era {
 	return wire.Legacy
 }
 
-func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
 		resp, err := b.legacy.Do(ctx, r.Clone(), false)
 		if !errors.Is(err, peer.ErrOtherEra) {
@@ -99,7 +99,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 		return resp, err
 	}
 	text, err := peer.Keep(resp)
-	if err != nil || !peer.SoundsLegacy(resp.StatusCode, r.Header, text) {
+	if err != nil || !peer.SoundsLegacy(resp.Status, r.Header, text) {
 		return resp, nil
 	}
 	b.p.Eras.Forget()
@@ -108,7 +108,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 		return resp, nil
 	}
 	if bridged, err := b.cross(ctx, r, true); bridged != nil && err == nil {
-		_ = resp.Body.Close()
+		_ = resp.Close()
 		return bridged, nil
 	}
 	return resp, nil
@@ -117,7 +117,7 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 // cross finds out whether the server speaks the modern era, and sends the request over the bridge if it does
 // not. If there is neither an answer nor an error, the request must be sent unchanged. again says that it has been, and
 // was refused.
-func (b *Bridge) cross(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
+func (b *Bridge) cross(ctx context.Context, r *upstream.Request, again bool) (*wire.Answer, error) {
 	speaks, err := b.p.Discover(ctx, r.Caller, r.Header)
 	if err != nil || speaks != peer.No {
 		return nil, err
@@ -136,7 +136,7 @@ func isRequest(header http.Header) bool {
 	return method != "" && !wire.IsNotification(method)
 }
 
-func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(r.Header) {
 		resp, err := b.modern.Do(ctx, r.Clone())
 		if !errors.Is(err, peer.ErrOtherEra) {
@@ -160,6 +160,6 @@ func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Respo
 		b.p.Eras.Forget()
 		return resp, nil
 	}
-	_ = resp.Body.Close()
+	_ = resp.Close()
 	return bridged, err
 }

@@ -26,7 +26,7 @@ type textEra struct {
 }
 
 // Do implements [upstream.Connection].
-func (e *textEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (e *textEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	var m wire.Message
 	if wire.Parse(textOf(r), &m) != nil || m.Method != wire.MethodToolsCall || r.Header.Get(wire.HeaderSession) == "" {
 		return e.legacyEra.Do(ctx, r)
@@ -87,7 +87,7 @@ func TestQuestionWhoseCallExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close()
+		defer resp.Close()
 		events := wire.NewEventReader(resp.Body, 0)
 		for _, want := range []string{"progress", "input_required"} {
 			if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), want) {
@@ -105,7 +105,7 @@ func TestQuestionWhoseCallExpires(t *testing.T) {
 type quittingEra struct{ *legacyEra }
 
 // Do implements [upstream.Connection].
-func (e *quittingEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (e *quittingEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	var m wire.Message
 	if wire.Parse(textOf(r), &m) != nil || m.Method != wire.MethodToolsCall || r.Header.Get(wire.HeaderSession) == "" {
 		return e.legacyEra.Do(ctx, r)
@@ -133,7 +133,7 @@ func TestGivenUpAnswerEndsWithAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close()
+		defer resp.Close()
 		if text, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %q, %v, want an error", text, err)
 		}

@@ -37,11 +37,11 @@ func FuzzRequestToLegacyServer(f *testing.F) {
 				return
 			}
 			if bytes.Contains(body, []byte("listen")) { // a subscription has no end
-				_ = resp.Body.Close()
+				_ = resp.Close()
 				return
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
+			_ = resp.Close()
 		})
 	})
 }
@@ -72,7 +72,7 @@ func FuzzAnswerOfLegacyServer(f *testing.F) {
 			if err != nil {
 				return
 			}
-			defer resp.Body.Close()
+			defer resp.Close()
 			got, _ := io.ReadAll(resp.Body)
 			if answers(got, wire.ID(`"mine"`)) && !answers(text, sent) && !bytes.Contains(got, []byte("input_required")) {
 				t.Errorf("%q became %q", text, got)

@@ -18,7 +18,7 @@ func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
+	t.Cleanup(func() { _ = resp.Close() })
 	return resp.Body
 }
 

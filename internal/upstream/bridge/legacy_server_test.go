@@ -115,7 +115,7 @@ func (o *legacyEra) count(what string) int {
 }
 
 // Do implements [upstream.Connection].
-func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	method, header, body := cmp.Or(r.Method, http.MethodPost), r.Header, textOf(r)
 	o.mu.Lock()
 	modern, broken := o.modern, o.broken
@@ -168,14 +168,14 @@ func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*http.Response
 	return resp, nil
 }
 
-func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *http.Response {
+func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *wire.Answer {
 	if header.Get(wire.HeaderVersion) != wire.Version20260728 {
 		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"version","data":{"supported":["2026-07-28"]}}}`)
 	}
 	return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"]}`))))
 }
 
-func (o *legacyEra) initialize(m *wire.Message) *http.Response {
+func (o *legacyEra) initialize(m *wire.Message) *wire.Answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.opened++
@@ -187,7 +187,7 @@ func (o *legacyEra) initialize(m *wire.Message) *http.Response {
 	return resp
 }
 
-func (o *legacyEra) stream(ctx context.Context) *http.Response {
+func (o *legacyEra) stream(ctx context.Context) *wire.Answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.silent {
@@ -253,7 +253,7 @@ func newBridge(tb testing.TB, to upstream.Connection, options bridge.Options) *b
 }
 
 // Send sends a request of the caller that header identifies.
-func (b *bridged) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (b *bridged) Send(ctx context.Context, method string, header http.Header, body []byte) (*wire.Answer, error) {
 	var known []string
 	for _, name := range b.apart {
 		known = append(known, header[name]...)
@@ -268,7 +268,7 @@ func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer to
 	if err != nil {
 		return answer, nil, err
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return answer, nil, err
@@ -287,7 +287,7 @@ func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer to
 			continue
 		}
 		if err := json.Unmarshal(message, &answer); err != nil || string(answer.ID) != `"mine"` {
-			tb.Errorf("got HTTP %d %q, want an answer", resp.StatusCode, message)
+			tb.Errorf("got HTTP %d %q, want an answer", resp.Status, message)
 		}
 	}
 	return answer, before, nil

@@ -225,7 +225,7 @@ func TestLargeQuestionOnTheStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `"params":{"message":"`+large+`"}`) {
 		t.Errorf("got %.300s, %v, want the whole question", text, err)
 	}
@@ -322,7 +322,7 @@ func testServerChangesItsEra(t *testing.T, method string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = resp.Body.Close()
+			_ = resp.Close()
 			if sent := o.count(method) - before; sent > 2 || sent > 1 && !modern { // a modern server's refusal has a code
 				t.Errorf("modern era %t: the call was sent %d times", modern, sent)
 			}
@@ -434,7 +434,7 @@ func TestSubscription(t *testing.T) {
 		if n := o.count("resources/subscribe"); n != 2 {
 			t.Errorf("got %d subscriptions, want one in each session", n)
 		}
-		_ = resp.Body.Close()
+		_ = resp.Close()
 		synctest.Wait()
 		if n := o.count("resources/unsubscribe"); n != 1 {
 			t.Errorf("got %d unsubscriptions, want 1", n)
@@ -477,7 +477,7 @@ func TestClientGoesAway(t *testing.T) {
 			resp, err := b.Send(ctx, http.MethodPost, header, body)
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
+				_ = resp.Close()
 			}
 			cancel()
 			synctest.Wait()

@@ -25,7 +25,7 @@ type modernEra struct {
 }
 
 // Do checks that every request but initialize is of the modern era.
-func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, error) {
+func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*wire.Answer, error) {
 	header, body := r.Header, textOf(r)
 	var m wire.Message
 	if err := wire.Parse(body, &m); err != nil {
@@ -43,7 +43,7 @@ func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, 
 		return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID,
 			[]byte(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`)))), nil
 	}
-	resp := reply(n.status, "", n.body)
+	resp := reply(n.status, n.header.Get("Content-Type"), n.body)
 	resp.Header = n.header.Clone()
 	return resp, nil
 }
@@ -52,11 +52,11 @@ func (n *modernEra) Name() string { return "The farm" }
 
 func (n *modernEra) Close() {}
 
-func reply(status int, contentType, body string) *http.Response {
-	return &http.Response{
+func reply(status int, contentType, body string) *wire.Answer {
+	return wire.OverHTTP(&http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {contentType}},
 		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
-	}
+	})
 }
 
 // Any bytes of a legacy client reach the server as a modern message, or are answered without it.
@@ -122,12 +122,12 @@ func FuzzAnswerOfModernServer(f *testing.F) {
 				return
 			}
 			got, err := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
+			_ = resp.Close()
 			var scan wire.Scanner
 			if _, bad := scan.Write(got); err != nil || bad != nil || scan.Close() != nil {
 				return
 			}
-			if signs := scan.Signs(); resp.StatusCode == http.StatusOK && signs.ResultType != nil && !bytes.Contains(signs.Result.Of(got), []byte(`\`)) {
+			if signs := scan.Signs(); resp.Status == http.StatusOK && signs.ResultType != nil && !bytes.Contains(signs.Result.Of(got), []byte(`\`)) {
 				t.Errorf("resultType is left in %q", got)
 			}
 		})

@@ -29,7 +29,7 @@ type hanging struct {
 }
 
 // Do waits for the end of a call.
-func (h *hanging) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (h *hanging) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
 		return h.modernEra.Do(ctx, r)
 	}
@@ -114,7 +114,7 @@ func TestCallsWithoutAClient(t *testing.T) {
 		go func() {
 			cancelled := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}`)
 			time.Sleep(time.Second)
-			if resp, err := b.Send(t.Context(), http.MethodPost, header, cancelled); err != nil || resp.StatusCode != http.StatusAccepted {
+			if resp, err := b.Send(t.Context(), http.MethodPost, header, cancelled); err != nil || resp.Status != http.StatusAccepted {
 				t.Errorf("got %+v, %v", resp, err)
 			}
 		}()
@@ -135,7 +135,7 @@ func TestCloseEndsCalls(t *testing.T) {
 			go func() { _, _ = b.Send(ctx, http.MethodPost, header, callOf(i)) }()
 		}
 		stream, err := b.Send(t.Context(), http.MethodGet, header, nil)
-		if err != nil || stream.StatusCode != http.StatusOK {
+		if err != nil || stream.Status != http.StatusOK {
 			t.Fatalf("got %+v, %v", stream, err)
 		}
 		synctest.Wait()
@@ -148,7 +148,7 @@ func TestCloseEndsCalls(t *testing.T) {
 		if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
 			t.Errorf("got %q, %v, want the end of the stream", rest, err)
 		}
-		if resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
+		if resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1)); err != nil || resp.Status != http.StatusNotFound {
 			t.Errorf("a call after Close: got %+v, %v", resp, err)
 		}
 	})
@@ -196,12 +196,12 @@ func TestIdleSessions(t *testing.T) {
 		idle, used := openOn(t, b), openOn(t, b)
 		for range 3 {
 			time.Sleep(12 * time.Hour)
-			if resp, err := b.Send(t.Context(), http.MethodPost, used, callOf(1)); err != nil || resp.StatusCode != http.StatusOK {
+			if resp, err := b.Send(t.Context(), http.MethodPost, used, callOf(1)); err != nil || resp.Status != http.StatusOK {
 				t.Fatalf("a session in use: got %+v, %v", resp, err)
 			}
 		}
 		openOn(t, b)
-		if resp, err := b.Send(t.Context(), http.MethodPost, idle, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
+		if resp, err := b.Send(t.Context(), http.MethodPost, idle, callOf(1)); err != nil || resp.Status != http.StatusNotFound {
 			t.Errorf("an idle session: got %+v, %v", resp, err)
 		}
 	})
@@ -232,7 +232,7 @@ type streamed struct{ modernEra }
 
 const streamedSize = 50 << 20
 
-func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
 		return s.modernEra.Do(ctx, r)
 	}
@@ -241,7 +241,7 @@ func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 	if s.header.Get("Content-Type") == wire.TypeEventStream {
 		prefix, suffix = "data: "+prefix, suffix+"\n\n"
 	}
-	resp.ContentLength = -1
+	resp.Length = -1
 	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix)))
 	return resp, nil
 }

@@ -21,7 +21,7 @@ type redirecting struct {
 }
 
 // Do redirects every second call.
-func (e *redirecting) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (e *redirecting) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
 		return e.modernEra.Do(ctx, r)
 	}
@@ -42,7 +42,7 @@ func TestRedirectAfterQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close()
+		defer resp.Close()
 		if _, err := io.ReadAll(resp.Body); !errors.Is(err, recourse.KindBadResponse) {
 			t.Errorf("got %v, want %s", err, recourse.KindBadResponse)
 		}
@@ -60,7 +60,7 @@ func TestRedirectAfterQuestion(t *testing.T) {
 type deafEra struct{ *legacyEra }
 
 // Do implements [upstream.Connection].
-func (e *deafEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (e *deafEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	var m wire.Message
 	if wire.Parse(textOf(r), &m) == nil && m.Kind == wire.Response {
 		return reply(http.StatusFound, "text/html", "elsewhere"), nil

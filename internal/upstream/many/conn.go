@@ -34,7 +34,7 @@ type Source struct {
 	Place string
 
 	// Relay carries a client's request to the server, whose answer goes to the client. Ask carries a
-	// request whose answer is read here: the body of a failure has a Failure method.
+	// request whose answer is read here. Answers state their Failure.
 	Relay, Ask upstream.Connection
 	// Of returns whose lists the sender of a request sees: the zero Caller if everybody sees the same
 	// ones.
@@ -42,9 +42,6 @@ type Source struct {
 	// Note logs something about the server that the operator must know.
 	Note func(text string)
 }
-
-// Failing is the body of an answer that returns its failure; nil: there is none.
-type Failing interface{ Failure() *recourse.Error }
 
 // Options are the settings of a [Conn].
 type Options struct {
@@ -99,7 +96,7 @@ func (c *Conn) Close() {
 }
 
 // Do implements [upstream.Connection] for messages of the modern era.
-func (c *Conn) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Conn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.IsPost() && r.Message == nil {
 		m := new(wire.Message)
 		if err := wire.Parse(r.Body, m); err != nil {

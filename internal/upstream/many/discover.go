@@ -3,7 +3,6 @@ package many
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -30,7 +29,7 @@ const tasks = "io.modelcontextprotocol/tasks"
 // discover answers server/discover with what all servers can do (MCP 2026-07-28, "Discovery"). A server
 // whose capabilities are not known is assumed to have tools, prompts and resources: a client asks only
 // once.
-func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	outcomes := c.askAll(ctx, r, c.options.Load().Servers, discovery)
 	if ctx.Err() != nil {
 		return nil, upstream.EndedBeforeSend(ctx, c.Name())

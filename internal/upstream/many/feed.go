@@ -125,12 +125,12 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 	if err != nil {
 		return false, mayComeBack(recourse.From(err))
 	}
-	defer resp.Body.Close()
-	if failed, ok := resp.Body.(Failing); ok && failed.Failure() != nil {
-		return false, mayComeBack(failed.Failure())
+	defer resp.Close()
+	if resp.Failure != nil {
+		return false, mayComeBack(resp.Failure)
 	}
-	if !wire.IsEvents(resp) {
-		return false, resp.StatusCode >= http.StatusInternalServerError
+	if !resp.Stream {
+		return false, resp.Status >= http.StatusInternalServerError
 	}
 	var honours wire.Filter
 	for part := range wire.NewMessageReader(resp, maxEvent).Whole() { // no notification is longer

@@ -8,9 +8,9 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A Hop carries one server's answer to the request at an endpoint with several servers: the server's
@@ -19,14 +19,14 @@ import (
 type Hop struct {
 	cancel context.CancelFunc // of the server's call
 	failed func() *recourse.Error
-	begun  chan *http.Response
+	begun  chan *wire.Answer
 	ended  chan struct{} // closed when that call has ended
 
 	header  http.Header
 	status  int
 	handed  bool // the response has been passed on
 	out     *io.PipeWriter
-	failure atomic.Pointer[recourse.Error] // of the call, once it has started to answer
+	failure *recourse.Error // of the call, once it has started to answer
 }
 
 var (
@@ -38,7 +38,7 @@ var (
 // starts to answer; nil: there is none.
 func NewHop(cancel context.CancelFunc, failed func() *recourse.Error) *Hop {
 	return &Hop{
-		cancel: cancel, failed: failed, begun: make(chan *http.Response, 1), ended: make(chan struct{}), header: http.Header{},
+		cancel: cancel, failed: failed, begun: make(chan *wire.Answer, 1), ended: make(chan struct{}), header: http.Header{},
 	}
 }
 
@@ -53,7 +53,7 @@ func (h *Hop) Serve(call func() (broken bool)) {
 
 // Response waits for the answer to begin. It reports false if the call ends without one, because nobody
 // waits for it.
-func (h *Hop) Response() (resp *http.Response, ok bool) {
+func (h *Hop) Response() (resp *wire.Answer, ok bool) {
 	select {
 	case resp = <-h.begun:
 		return resp, true
@@ -80,7 +80,7 @@ func (h *Hop) Header() http.Header { return h.header }
 // WriteHeader implements [http.ResponseWriter].
 func (h *Hop) WriteHeader(status int) {
 	h.status = status
-	h.failure.Store(h.failed())
+	h.failure = h.failed()
 }
 
 // Write implements [http.ResponseWriter]. It returns an error if nobody is reading any more.
@@ -110,11 +110,14 @@ func (h *Hop) Flush() {
 
 func (h *Hop) hand(body io.ReadCloser, length int64) {
 	h.handed = true
-	h.begun <- &http.Response{
-		Status: strconv.Itoa(h.status) + " " + http.StatusText(h.status), StatusCode: h.status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h.header.Clone(), ContentLength: length,
-		Body: &hopBody{ReadCloser: body, h: h},
+	h.begun <- &wire.Answer{
+		Status: h.status, Header: h.header.Clone(), Stream: isEvents(h.status, h.header), Length: length,
+		Body: &hopBody{ReadCloser: body, h: h}, Failure: h.failure,
 	}
+}
+
+func isEvents(status int, header http.Header) bool {
+	return wire.IsEvents(&http.Response{StatusCode: status, Header: header})
 }
 
 // hopBody is the body of an answer that comes through a hop.
@@ -123,11 +126,6 @@ type hopBody struct {
 
 	h *Hop
 }
-
-var _ Failing = (*hopBody)(nil)
-
-// Failure returns the failure; nil: there was none when the answer began.
-func (b *hopBody) Failure() *recourse.Error { return b.h.failure.Load() }
 
 // Close waits until the call has ended. It cancels the call unless the answer was passed on as a whole: such a call has
 // only to tell its observers, and would tell them that the client has gone.

@@ -43,7 +43,7 @@ func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 					t.Fatalf("got %q, %v", got, err)
 				}
 				close(read)
-				if err := resp.Body.Close(); err != nil || cancelled != cancels {
+				if err := resp.Close(); err != nil || cancelled != cancels {
 					t.Errorf("cancelled: %t, want %t (%v)", cancelled, cancels, err)
 				}
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -276,31 +275,9 @@ func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Source, local
 	return tool, true
 }
 
-// failing records the body of an answer.
-type failing struct {
-	upstream.Connection
-
-	body Failing
-}
-
-// Do implements [upstream.Connection].
-func (f *failing) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	resp, err := f.Connection.Do(ctx, r)
-	if err == nil {
-		f.body, _ = resp.Body.(Failing)
-	}
-	return resp, err
-}
-
 // ask sends a request by the endpoint itself, and returns the result.
 func ask(ctx context.Context, s *Source, r *upstream.Request, id wire.ID, limit int) (json.Value, *recourse.Error) {
-	to := &failing{Connection: s.Ask}
-	answer, err := upstream.Ask(ctx, to, r, id, int64(limit))
-	if to.body != nil {
-		if e := to.body.Failure(); e != nil {
-			return nil, e
-		}
-	}
+	answer, err := upstream.Ask(ctx, s.Ask, r, id, int64(limit))
 	switch {
 	case err != nil:
 		return nil, recourse.From(err).WithEffect(recourse.EffectNone)

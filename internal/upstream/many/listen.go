@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -102,7 +101,7 @@ type listener struct {
 }
 
 // listen answers subscriptions/listen with the notifications of all servers.
-func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	l := &listener{
 		c: c, r: &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}, id: r.Message.ID.Clone(),
 		feeds: map[*Source]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},

@@ -3,7 +3,6 @@ package many
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ import (
 const MetaTargets = "io.github.recoursehq/targets"
 
 // list answers a request for a list with the lists of all servers, in their order. It has one page.
-func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*http.Response, error) {
+func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wire.Answer, error) {
 	if cursor := json.Lookup(r.Message.Params, "/cursor"); cursor != nil && cursor.Kind() != 'n' {
 		return nil, recourse.New(recourse.KindInvalidValue, "This list has a single page: leave cursor out.").
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)

@@ -2,7 +2,6 @@ package many
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ import (
 )
 
 // named passes a request on to the server that has the tool or prompt in it.
-func (c *Conn) named(ctx context.Context, r *upstream.Request, k *listKind) (*http.Response, error) {
+func (c *Conn) named(ctx context.Context, r *upstream.Request, k *listKind) (*wire.Answer, error) {
 	s, local, e := c.find(ctx, r, k, r.Message.Name)
 	if e != nil {
 		return nil, e
@@ -24,7 +23,7 @@ func (c *Conn) named(ctx context.Context, r *upstream.Request, k *listKind) (*ht
 }
 
 // pass passes a request on to a server, using the server's own name for the item, local.
-func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Source, local string) (*http.Response, error) {
+func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Source, local string) (*wire.Answer, error) {
 	var edits []wire.Edit
 	if local != r.Message.Name {
 		edits = append(edits, wire.Edit{At: r.Message.NameAt, With: json.AppendQuote(nil, local)})
@@ -155,7 +154,7 @@ func collision(k *listKind, name string, owners []candidate) *recourse.Error {
 }
 
 // complete passes a completion request on to the server that has the prompt or the resource.
-func (c *Conn) complete(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Conn) complete(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	params := json.MembersOf(r.Message.Params)
 	at := slices.IndexFunc(params, func(m json.Member) bool { return m.Name == "ref" })
 	if at < 0 {

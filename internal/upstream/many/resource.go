@@ -2,7 +2,6 @@ package many
 
 import (
 	"context"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 
 // read passes a read on to the server that has the resource. If no list decides, the servers are asked
 // in order until one knows the resource.
-func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (c *Conn) read(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	servers, e := c.readers(ctx, r, r.Message.Name)
 	if e != nil {
 		return nil, e
@@ -24,7 +23,7 @@ func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, e
 		if servers = servers[1:]; err != nil || len(servers) == 0 || !isUnknownResource(resp) {
 			return resp, err
 		}
-		_ = resp.Body.Close() // it has been read
+		_ = resp.Close() // it has been read
 	}
 }
 
@@ -104,16 +103,15 @@ func fits(template, uri string) bool {
 
 // isUnknownResource reports whether an answer says that there is no such resource. The answer can still
 // be read if it does not.
-func isUnknownResource(resp *http.Response) bool {
+func isUnknownResource(resp *wire.Answer) bool {
 	const most = 64 << 10 // bytes of a failure
-	failed, ok := resp.Body.(Failing)
-	if !ok || failed.Failure() == nil {
+	if resp.Failure == nil {
 		return false
 	}
-	text, err := upstream.Peek(resp, most)
-	if err != nil || wire.IsEvents(resp) {
+	text, err := resp.Peek(most)
+	if err != nil || resp.Stream {
 		return false
 	}
 	code := string(json.Lookup(text, "/error/code"))
-	return code == "-32602" || code == "-32002" || failed.Failure().Kind == recourse.KindNotFound
+	return code == "-32602" || code == "-32002" || resp.Failure.Kind == recourse.KindNotFound
 }

@@ -78,7 +78,7 @@ func (c *exchange) run() {
 	switch {
 	case err != nil:
 		c.ending <- ending{err: err}
-	case wire.IsEvents(resp):
+	case resp.Stream:
 		c.listen(newHearing(c.own(resp)))
 	default:
 		c.ending <- ending{of: newHearing(c.own(resp))}
@@ -86,7 +86,7 @@ func (c *exchange) run() {
 }
 
 // own closes the answer when the call ends.
-func (c *exchange) own(resp *http.Response) *http.Response {
+func (c *exchange) own(resp *wire.Answer) *wire.Answer {
 	body := resp.Body
 	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
 	return resp
@@ -140,11 +140,11 @@ func (c *exchange) resume(l *eventReader, err error) bool {
 	if err != nil {
 		return false
 	}
-	if !wire.IsEvents(resp) {
+	if !resp.Stream {
 		drain(resp)
 		return false
 	}
-	_ = l.resp.Body.Close()
+	_ = l.resp.Close()
 	l.lastID = "" // it is only resumed again after new messages
 	l.open(c.own(resp))
 	return true

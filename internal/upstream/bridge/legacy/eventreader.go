@@ -3,7 +3,6 @@ package legacy
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -11,7 +10,7 @@ import (
 
 // An eventReader reads an answer or a stream from a server, message by message.
 type eventReader struct {
-	resp     *http.Response
+	resp     *wire.Answer
 	messages wire.MessageReader
 
 	lastID string        // id of an event: where the stream continues when it is reopened
@@ -28,15 +27,15 @@ const (
 // errUnheard ends a stream with a message that is too long or invalid.
 var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
 
-func newHearing(resp *http.Response) *eventReader {
+func newHearing(resp *wire.Answer) *eventReader {
 	l := new(eventReader)
 	l.open(resp)
 	return l
 }
 
-func (l *eventReader) open(resp *http.Response) {
+func (l *eventReader) open(resp *wire.Answer) {
 	l.resp = resp
-	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
+	l.messages.Read(resp, 0)
 }
 
 // next returns the next message, or the first piece of a large one that may be an answer.

@@ -108,7 +108,7 @@ func (srv *Bridge) numberIn(state string, r *upstream.Request) (int64, error) {
 }
 
 // resume passes the client's answer to the server, and begins the call's next turn.
-func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*http.Response, error) {
+func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*wire.Answer, error) {
 	c := srv.takeCall(number)
 	if c == nil {
 		return nil, srv.forgotten(nil)
@@ -148,13 +148,13 @@ func (c *exchange) answer(result json.Value) error {
 	switch {
 	case err != nil:
 		return err
-	case resp.StatusCode < http.StatusMultipleChoices:
+	case resp.Status < http.StatusMultipleChoices:
 		drain(resp)
 		return nil
 	case c.s.lostBy(c.ctx, c.at, resp):
 		drain(resp)
 		return srv.forgotten(errors.New("the server has lost the session"))
 	}
-	defer resp.Body.Close()
+	defer resp.Close()
 	return srv.p.Refused(resp).WithEffect(recourse.EffectUnknown)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -30,7 +29,7 @@ type listener struct {
 
 // listen answers subscriptions/listen with what the server says on the session's stream (MCP 2026-07-28,
 // "Subscriptions").
-func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*http.Response, error) {
+func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wire.Answer, error) {
 	l := &listener{s: s, id: m.ID.Clone()}
 	wanted := json.Lookup(m.Params, "/notifications")
 	if lost := l.agree(ctx, at, wanted); lost {

@@ -45,7 +45,7 @@ func New(p *peer.Peer) *Bridge {
 
 // Do takes a request of the modern era. It returns [peer.ErrOtherEra] if the server opens no session. again says that the
 // server has refused the request in the other era: it is then made once here.
-func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*http.Response, error) {
+func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*wire.Answer, error) {
 	m := r.Message
 	switch {
 	case m == nil:
@@ -96,7 +96,7 @@ func bridgeable(method string) bool {
 
 // request makes a request in the session. A server that has lost the session has done nothing, so the request
 // is made once more, in a new session; unless it has been made before.
-func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, again bool) (*http.Response, error) {
+func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, again bool) (*wire.Answer, error) {
 	for ; ; again = true {
 		s.setLevel(ctx, at, wire.LogLevelOf(r.Message.LogLevel))
 		resp, err := s.newCall(at, r).turn(ctx, r.Message).begin()
@@ -106,9 +106,9 @@ func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, 
 		if again { // it says so about every session: its answer is told as it is
 			return resp, nil
 		}
-		_ = resp.Body.Close()
+		_ = resp.Close()
 		if at, err = s.ready(ctx, at); err != nil {
-			return s.unopened(ctx, r, resp.StatusCode, err)
+			return s.unopened(ctx, r, resp.Status, err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, 
 // unopened answers a request that the server has refused with a status because it has lost the session, where none
 // could be opened since. What only reads may be tried again, and what a server of the other era has refused, which has
 // taken the place of this one.
-func (s *session) unopened(ctx context.Context, r *upstream.Request, status int, err error) (*http.Response, error) {
+func (s *session) unopened(ctx context.Context, r *upstream.Request, status int, err error) (*wire.Answer, error) {
 	p := s.srv.p
 	_, denied := errors.AsType[*denial](err)
 	again := denied || wire.ReadsOnly(r.Message.Method)
@@ -133,13 +133,13 @@ func (s *session) unopened(ctx context.Context, r *upstream.Request, status int,
 // lostBy reports whether an answer says that the server does not know the session. The answer is not
 // consumed. A 404 says so; words to that effect are only a reason to ask, since a server may use them for a
 // call that it has carried out.
-func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
+func (s *session) lostBy(ctx context.Context, at *opened, resp *wire.Answer) bool {
 	switch {
 	case at.id == "":
 		return false
-	case resp.StatusCode == http.StatusNotFound:
+	case resp.Status == http.StatusNotFound:
 		return true
-	case resp.StatusCode != http.StatusBadRequest:
+	case resp.Status != http.StatusBadRequest:
 		return false
 	}
 	text, err := peer.Keep(resp)
@@ -164,7 +164,7 @@ func (s *session) isGone(ctx context.Context, at *opened) bool {
 }
 
 // refusedOpening answers a caller for whom no session could be opened.
-func refusedOpening(err error) (*http.Response, error) {
+func refusedOpening(err error) (*wire.Answer, error) {
 	denied, ok := errors.AsType[*denial](err)
 	if !ok {
 		return nil, err
@@ -189,9 +189,9 @@ func legacyMeta(meta json.Value, token []byte) []byte {
 }
 
 // drain reads the rest of an unwanted answer, so that its connection can be reused.
-func drain(resp *http.Response) {
+func drain(resp *wire.Answer) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, peer.MaxRefusal)) // it is not wanted
-	_ = resp.Body.Close()
+	_ = resp.Close()
 }
 
 // Close ends the sessions and the calls that are held.

@@ -259,12 +259,12 @@ func (at *opened) name(h http.Header) {
 	}
 }
 
-func (s *session) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
+func (s *session) post(ctx context.Context, header http.Header, text []byte) (*wire.Answer, error) {
 	return s.srv.p.Post(ctx, s.key.of, header, text)
 }
 
 // without makes a request without a message: DELETE, or GET for what follows the event with that id.
-func (s *session) without(ctx context.Context, method string, at *opened, lastEvent string) (*http.Response, error) {
+func (s *session) without(ctx context.Context, method string, at *opened, lastEvent string) (*wire.Answer, error) {
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
 	if method == http.MethodGet {

@@ -78,13 +78,13 @@ func (s *session) keepHearing(st *stream) {
 	for {
 		resp, err := s.without(ctx, http.MethodGet, st.at, l.lastID)
 		switch {
-		case err == nil && wire.IsEvents(resp):
+		case err == nil && resp.Stream:
 			begun := time.Now()
 			s.hearAll(st, l, resp)
 			if time.Since(begun) > streamMost { // otherwise the server wants fewer connections
 				wait = streamFirst
 			}
-		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
+		case err == nil && resp.Status < http.StatusInternalServerError && resp.Status != http.StatusTooManyRequests:
 			lost := s.lostBy(ctx, st.at, resp)
 			drain(resp)
 			st.settle(false, lost)
@@ -115,8 +115,8 @@ func (st *stream) settle(given, lost bool) (first bool) {
 	}
 }
 
-func (s *session) hearAll(st *stream, l *eventReader, resp *http.Response) {
-	defer resp.Body.Close()
+func (s *session) hearAll(st *stream, l *eventReader, resp *wire.Answer) {
+	defer resp.Close()
 	if !st.settle(true, false) && l.lastID == "" {
 		s.missed()
 	}

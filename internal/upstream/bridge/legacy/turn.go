@@ -47,7 +47,7 @@ func (c *exchange) turn(ctx context.Context, m *wire.Message) *turn {
 }
 
 // begin returns the answer as soon as its form is known.
-func (t *turn) begin() (*http.Response, error) {
+func (t *turn) begin() (*wire.Answer, error) {
 	text := t.next()
 	switch {
 	case t.asked.Load():
@@ -56,9 +56,9 @@ func (t *turn) begin() (*http.Response, error) {
 		t.stop()
 		t.c.end(errNotWanted)
 		return nil, t.err
-	case t.of != nil && !wire.IsEvents(t.of.resp):
+	case t.of != nil && !t.of.resp.Stream:
 		answer := *t.of.resp
-		answer.Body, answer.ContentLength, answer.Header = t, -1, peer.AnswerHeader(answer.Header)
+		answer.Body, answer.Length, answer.Header = t, -1, peer.AnswerHeader(answer.Header)
 		return &answer, nil
 	case text != nil:
 		t.out = wire.AppendMessage(t.out, text)
@@ -101,12 +101,12 @@ func (t *turn) end(e ending) {
 	if t.of == nil || t.err != nil {
 		return
 	}
-	if t.isEvents && t.of.resp.StatusCode != http.StatusOK { // it is too late to pass the status on
+	if t.isEvents && t.of.resp.Status != http.StatusOK { // it is too late to pass the status on
 		t.err = t.c.s.srv.p.Refused(t.of.resp)
 		return
 	}
 	t.passage.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
-	t.passage.Begin(&t.of.messages, e.answer, t.isEvents || wire.IsEvents(t.of.resp))
+	t.passage.Begin(&t.of.messages, e.answer, t.isEvents || t.of.resp.Stream)
 }
 
 // notice returns a notification in the client's form, or nil if the client does not get it.

@@ -48,36 +48,36 @@ func (c *exchange) close(err error) {
 
 // post sends the request. If the server misses headers, because it mirrors arguments that the bridge did not
 // know about, the request is sent once more.
-func (c *exchange) post() (*http.Response, error) {
+func (c *exchange) post() (*wire.Answer, error) {
 	resp, err := c.postOnce()
-	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
+	if err != nil || c.tool == "" || resp.Status != http.StatusBadRequest {
 		return resp, err
 	}
 	text, _ := peer.Keep(resp) // the reader of the body finds the problem
 	if peer.CodeOf(text) != "-32020" || !c.srv.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
-	_ = resp.Body.Close() // it has been read
+	_ = resp.Close() // it has been read
 	return c.postOnce()
 }
 
-func (c *exchange) postOnce() (*http.Response, error) {
+func (c *exchange) postOnce() (*wire.Answer, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
 	return c.srv.p.Post(c.ctx, c.of, h, c.text)
 }
 
 // take handles an answer from the server. After a question it returns the next answer.
-func (c *exchange) take(resp *http.Response) (next *http.Response, err error) {
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+func (c *exchange) take(resp *wire.Answer) (next *wire.Answer, err error) {
+	defer resp.Close()
+	if resp.Status != http.StatusOK {
 		return nil, c.refusal(resp)
 	}
 	asked, err := c.relay(resp)
 	if err != nil || asked == nil {
 		return nil, err
 	}
-	_ = resp.Body.Close() // it has been read
+	_ = resp.Close() // it has been read
 	return c.ask(asked)
 }
 
@@ -87,9 +87,9 @@ var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
 // relay passes the answer on, with what precedes it on an event stream; it returns a question. Ids of events
 // are not passed on: the client cannot resume the stream.
-func (c *exchange) relay(resp *http.Response) (*inputRequired, error) {
-	isStream := wire.IsEvents(resp)
-	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
+func (c *exchange) relay(resp *wire.Answer) (*inputRequired, error) {
+	isStream := resp.Stream
+	c.messages.Reset(resp.Body, isStream, resp.Length, window)
 	if isStream {
 		c.begin(resp.Header, true)
 	}
@@ -140,7 +140,7 @@ func (c *exchange) look(part *wire.Part) (*inputRequired, error) {
 	return nil, nil
 }
 
-func (c *exchange) pass(resp *http.Response, part *wire.Part) error {
+func (c *exchange) pass(resp *wire.Answer, part *wire.Part) error {
 	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
 		text := c.passage.Close(c.passage.Append(make([]byte, 0, len(part.Data)), part.Data))
@@ -175,7 +175,7 @@ func (c *exchange) begin(from http.Header, events bool) {
 	stop := context.AfterFunc(c.asker, func() { _ = answer.CloseWithError(context.Cause(c.asker)) }) // never fails
 	context.AfterFunc(c.ctx, func() { stop() })
 	r := wire.RespondEvents(body)
-	r.Header = peer.AnswerHeader(from)
+	r.Header, r.Stream = peer.AnswerHeader(from), events
 	if events {
 		r.Header["Content-Type"] = []string{wire.TypeEventStream}
 		r.Header["Cache-Control"] = []string{"no-cache"}
@@ -194,7 +194,7 @@ func (c *exchange) write(p []byte) {
 	}
 }
 
-func (c *exchange) refusal(resp *http.Response) error {
+func (c *exchange) refusal(resp *wire.Answer) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
@@ -207,7 +207,7 @@ func (c *exchange) refusal(resp *http.Response) error {
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
 		return c.srv.p.Refused(resp)
-	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra():
+	case peer.RefusesEra(resp.Status) && peer.SoundsLegacy(resp.Status, c.header, text) && c.otherEra():
 		c.srv.p.Eras.Forget()
 		if c.s != nil {
 			c.srv.forget(c.s) // the client opens another one, at the server itself
@@ -221,14 +221,14 @@ func (c *exchange) refusal(resp *http.Response) error {
 			return nil
 		}
 	}
-	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // in the legacy era it would mean a lost session
-		return recourse.ClientError(c.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
-			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
+	if resp.Status == http.StatusNotFound && rpc.Kind() != '{' { // in the legacy era it would mean a lost session
+		return recourse.ClientError(c.srv.p.Name(), resp.Status).WithOrigin(recourse.OriginServer).
+			WithUpstream(recourse.Upstream{Status: resp.Status}).CausedBy(fmt.Errorf("%.500q", text))
 	}
 	if c.rounds > 0 && rpc.Kind() == '{' {
 		text = wire.AppendFailure(nil, c.clientID, rpc)
 	}
-	c.begun <- beginning{resp: c.srv.passRefusal(resp.StatusCode, resp.Header, text)}
+	c.begun <- beginning{resp: c.srv.passRefusal(resp.Status, resp.Header, text)}
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (c *exchange) otherEra() bool {
 
 // passRefusal returns a server's refusal in legacy form. There a JSON-RPC error has status 200, and 404 would
 // mean a lost session.
-func (srv *Bridge) passRefusal(status int, header http.Header, text []byte) *http.Response {
+func (srv *Bridge) passRefusal(status int, header http.Header, text []byte) *wire.Answer {
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}

@@ -52,11 +52,11 @@ type exchange struct {
 
 // A beginning is what Do returns.
 type beginning struct {
-	resp *http.Response
+	resp *wire.Answer
 	err  error
 }
 
-func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	m := r.Message
 	c := &exchange{
 		srv: srv, s: s, of: r.Caller, header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),

@@ -42,7 +42,7 @@ func (t *stream) close() {
 // A listening is a subscriptions/listen in progress.
 type listening struct {
 	id     wire.ID
-	resp   *http.Response
+	resp   *wire.Answer
 	reader *wire.MessageReader
 	end    context.CancelFunc
 	agreed wire.Filter // what the server has agreed to announce
@@ -59,7 +59,7 @@ func (s *clientState) wants() wire.Filter {
 
 // listen opens the stream of a session, replacing an existing one. Nothing is kept for a client that does not
 // listen.
-func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	f := s.wants()
 	if f.IsEmpty() && !s.offered.subscribe {
 		return silent(), nil
@@ -89,7 +89,7 @@ func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Reque
 }
 
 // silent answers a client that wants to listen to a server which announces nothing.
-func silent() *http.Response {
+func silent() *wire.Answer {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server announces nothing", "POST, DELETE")
 }
 
@@ -120,7 +120,7 @@ func (s *clientState) leave(t *stream) {
 // agrees, or ctx ends. If the server refuses, it returns the client's answer.
 func (srv *Bridge) subscribeTo(
 	ctx context.Context, t *stream, header http.Header, f wire.Filter,
-) (l *listening, refusal *http.Response, err error) {
+) (l *listening, refusal *wire.Answer, err error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +144,7 @@ func (srv *Bridge) subscribeTo(
 func (l *listening) close() {
 	l.end()
 	if l.resp != nil {
-		_ = l.resp.Body.Close() // the rest is not wanted
+		_ = l.resp.Close() // the rest is not wanted
 	}
 }
 
@@ -154,18 +154,18 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 // client's answer.
 func (srv *Bridge) agree(
 	ctx context.Context, l *listening, of upstream.Caller, header http.Header, params []byte,
-) (refusal *http.Response, err error) {
+) (refusal *wire.Answer, err error) {
 	l.resp, err = srv.p.Post(ctx, of, header, wire.AppendRequest(nil, l.id, wire.MethodListen, params))
 	switch {
 	case err != nil:
 		return nil, err
-	case l.resp.StatusCode != http.StatusOK:
+	case l.resp.Status != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // if reading fails, the status still counts
-		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.StatusCode) {
+		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.Status) {
 			return silent(), nil
 		}
-		return srv.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
-	case !wire.IsEvents(l.resp):
+		return srv.passRefusal(l.resp.Status, l.resp.Header, text), nil
+	case !l.resp.Stream:
 		return silent(), nil
 	}
 	l.reader = wire.NewMessageReader(l.resp, peer.MaxRefusal)
@@ -242,7 +242,7 @@ func announced(part *wire.Part) []byte {
 
 // subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses nothing after
 // the answer: the server is asked first.
-func (srv *Bridge) subscribe(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) subscribe(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	m := r.Message
 	uri := json.Text(m.Params, "/uri")
 	switch {

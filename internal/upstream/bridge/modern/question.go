@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -83,7 +82,7 @@ func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) 
 }
 
 // ask asks the client, and repeats the call with the answers.
-func (c *exchange) ask(asked *inputRequired) (*http.Response, error) {
+func (c *exchange) ask(asked *inputRequired) (*wire.Answer, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
 		return nil, c.srv.p.BadResponse(errManyRounds)

@@ -44,7 +44,7 @@ func (srv *Bridge) Close() {
 
 // Do takes a request of the legacy era. It returns [peer.ErrOtherEra] if the server does not speak the modern
 // one.
-func (srv *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	var s *clientState
 	if id != "" {
@@ -70,7 +70,7 @@ func (srv *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 }
 
 // post takes a message; s is nil if the client has no session.
-func (srv *Bridge) post(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) post(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	switch r.Message.Kind {
 	case wire.Request:
 		return srv.request(ctx, s, r)
@@ -85,7 +85,7 @@ func (srv *Bridge) post(ctx context.Context, s *clientState, r *upstream.Request
 }
 
 // request answers a request, itself if the modern era has no such method.
-func (srv *Bridge) request(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) request(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	switch m := r.Message; {
 	case m.Method == wire.MethodPing:
 		return wire.RespondResult(m.ID, []byte("{}")), nil
@@ -119,7 +119,7 @@ func crosses(method string) bool {
 }
 
 // notification takes a client's notification. Those about a session are not passed on.
-func (srv *Bridge) notification(ctx context.Context, s *clientState, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) notification(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	m := r.Message
 	switch m.Method {
 	case wire.MethodInitialized, wire.MethodRootsChanged, wire.MethodProgress:
@@ -136,8 +136,8 @@ func (srv *Bridge) notification(ctx context.Context, s *clientState, r *upstream
 	h := peer.HeaderOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
 	resp, err := srv.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
-	if err == nil && resp.StatusCode == http.StatusNotFound { // otherwise it would mean a lost session
-		resp.StatusCode = http.StatusBadRequest
+	if err == nil && resp.Status == http.StatusNotFound { // otherwise it would mean a lost session
+		resp.Status = http.StatusBadRequest
 	}
 	return resp, err
 }
@@ -154,13 +154,13 @@ const (
 // refused returns whether the answer to a legacy message looks like the refusal of a server that only speaks
 // the modern era (MCP 2026-07-28, versioning, "Compatibility Matrix"). The answer is not consumed. A server
 // that has opened a session speaks the legacy era, and is only suspected if it refuses in modern words.
-func (srv *Bridge) refused(r *upstream.Request, resp *http.Response) suspicion {
+func (srv *Bridge) refused(r *upstream.Request, resp *wire.Answer) suspicion {
 	known := srv.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
 		return innocent
 	}
-	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) &&
+	opening := resp.Status == http.StatusOK && !resp.Stream &&
 		r.Header.Get(wire.HeaderSession) == "" &&
 		r.Message.Method == wire.MethodInitialize
 	if !opening && !isRefusal {
@@ -194,7 +194,7 @@ var (
 
 // Alone reports whether resp, the answer to a legacy message, comes from a server that only speaks the modern
 // era: one that accepts no initialize at all. The answer is not consumed.
-func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
+func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *wire.Answer) bool {
 	is := srv.refused(r, resp)
 	if is == innocent {
 		return false
@@ -217,7 +217,7 @@ func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
 		if resp, err := srv.p.Do(ctx, &upstream.Request{Method: http.MethodDelete, Header: h, Caller: r.Caller}); err == nil {
-			_ = resp.Body.Close() // whatever it says, nobody uses the session
+			_ = resp.Close() // whatever it says, nobody uses the session
 		}
 	}
 	return false

@@ -104,7 +104,7 @@ func (s *clientState) end() {
 }
 
 // open answers initialize from the server's answer to server/discover.
-func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	m := r.Message
 	s, version, refusal := srv.introduced(r)
 	if refusal != nil {
@@ -138,7 +138,7 @@ func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*http.Respons
 
 // introduced returns a session for a client that introduces itself in initialize, and the version for the
 // answer: the client's own, if it is known.
-func (srv *Bridge) introduced(r *upstream.Request) (s *clientState, version string, refusal *http.Response) {
+func (srv *Bridge) introduced(r *upstream.Request) (s *clientState, version string, refusal *wire.Answer) {
 	m := r.Message
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
@@ -203,7 +203,7 @@ func (s *clientState) greet(discovered json.Value, version, name string) json.Va
 }
 
 // setLevel remembers which logs the client wants; each of its requests asks for them.
-func (s *clientState) setLevel(m *wire.Message) *http.Response {
+func (s *clientState) setLevel(m *wire.Message) *wire.Answer {
 	level := json.Text(m.Params, "/level")
 	switch {
 	case !s.offered.logging:

@@ -44,7 +44,7 @@ func AnswerHeader(from http.Header) http.Header {
 }
 
 // Respond returns the client's form of a server's answer, with a text in place of its body.
-func Respond(status int, header http.Header, text []byte) *http.Response {
+func Respond(status int, header http.Header, text []byte) *wire.Answer {
 	resp := wire.Respond(status, text)
 	resp.Header = AnswerHeader(header)
 	return resp

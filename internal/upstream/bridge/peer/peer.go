@@ -84,7 +84,7 @@ func (p *Peer) Ask(
 }
 
 // Post sends one of the bridge's own messages for a caller.
-func (p *Peer) Post(ctx context.Context, of upstream.Caller, header http.Header, body []byte) (*http.Response, error) {
+func (p *Peer) Post(ctx context.Context, of upstream.Caller, header http.Header, body []byte) (*wire.Answer, error) {
 	return p.Do(ctx, &upstream.Request{Header: header, Body: body, Caller: of})
 }
 
@@ -102,11 +102,11 @@ func (p *Peer) EndedBeforeSend(ctx context.Context) *recourse.Error {
 func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadResponse(p.Name(), err) }
 
 // Refused is the failure for an answer whose status is not 200.
-func (p *Peer) Refused(resp *http.Response) *recourse.Error {
-	if e := recourse.FromHTTP(p.Name(), resp); e != nil {
+func (p *Peer) Refused(resp *wire.Answer) *recourse.Error {
+	if e := recourse.FromHTTP(p.Name(), &http.Response{StatusCode: resp.Status, Header: resp.Header, Body: resp.Body}); e != nil {
 		return e.WithOrigin(recourse.OriginServer)
 	}
-	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.StatusCode))
+	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.Status))
 }
 
 // Announced returns the changes of lists of which a server with these capabilities tells its clients.

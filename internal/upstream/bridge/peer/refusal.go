@@ -8,18 +8,17 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // MaxRefusal limits how much of a refusal is read, in bytes.
 const MaxRefusal = 256 << 10
 
 // Keep returns the beginning of an answer, which can still be read from its body.
-func Keep(resp *http.Response) ([]byte, error) { return upstream.Peek(resp, MaxRefusal) }
+func Keep(resp *wire.Answer) ([]byte, error) { return resp.Peek(MaxRefusal) }
 
 // Refuses reports whether an answer may be the refusal of a message in the wrong era.
-func Refuses(resp *http.Response) bool {
-	return RefusesEra(resp.StatusCode) || resp.StatusCode == http.StatusMethodNotAllowed
+func Refuses(resp *wire.Answer) bool {
+	return RefusesEra(resp.Status) || resp.Status == http.StatusMethodNotAllowed
 }
 
 // RefusesEra reports whether a status may be the refusal of a request in the wrong era.
