@@ -86,3 +86,36 @@ func TestAccessOfManyServers(t *testing.T) {
 		})
 	}
 }
+
+// A limit's condition on read_only uses the servers' entries and lists.
+func TestReadOnlyOfManyServers(t *testing.T) {
+	t.Parallel()
+	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {
+		testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
+			shop.SetTools(testkit.Tool{Name: "sell"})
+			g, log := gatewaytest.New(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
+				"  shop: {url: '"+shop.URL()+"', path: none, tools: {sell: {read_only: true}}}\n"+
+				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n")
+			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/all/mcp"}, farm}
+			c := d.member(t, era, "reader")
+			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
+				for range 2 { // before and after the lists are fetched
+					a := c.MustCall(t, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
+					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
+						t.Errorf("%s: got %s", tool, a.Body)
+					}
+				}
+			}
+			a, err := c.ListTools(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range a.ToolNames(t) {
+				if name == testkit.OrderCreate {
+					t.Errorf("%s is listed", name)
+				}
+			}
+		})
+	}
+}

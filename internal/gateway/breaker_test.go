@@ -288,31 +288,31 @@ func TestBreakerObserved(t *testing.T) {
 // Each server of an endpoint keeps its own breaker, bulkhead and hedging.
 func TestProtectionOfOneOfMany(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
 		c := f.Client(t, era)
-		f.list(t, c)
-		f.shop.Next(testkit.GetField, faults.Hang())
-		before := f.shop.Attempts(testkit.GetField)
-		if r := c.MustCall(t, "shop_get_field", `{"field_id":"F-1"}`).Result(t); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
-			t.Errorf("a late read: got %d requests: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
+		c.MustListTools(t)
+		f.Shop.Next(testkit.GetField, faults.Hang())
+		before := f.Shop.Attempts(testkit.GetField)
+		if r := c.MustCall(t, "shop_get_field", `{"field_id":"F-1"}`).Result(t); r.IsError || f.Shop.Attempts(testkit.GetField) != before+2 {
+			t.Errorf("a late read: got %d requests: %s", f.Shop.Attempts(testkit.GetField)-before, r.Text())
 		}
-		f.shop.Always(testkit.EveryMessage, faults.Status(http.StatusServiceUnavailable, faults.Plain))
+		f.Shop.Always(testkit.EveryMessage, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		var said string
 		for range 20 {
 			said = c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t).Text()
 		}
-		sent := f.shop.Attempts(testkit.OrderCreate)
+		sent := f.Shop.Attempts(testkit.OrderCreate)
 		if !strings.Contains(said, "shop keeps failing") || sent > 8 {
 			t.Errorf("got %d calls at the server; the last one says %s", sent, said)
 		}
-		if got := f.list(t, c); len(toolNames(t, got)) != 12 {
+		if got := c.MustListTools(t); len(got.ToolNames(t)) != 12 {
 			t.Errorf("while shop is held back: got list %s", got.Body)
 		}
 		if r := c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t); r.IsError {
 			t.Errorf("the other server: got %s", r.Text())
 		}
-		f.shop.Behave()
+		f.Shop.Behave()
 		time.Sleep(time.Minute)
 		for _, r := range []testkit.ToolResult{
 			c.MustCall(t, "shop_order_create", `{"reference":"B","amount":1}`).Result(t), c.MustCall(t, "shop_order_create", `{"reference":"C","amount":1}`).Result(t),
@@ -322,7 +322,7 @@ func TestProtectionOfOneOfMany(t *testing.T) {
 			}
 		}
 		synctest.Wait() // a call gives its place back after its answer
-		for _, p := range f.g.Protections() {
+		for _, p := range f.Gateway.Protections() {
 			if p.Bulkheads[0].In != 0 {
 				t.Errorf("%s: got %+v", p.Server, p.Bulkheads)
 			}

@@ -296,7 +296,7 @@ func TestSubscriptionTakesNoPlace(t *testing.T) {
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 0}", quickBreaker)
-		s := listenTo(t.Context(), t, client)
+		s := client.MustListen(t.Context(), t)
 		defer s.Close()
 		if a := order(t, client); !a.Succeeded() {
 			t.Errorf("got %s", a.Body)

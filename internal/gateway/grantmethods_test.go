@@ -268,7 +268,7 @@ func TestParamHeadersThatNobodyDeclares(t *testing.T) {
 	for _, way := range []string{"direct", "many"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			f := startMany(t, bothPrefixed, "")
+			f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 			url := f.URL
 			if way == "direct" {
 				url = strings.TrimSuffix(f.URL, "/mcp") + "/farm/mcp"
@@ -281,7 +281,7 @@ func TestParamHeadersThatNobodyDeclares(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, r := range f.farm.Requests() {
+			for _, r := range f.Farm.Requests() {
 				for name := range r.Header {
 					if strings.HasPrefix(name, "Mcp-Param-") {
 						t.Errorf("%s got %s", r.RPC, name)

@@ -113,16 +113,6 @@ func capableOf(tb testing.TB, f *gatewaytest.Front) *testkit.Client {
 	return client
 }
 
-// next returns the next message of a stream.
-func next(tb testing.TB, stream *testkit.Stream) *testkit.Message {
-	tb.Helper()
-	m, err := stream.NextMessage()
-	if err != nil {
-		tb.Fatalf("stream: got HTTP %d, %v", stream.Status, err)
-	}
-	return m
-}
-
 func openCall(tb testing.TB, client *testkit.Client) *testkit.Stream {
 	tb.Helper()
 	stream, err := client.OpenCall(context.Background(), "t", `{"big":12345678901234567890}`)
@@ -153,7 +143,7 @@ func TestQuestionsOfModernServer(t *testing.T) {
 			ids := map[string]bool{}
 			question := func(method, params string) json.RawMessage {
 				t.Helper()
-				m := next(t, stream)
+				m := stream.MustNext(t)
 				if m.Method != method || string(m.Params) != params || ids[string(m.ID)] {
 					t.Fatalf("got question %s", m.Raw)
 				}
@@ -167,7 +157,7 @@ func TestQuestionsOfModernServer(t *testing.T) {
 			elicit := question("elicitation/create", `{"message":"Who?"}`)
 			respond(t, client, elicit, `{"action":"decline"}`)
 			respond(t, client, sample, `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`)
-			if m := next(t, stream); string(m.Result) != `{"content":[{"type":"text","text":"fine"}]}` {
+			if m := stream.MustNext(t); string(m.Result) != `{"content":[{"type":"text","text":"fine"}]}` {
 				t.Errorf("got answer %s", m.Raw)
 			}
 			type round struct{ Responses, State, Arguments string }
@@ -262,8 +252,8 @@ func TestQuestionsAnsweredWithErrors(t *testing.T) {
 		server, url := startAsker(t, testkit.JSON, askName, fine)
 		client := capable(t, url)
 		stream := openCall(t, client)
-		refuse(t, client, next(t, stream).ID)
-		if m := next(t, stream); m.Result == nil || string(server.sent(t, 1).Responses) != `{"who":{"action":"cancel"}}` {
+		refuse(t, client, stream.MustNext(t).ID)
+		if m := stream.MustNext(t); m.Result == nil || string(server.sent(t, 1).Responses) != `{"who":{"action":"cancel"}}` {
 			t.Errorf("got %s after %s", m.Raw, server.sent(t, 1).Responses)
 		}
 	})
@@ -272,8 +262,8 @@ func TestQuestionsAnsweredWithErrors(t *testing.T) {
 		server, url := startAsker(t, testkit.JSON, askRoots, fine)
 		client := capable(t, url)
 		stream := openCall(t, client)
-		refuse(t, client, next(t, stream).ID)
-		if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) || !strings.Contains(string(m.Raw), `"origin":"caller"`) || server.requests() != 1 {
+		refuse(t, client, stream.MustNext(t).ID)
+		if m := stream.MustNext(t); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) || !strings.Contains(string(m.Raw), `"origin":"caller"`) || server.requests() != 1 {
 			t.Errorf("got %s", m.Raw)
 		}
 	})
@@ -287,8 +277,8 @@ func TestUnansweredQuestions(t *testing.T) {
 		client := capable(t, url, gatewaytest.UntilDeadline, "max_timeout: 4s")
 		stream := openCall(t, client)
 		begun := time.Now()
-		id := next(t, stream).ID
-		m := next(t, stream)
+		id := stream.MustNext(t).ID
+		m := stream.MustNext(t)
 		if took := time.Since(begun); took != 4*time.Second {
 			t.Errorf("got the end after %v", took)
 		}
@@ -300,8 +290,8 @@ func TestUnansweredQuestions(t *testing.T) {
 			t.Error("the late answer reached the server")
 		}
 		again := openCall(t, client)
-		respond(t, client, next(t, again).ID, `{"action":"accept"}`)
-		if m := next(t, again); m.Result == nil {
+		respond(t, client, again.MustNext(t).ID, `{"action":"accept"}`)
+		if m := again.MustNext(t); m.Result == nil {
 			t.Errorf("the next call: got %s", m.Raw)
 		}
 	})
@@ -317,13 +307,13 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 			f := gatewaytest.Start(t, url, "timeout: 30s")
 			client := capableOf(t, f)
 			stream := openCall(t, client)
-			id := next(t, stream).ID
+			id := stream.MustNext(t).ID
 			switch how {
 			case "cancel":
 				if _, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":2}`); err != nil {
 					t.Fatal(err)
 				}
-				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
+				if m := stream.MustNext(t); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
 					t.Errorf("got %s", m.Raw)
 				}
 			case "disconnect":
@@ -333,7 +323,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 				if _, err := client.Delete(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
+				if m := stream.MustNext(t); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
 					t.Errorf("got %s", m.Raw)
 				}
 			}
@@ -388,7 +378,7 @@ func TestInvalidQuestions(t *testing.T) {
 		client := capable(t, url, "timeout: 10s")
 		stream := openCall(t, client)
 		for {
-			m := next(t, stream)
+			m := stream.MustNext(t)
 			if m.Method == "" {
 				if !strings.Contains(string(m.Raw), `"kind":"bad_response"`) || server.requests() != 17 {
 					t.Errorf("after %d requests: got %s", server.requests(), m.Raw)
@@ -433,10 +423,10 @@ func TestFailuresAfterQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stream.Close()
-			id := next(t, stream).ID
+			id := stream.MustNext(t).ID
 			srv.Always(testkit.Ask, test.fault)
 			respond(t, client, id, `{"action":"accept","content":{}}`)
-			if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"`+test.kind+`"`) || string(m.ID) != "2" {
+			if m := stream.MustNext(t); !strings.Contains(string(m.Raw), `"kind":"`+test.kind+`"`) || string(m.ID) != "2" {
 				t.Errorf("got %s", m.Raw)
 			}
 			srv.Behave()

@@ -75,8 +75,8 @@ func TestModernProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stream.Close()
-			respond(t, client, next(t, stream).ID, `{"action":"accept","content":{"name":"Ada"}}`)
-			if m := next(t, stream); m.Result == nil || !strings.Contains(string(m.Result), "Ada") {
+			respond(t, client, stream.MustNext(t).ID, `{"action":"accept","content":{"name":"Ada"}}`)
+			if m := stream.MustNext(t); m.Result == nil || !strings.Contains(string(m.Result), "Ada") {
 				t.Errorf("got %s", m.Raw)
 			}
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != 204 {

@@ -180,7 +180,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 		t.Errorf("the first filter (-want +got):\n%s", diff)
 	}
 	server.announce("notifications/tools/list_changed", "")
-	if m := next(t, stream); string(m.Raw) != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
+	if m := stream.MustNext(t); string(m.Raw) != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
 		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///b"); a.Message.Error != nil {
@@ -191,7 +191,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	}
 	testkit.Eventually(t, "the first subscription ends", func() bool { return server.open() == 1 })
 	server.announce("notifications/resources/updated", `,"uri":"file:///b"`)
-	if m := next(t, stream); m.Method != "notifications/resources/updated" || string(m.Params) != `{"uri":"file:///b"}` {
+	if m := stream.MustNext(t); m.Method != "notifications/resources/updated" || string(m.Params) != `{"uri":"file:///b"}` {
 		t.Errorf("got %s", m.Raw)
 	}
 	if a := subscribe(t, client, "resources/subscribe", "file:///secret"); a.Message.Error == nil || a.Message.Error.Code != -32602 {
@@ -317,7 +317,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(stream.Close)
-		if m := next(t, stream); m.Method != "notifications/progress" || !strings.Contains(string(m.Params), `"progressToken":"tok\u00e9n"`) {
+		if m := stream.MustNext(t); m.Method != "notifications/progress" || !strings.Contains(string(m.Params), `"progressToken":"tok\u00e9n"`) {
 			t.Fatalf("got %s", m.Raw)
 		}
 		return srv, client, stream
@@ -401,10 +401,10 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 					t.Fatal(err)
 				}
 				defer stream.Close()
-				id := next(t, stream).ID
+				id := stream.MustNext(t).ID
 				srv.Next(testkit.Ask, faults.Large(form, size, faults.Whole))
 				respond(t, client, id, `{"action":"accept","content":{}}`)
-				m := next(t, stream)
+				m := stream.MustNext(t)
 				if int64(len(m.Result)) < size || string(m.ID) != "3" || !json.Valid(m.Raw) || strings.Contains(string(m.Raw), "resultType") {
 					t.Errorf("after a question: got %d bytes, %.100s ... %s", len(m.Raw), m.Raw, m.Raw[max(0, len(m.Raw)-100):])
 				}

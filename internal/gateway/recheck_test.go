@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // lapseWithin is how long a call or stream may continue after the end of its credentials: the time between two checks, and
@@ -90,11 +91,11 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 					if era == testkit.Legacy {
 						client.MustInitialize(t)
 					}
-					s := listenTo(t.Context(), t, client)
+					s := client.MustListen(t.Context(), t)
 					defer s.Close()
 					time.Sleep(25 * time.Second) // longer than a stream without valid credentials would last
 					if era == testkit.Modern {
-						if got := nextMethod(t, s); got != acknowledged {
+						if got := s.MustNext(t).Method; got != protocol.NotifyListening {
 							t.Fatalf("first message: got %s", got)
 						}
 					}
@@ -176,7 +177,7 @@ func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if got := nextMethod(t, s); got != "notifications/progress" {
+			if got := s.MustNext(t).Method; got != "notifications/progress" {
 				t.Fatal(got)
 			}
 			ended := given.end()
@@ -214,7 +215,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
 		ends := make(chan string, 2)
 		for name, key := range map[string]string{"ann": first, "bob": second} {
-			s := listenTo(t.Context(), t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
+			s := d.as(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
 			t.Cleanup(s.Close)
 			go func() {
 				for {
@@ -247,16 +248,16 @@ func TestStreamsOutlastTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, store, key := storedDoor(t, lasting...)
-		s := listenTo(t.Context(), t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
+		s := d.as(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
 		defer s.Close()
-		if got := nextMethod(t, s); got != acknowledged {
+		if got := s.MustNext(t).Method; got != protocol.NotifyListening {
 			t.Fatal(got)
 		}
 		store.update(func() { store.err = errors.New("the disk is full") })
 		time.Sleep(5 * time.Minute)
 		store.update(func() { store.err = nil })
 		d.server.SetTools(testkit.Tool{Name: "new"})
-		if got := nextMethod(t, s); got != toolsChanged {
+		if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 			t.Error(got)
 		}
 	})
@@ -272,7 +273,7 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 		if err := given.door.server.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		s := listenTo(t.Context(), t, client)
+		s := client.MustListen(t.Context(), t)
 		defer s.Close()
 		time.Sleep(time.Minute)
 		ended := given.end()

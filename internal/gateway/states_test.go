@@ -32,7 +32,7 @@ func startVerified(t *testing.T, many bool, opts []testkit.Option) (*door, *test
 	shop := testkit.NewServer(t, append(opts, testkit.InMemory())...)
 	yaml := members() + "\nsession_keys: [" + strings.Repeat("k", 40) + "]\n" +
 		fmt.Sprintf("servers:\n  farm: {url: %q, access: [team]}\n  shop: {url: %q, path: none}\n", farm.URL(), shop.URL()) +
-		"endpoints:\n  all: {path: /mcp, access: [team], " + bothPrefixed + "}\n"
+		"endpoints:\n  all: {path: /mcp, access: [team], " + gatewaytest.BothPrefixed + "}\n"
 	g, log := gatewaytest.New(t, yaml)
 	url := gatewaytest.Open(t, g, true)
 	if many {

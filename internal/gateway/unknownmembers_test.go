@@ -127,13 +127,13 @@ func fromHost(t *testing.T, entry ...string) passage {
 func toOneOfMany(client, server testkit.Era) func(*testing.T, ...string) passage {
 	return func(t *testing.T, entry ...string) passage {
 		t.Helper()
-		f := startMany(t, bothPrefixed+", "+entry[0], strings.Join(entry[1:], ", "), testkit.WithEra(server))
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed+", "+entry[0], strings.Join(entry[1:], ", "), testkit.WithEra(server))
 		c := f.Client(t, client)
 		return func(t *rapid.T, failure contracttest.Marked) string {
 			if failure.Status == http.StatusTooManyRequests {
 				return failure.Body
 			}
-			f.shop.Next(testkit.GetField, faultOf(failure))
+			f.Shop.Next(testkit.GetField, faultOf(failure))
 			return called(t, c, "shop_"+testkit.GetField)
 		}
 	}

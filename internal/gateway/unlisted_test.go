@@ -16,7 +16,7 @@ import (
 func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string][]string{"": nil, ", held back": {"breaker: {}"}} {
-		inEachEra(t, func(t *testing.T, era testkit.Era) {
+		testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
 			t.Helper()
 			srv := testkit.NewServer(t, testkit.InMemory())
 			client := gatewaytest.Start(t, srv.URL(), entry...).Client(t, era)
@@ -31,12 +31,12 @@ func TestUnknownToolWhileTheServerIsDown(t *testing.T) {
 			}
 		})
 	}
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
 		t.Helper()
-		f := startMany(t, bothPrefixed, "")
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 		client := f.Client(t, era)
-		f.list(t, client)
-		if err := f.shop.Stop(); err != nil {
+		client.MustListTools(t)
+		if err := f.Shop.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 4 {

@@ -35,13 +35,13 @@ func waysIn(keys ...string) []wayIn {
 			direct("bridge, "+era.String(), era, keys, testkit.WithEra(otherEra(era))),
 			wayIn{"many, " + era.String(), era, func(t *testing.T) *opened {
 				t.Helper()
-				f := startMany(t, bothPrefixed, strings.Join(keys, ", "))
-				return through(t, f.Client(t, era), f.farm)
+				f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, strings.Join(keys, ", "))
+				return through(t, f.Client(t, era), f.Farm)
 			}},
 			wayIn{"many over a bridge, " + era.String(), era, func(t *testing.T) *opened {
 				t.Helper()
-				f := startMany(t, bothPrefixed, strings.Join(keys, ", "), testkit.WithEra(testkit.Legacy))
-				return through(t, f.Client(t, era), f.farm)
+				f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, strings.Join(keys, ", "), testkit.WithEra(testkit.Legacy))
+				return through(t, f.Client(t, era), f.Farm)
 			}},
 		)
 	}

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -46,97 +44,6 @@ type Client struct {
 
 	http *http.Client
 	ids  atomic.Int64
-}
-
-// An Answer is the answer to one HTTP request.
-type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte  // at most Keep bytes
-	Size   int64   // of the whole body
-	Tail   []byte  // the last 256 bytes of a body that is longer than Keep; otherwise nil
-	Events []Event // of an event stream
-
-	// Message is the JSON-RPC message that answers the request: the whole body, or the first event that is a
-	// response. It is nil if there is none.
-	Message *Message
-
-	FirstByte time.Duration // from the request until the headers
-	Took      time.Duration // from the request until the last byte
-}
-
-// A Message is a JSON-RPC message as it came.
-type Message struct {
-	Raw     json.RawMessage `json:"-"` // all of it
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-	Result  json.RawMessage `json:"result"`
-	Error   *MessageError   `json:"error"`
-}
-
-// A MessageError is the error member of a message.
-type MessageError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data"`
-}
-
-// A ToolResult is the result of tools/call.
-type ToolResult struct {
-	Content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	} `json:"content"`
-	StructuredContent json.RawMessage            `json:"structuredContent"`
-	IsError           bool                       `json:"isError"`
-	Meta              map[string]json.RawMessage `json:"_meta"`
-	ResultType        string                     `json:"resultType"`
-}
-
-// Text returns the text of the first text block.
-func (r ToolResult) Text() string {
-	for _, block := range r.Content {
-		if block.Type == "text" {
-			return block.Text
-		}
-	}
-	return ""
-}
-
-var errNoMessage = errors.New("testkit: the answer holds no JSON-RPC message")
-
-// ToolResult returns the result of tools/call in the answer.
-func (a *Answer) ToolResult() (ToolResult, error) {
-	var result ToolResult
-	if a.Message == nil {
-		return result, errNoMessage
-	}
-	if err := json.Unmarshal(a.Message.Result, &result); err != nil {
-		return result, fmt.Errorf("testkit: decode the result %q: %w", a.Message.Result, err)
-	}
-	return result, nil
-}
-
-// Result returns the result of tools/call in the answer, and fails the test if there is none.
-func (a *Answer) Result(tb testing.TB) ToolResult {
-	tb.Helper()
-	result, err := a.ToolResult()
-	if err != nil {
-		tb.Fatalf("got HTTP %d %s: %v", a.Status, a.Body, err)
-	}
-	return result
-}
-
-// Succeeded reports whether the answer has the result of a tool that did not fail. An answer that is too large to be kept
-// whole counts as such.
-func (a *Answer) Succeeded() bool {
-	if a.Size > int64(len(a.Body)) {
-		return true
-	}
-	result, err := a.ToolResult()
-	return err == nil && !result.IsError
 }
 
 // NewClient returns a client whose connections are closed when the test ends.
@@ -202,6 +109,16 @@ func (c *Client) MustInitialize(tb testing.TB) {
 // ListTools calls tools/list.
 func (c *Client) ListTools(ctx context.Context) (*Answer, error) {
 	return c.Request(ctx, protocol.MethodListTools, `{}`)
+}
+
+// MustListTools is [Client.ListTools] that fails the test if there is no answer.
+func (c *Client) MustListTools(tb testing.TB) *Answer {
+	tb.Helper()
+	a, err := c.ListTools(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
 }
 
 // Call calls a tool with arguments, which are JSON; empty means none.
@@ -270,6 +187,22 @@ func (c *Client) Listen(ctx context.Context, lastEventID string) (*Stream, error
 	return c.stream(ctx, http.MethodGet, nil, header)
 }
 
+// MustListen opens the stream on which a client hears that tools have changed.
+func (c *Client) MustListen(ctx context.Context, tb testing.TB) *Stream {
+	tb.Helper()
+	var s *Stream
+	var err error
+	if c.Era == Legacy {
+		s, err = c.Listen(ctx, "")
+	} else {
+		s, err = c.Open(ctx, protocol.MethodListen, `{"notifications":{"toolsListChanged":true}}`)
+	}
+	if err != nil || s.Status != http.StatusOK {
+		tb.Fatalf("listen: got %+v, %v", s, err)
+	}
+	return s
+}
+
 // Delete ends the session.
 func (c *Client) Delete(ctx context.Context) (*Answer, error) {
 	return c.Send(ctx, http.MethodDelete, nil, nil)
@@ -307,17 +240,6 @@ func (c *Client) Send(ctx context.Context, method string, body io.Reader, header
 		return answer, fmt.Errorf("testkit: read the answer: %w", err)
 	}
 	return answer, nil
-}
-
-// tail is an Answer that keeps the end of what is written to it.
-type tail Answer
-
-// Write implements [io.Writer].
-func (t *tail) Write(p []byte) (int, error) {
-	const size = 256
-	t.Tail = append(t.Tail, p[max(0, len(p)-size):]...)
-	t.Tail = slices.Delete(t.Tail, 0, max(0, len(t.Tail)-size))
-	return len(p), nil
 }
 
 func (c *Client) do(ctx context.Context, method string, body io.Reader, header http.Header) (*http.Response, error) {
@@ -408,34 +330,4 @@ func (c *Client) withMeta(params string) string {
 		return "{" + meta + "}"
 	}
 	return "{" + meta + "," + params[1:]
-}
-
-// parse finds the events and the message in the answer's body.
-func (a *Answer) parse() {
-	if a.Size > int64(len(a.Body)) {
-		return
-	}
-	if mediaType(a.Header) != protocol.TypeSSE {
-		a.Message = parseMessage(a.Body)
-		return
-	}
-	scanner := newEventScanner(bytes.NewReader(a.Body))
-	for {
-		ev, err := scanner.next()
-		if err != nil {
-			return // the end, or a truncated event, which does not count
-		}
-		a.Events = append(a.Events, ev)
-		if msg := ev.Message(); a.Message == nil && msg != nil && msg.Method == "" {
-			a.Message = msg
-		}
-	}
-}
-
-func parseMessage(raw []byte) *Message {
-	msg := &Message{Raw: raw}
-	if json.Unmarshal(raw, msg) != nil || msg.JSONRPC == "" {
-		return nil
-	}
-	return msg
 }

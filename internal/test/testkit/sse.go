@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"testing"
 
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
@@ -75,6 +76,16 @@ func (st *Stream) NextMessage() (*Message, error) {
 			return msg, nil
 		}
 	}
+}
+
+// MustNext is [Stream.NextMessage] that fails the test if there is none.
+func (st *Stream) MustNext(tb testing.TB) *Message {
+	tb.Helper()
+	m, err := st.NextMessage()
+	if err != nil {
+		tb.Fatalf("stream: got HTTP %d, %v", st.Status, err)
+	}
+	return m
 }
 
 // Close hangs up.

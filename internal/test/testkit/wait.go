@@ -22,6 +22,14 @@ func Virtual(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
+// InEachEra runs a test as [Virtual] does for each era.
+func InEachEra(t *testing.T, test func(t *testing.T, era Era)) {
+	t.Helper()
+	for _, era := range Eras {
+		Virtual(t, era.String(), func(t *testing.T) { test(t, era) })
+	}
+}
+
 // Until calls ok until it returns true, and reports whether it did so in time. It polls: use something that wakes the test
 // where there is such a thing, for instance [Buffer.Await] or [Server.Await].
 func Until(ok func() bool) bool {

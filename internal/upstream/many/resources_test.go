@@ -1,4 +1,4 @@
-package gateway_test
+package many_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A library is a server of the modern era with resources and prompts.
@@ -86,7 +87,7 @@ func (l *library) listen(w http.ResponseWriter, r *http.Request, id, wanted json
 			method, id, members)
 		_ = http.NewResponseController(w).Flush() // net/http can flush
 	}
-	say(acknowledged, `"notifications":`+string(wanted))
+	say(protocol.NotifyListening, `"notifications":`+string(wanted))
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	for {
@@ -104,14 +105,13 @@ func startLibraries(tb testing.TB, endpoint string) (a, b *library, f *gatewayte
 	a = &library{name: "one", resources: []string{"one://a", "shared://x"}, template: "one://{id}", news: make(chan string)}
 	b = &library{name: "two", resources: []string{"shared://x", "two://b"}, template: "file:///{+path}", knows: []string{"odd:it"}, news: make(chan string)}
 	serve := func(l *library) string { return testkit.ServeInMemory(tb, http.HandlerFunc(l.serve)) + "/mcp" }
-	g, log := gatewaytest.New(tb, fmt.Sprintf("servers:\n  one: {url: %q}\n  two: {url: %q, title: The second}\nendpoints:\n  all: {path: /mcp, title: Both, %s}\n",
+	return a, b, gatewaytest.StartAt(tb, "/mcp", fmt.Sprintf("servers:\n  one: {url: %q}\n  two: {url: %q, title: The second}\nendpoints:\n  all: {path: /mcp, title: Both, %s}\n",
 		serve(a), serve(b), endpoint))
-	return a, b, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
 }
 
 func TestManyServersHaveResources(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
 		one, two, f := startLibraries(t, `servers: [one, {name: two, prefix: t_, deny: ["two://secret*"]}]`)
 		c := f.Client(t, era)
 		request := func(method, params string) string {
@@ -166,7 +166,7 @@ func TestManyServersHaveResources(t *testing.T) {
 
 func TestManyServersIntroduceThemselves(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
 		_, _, f := startLibraries(t, "servers: [one, {name: two, prefix: t_}]")
 		c := testkit.NewClient(t, f.URL, era)
 		var a *testkit.Answer

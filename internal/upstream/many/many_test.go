@@ -1,9 +1,7 @@
-package gateway_test
+package many_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,68 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
-
-// A manyFront is a gateway with an endpoint, all, that offers the servers farm and shop.
-type manyFront struct {
-	*gatewaytest.Front
-
-	g          *gateway.Gateway
-	farm, shop *testkit.Server
-}
-
-// startMany starts a manyFront. endpoint has keys of the endpoint's entry, servers has keys of both servers' entries.
-func startMany(tb testing.TB, endpoint, servers string, opts ...testkit.Option) *manyFront {
-	tb.Helper()
-	f := &manyFront{
-		farm: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
-		shop: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
-	}
-	g, log := gatewaytest.New(tb, f.config(endpoint, servers))
-	f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
-	return f
-}
-
-func (f *manyFront) config(endpoint, servers string) string {
-	if servers != "" {
-		servers = ", " + servers
-	}
-	return fmt.Sprintf("servers:\n  farm: {url: %q%s}\n  shop: {url: %q%s}\nendpoints:\n  all: {path: /mcp, %s}\n",
-		f.farm.URL(), servers, f.shop.URL(), servers, endpoint)
-}
-
-const bothPrefixed = "servers: [farm, {name: shop, prefix: shop_}]"
-
-// inEachEra runs a test in virtual time for clients of each era.
-func inEachEra(t *testing.T, test func(t *testing.T, era testkit.Era)) {
-	t.Helper()
-	for _, era := range testkit.Eras {
-		testkit.Virtual(t, era.String(), func(t *testing.T) { test(t, era) })
-	}
-}
-
-// toolNames returns the names in an answer to tools/list.
-func toolNames(tb testing.TB, a *testkit.Answer) []string {
-	tb.Helper()
-	var result struct {
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
-	}
-	if a.Message == nil || json.Unmarshal(a.Message.Result, &result) != nil {
-		tb.Fatalf("got HTTP %d %s, want a list of tools", a.Status, a.Body)
-	}
-	names := make([]string, len(result.Tools))
-	for i, tool := range result.Tools {
-		names[i] = tool.Name
-	}
-	return names
-}
 
 // A target is what a list says about a server.
 type target struct {
@@ -100,31 +41,22 @@ func targets(tb testing.TB, a *testkit.Answer) map[string]target {
 	return result.Meta.Targets
 }
 
-func (f *manyFront) list(tb testing.TB, c *testkit.Client) *testkit.Answer {
-	tb.Helper()
-	a, err := c.ListTools(context.Background())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return a
-}
-
 func TestManyOffersAllServers(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 		for _, serverEra := range testkit.Eras {
 			t.Run(form.String()+" "+serverEra.String(), func(t *testing.T) {
 				t.Parallel()
-				inEachEra(t, func(t *testing.T, era testkit.Era) {
-					f := startMany(t, bothPrefixed, "", testkit.WithForm(form), testkit.WithEra(serverEra))
+				testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+					f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "", testkit.WithForm(form), testkit.WithEra(serverEra))
 					c := f.Client(t, era)
-					a := f.list(t, c)
+					a := c.MustListTools(t)
 					own := []string{"get_field", "order_create", "order_get", "echo", "ask", "progress"}
 					want := slices.Clone(own)
 					for _, name := range own {
 						want = append(want, "shop_"+name)
 					}
-					if diff := cmp.Diff(want, toolNames(t, a)); diff != "" {
+					if diff := cmp.Diff(want, a.ToolNames(t)); diff != "" {
 						t.Errorf("tools (-want +got):\n%s", diff)
 					}
 					if diff := cmp.Diff(map[string]target{"farm": {Outcome: "ok", Listed: 6}, "shop": {Outcome: "ok", Listed: 6}}, targets(t, a)); diff != "" {
@@ -134,7 +66,7 @@ func TestManyOffersAllServers(t *testing.T) {
 						t.Errorf("echo: got %q", got)
 					}
 					c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t)
-					if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
+					if n, m := f.Farm.Orders("A"), f.Shop.Orders("A"); n != 1 || m != 0 {
 						t.Errorf("got %d orders at farm and %d at shop", n, m)
 					}
 				})
@@ -146,16 +78,16 @@ func TestManyOffersAllServers(t *testing.T) {
 // While a server is down, its tools stay listed, and a call of them names the server.
 func TestManyServerIsAway(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed, "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 		c := f.Client(t, era)
-		before := toolNames(t, f.list(t, c))
-		if err := f.shop.Stop(); err != nil {
+		before := c.MustListTools(t).ToolNames(t)
+		if err := f.Shop.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		a := f.list(t, c)
-		if diff := cmp.Diff(before, toolNames(t, a)); diff != "" {
+		a := c.MustListTools(t)
+		if diff := cmp.Diff(before, a.ToolNames(t)); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" || !strings.Contains(got.Message, "shop") {
@@ -171,13 +103,13 @@ func TestManyServerIsAway(t *testing.T) {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("the call took %v", took)
 		}
-		if err := f.shop.Start(); err != nil {
+		if err := f.Shop.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.MustCall(t, "shop_echo", `{"message":"again"}`).Result(t).Text(); got != "again" {
 			t.Errorf("after shop is back: got %q", got)
 		}
-		if got := targets(t, f.list(t, c))["shop"]; got.Outcome != "ok" {
+		if got := targets(t, c.MustListTools(t))["shop"]; got.Outcome != "ok" {
 			t.Errorf("after shop is back: got %+v", got)
 		}
 	})
@@ -186,12 +118,12 @@ func TestManyServerIsAway(t *testing.T) {
 // A slow server delays a list up to the deadline. When its part arrives, listeners are notified.
 func TestManyServerIsSlow(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed+", deadline: 1s", "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed+", deadline: 1s", "")
 		c := f.Client(t, era)
-		f.shop.Next("tools/list", faults.Hang())
+		f.Shop.Next("tools/list", faults.Hang())
 		began := time.Now()
-		a := f.list(t, c)
+		a := c.MustListTools(t)
 		if took := time.Since(began); took > 1100*time.Millisecond {
 			t.Errorf("the list took %v", took)
 		}
@@ -200,7 +132,7 @@ func TestManyServerIsSlow(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second) // until the gateway gives up the slow request
 		synctest.Wait()
-		if got := len(toolNames(t, f.list(t, c))); got != 12 {
+		if got := len(c.MustListTools(t).ToolNames(t)); got != 12 {
 			t.Errorf("later: got %d tools", got)
 		}
 	})
@@ -209,14 +141,14 @@ func TestManyServerIsSlow(t *testing.T) {
 // A server that hangs from the start does not delay calls of others, and delays lists only up to the deadline.
 func TestManyServerHangsFromTheStart(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed+", deadline: 500ms", "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed+", deadline: 500ms", "")
 		for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
-			f.farm.Always(method, faults.Hang())
+			f.Farm.Always(method, faults.Hang())
 		}
 		began := time.Now()
 		c := f.Client(t, era)
-		a := f.list(t, c)
+		a := c.MustListTools(t)
 		if got := targets(t, a); got["farm"].Outcome != "late" || got["shop"].Outcome != "ok" {
 			t.Errorf("got %+v", got)
 		}
@@ -236,13 +168,13 @@ func TestManyServerHangsFromTheStart(t *testing.T) {
 // Observers get one outcome for each call, of the server that carried it out.
 func TestManyCallsAreToldOnce(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed, "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 		var told ends
-		f.g.Observe(&told)
+		f.Gateway.Observe(&told)
 		c := f.Client(t, era)
 		c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
-		f.shop.Next("echo", faults.ToolError("a failure", "No."))
+		f.Shop.Next("echo", faults.ToolError("a failure", "No."))
 		c.MustCall(t, "shop_echo", `{"message":"hello"}`).Result(t)
 		if _, err := c.Call(t.Context(), "nothing", `{}`); err != nil {
 			t.Fatal(err)

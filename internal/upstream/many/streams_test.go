@@ -1,4 +1,4 @@
-package gateway_test
+package many_test
 
 import (
 	"context"
@@ -10,40 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
-)
-
-// listenTo opens the stream on which a client gets notifications of changes.
-func listenTo(ctx context.Context, tb testing.TB, c *testkit.Client) *testkit.Stream {
-	tb.Helper()
-	var s *testkit.Stream
-	var err error
-	if c.Era == testkit.Legacy {
-		s, err = c.Listen(ctx, "")
-	} else {
-		s, err = c.Open(ctx, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
-	}
-	if err != nil || s.Status != 200 {
-		tb.Fatalf("listen: got %+v, %v", s, err)
-	}
-	return s
-}
-
-// nextMethod returns the method of the next message on a stream.
-func nextMethod(tb testing.TB, s *testkit.Stream) string {
-	tb.Helper()
-	m, err := s.NextMessage()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m.Method
-}
-
-const (
-	toolsChanged = "notifications/tools/list_changed"
-	acknowledged = "notifications/subscriptions/acknowledged"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A client is notified of changes at all servers, and of reloads.
@@ -52,55 +21,43 @@ func TestManyServersNotify(t *testing.T) {
 	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) {
-				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+			testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+				f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.Client(t, era)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				s := listenTo(ctx, t, c)
+				s := c.MustListen(ctx, t)
 				defer s.Close()
 				if era == testkit.Modern {
-					if got := nextMethod(t, s); got != acknowledged {
+					if got := s.MustNext(t).Method; got != protocol.NotifyListening {
 						t.Fatalf("first message: got %s", got)
 					}
 				}
 				synctest.Wait()
-				f.shop.SetTools(testkit.Tool{Name: "new"})
-				if got := nextMethod(t, s); got != toolsChanged {
+				f.Shop.SetTools(testkit.Tool{Name: "new"})
+				if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 					t.Errorf("change at shop: got %s", got)
 				}
-				f.farm.SetTools(testkit.Tool{Name: "newer"})
-				if got := nextMethod(t, s); got != toolsChanged {
+				f.Farm.SetTools(testkit.Tool{Name: "newer"})
+				if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 					t.Errorf("change at farm: got %s", got)
 				}
-				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "shop_new") || !slices.Contains(names, "newer") {
+				if names := c.MustListTools(t).ToolNames(t); !slices.Contains(names, "shop_new") || !slices.Contains(names, "newer") {
 					t.Errorf("got tools %v", names)
 				}
-				f.reload(t, "servers: [farm, {name: shop, prefix: s_}]", "")
-				if got := nextMethod(t, s); got != toolsChanged {
+				gatewaytest.Reload(t, f.Gateway, f.Config("servers: [farm, {name: shop, prefix: s_}]", ""))
+				if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 					t.Errorf("reload: got %s", got)
 				}
-				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "s_new") {
+				if names := c.MustListTools(t).ToolNames(t); !slices.Contains(names, "s_new") {
 					t.Errorf("after the reload: got tools %v", names)
 				}
 				synctest.Wait()
-				f.shop.SetTools(testkit.Tool{Name: "newest"})
-				for got := ""; got != toolsChanged; got = nextMethod(t, s) { //nolint:revive // the end of the stream fails the test
+				f.Shop.SetTools(testkit.Tool{Name: "newest"})
+				for got := ""; got != protocol.NotifyToolsChanged; got = s.MustNext(t).Method { //nolint:revive // the end of the stream fails the test
 				}
 			})
 		})
-	}
-}
-
-func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
-	tb.Helper()
-	set := contract.Builtin()
-	cfg, err := config.Parse("recourse.yaml", []byte(f.config(endpoint, servers)), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := f.g.Reload(cfg, set); err != nil {
-		tb.Fatal(err)
 	}
 }
 
@@ -108,29 +65,29 @@ func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
 // as changed.
 func TestManyServerNotifiesAfterAnOutage(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed, "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 		c := f.Client(t, era)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		s := listenTo(ctx, t, c)
+		s := c.MustListen(ctx, t)
 		defer s.Close()
 		if era == testkit.Modern {
-			nextMethod(t, s)
+			s.MustNext(t)
 		}
 		synctest.Wait()
-		if err := f.shop.Stop(); err != nil {
+		if err := f.Shop.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if err := f.shop.Start(); err != nil {
+		if err := f.Shop.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if got := nextMethod(t, s); got != toolsChanged {
+		if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 			t.Errorf("after shop is back: got %s", got)
 		}
-		f.shop.SetTools(testkit.Tool{Name: "new"})
-		if got := nextMethod(t, s); got != toolsChanged {
+		f.Shop.SetTools(testkit.Tool{Name: "new"})
+		if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
 			t.Errorf("change at shop: got %s", got)
 		}
 	})
@@ -142,8 +99,8 @@ func TestManyServersReportProgress(t *testing.T) {
 	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) {
-				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+			testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+				f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.Client(t, era)
 				meta := `"progressToken":"p"`
 				if era == testkit.Modern {
@@ -172,8 +129,8 @@ func TestManyServersAsk(t *testing.T) {
 	for _, serverEra := range testkit.Eras {
 		t.Run(serverEra.String(), func(t *testing.T) {
 			t.Parallel()
-			inEachEra(t, func(t *testing.T, era testkit.Era) {
-				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+			testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+				f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "", testkit.WithEra(serverEra))
 				c := f.Client(t, era)
 				if era == testkit.Legacy {
 					s, err := c.OpenCall(t.Context(), "shop_ask", `{}`)
@@ -244,7 +201,7 @@ func questionOf(tb testing.TB, c *testkit.Client, tool string) (state, key strin
 func TestManyCallIsCancelled(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "modern", func(t *testing.T) {
-		f := startMany(t, bothPrefixed, "")
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "")
 		c := f.Client(t, testkit.Modern)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -252,7 +209,7 @@ func TestManyCallIsCancelled(t *testing.T) {
 			t.Fatalf("the call ended with %s", a.Body)
 		}
 		synctest.Wait()
-		if n, open := f.shop.Cancellations("progress"), f.shop.InFlight(); n != 1 || open != 0 {
+		if n, open := f.Shop.Cancellations("progress"), f.Shop.InFlight(); n != 1 || open != 0 {
 			t.Errorf("got %d calls cancelled and %d under way at the server", n, open)
 		}
 	})

@@ -1,4 +1,4 @@
-package gateway_test
+package many_test
 
 import (
 	"encoding/json"
@@ -23,8 +23,8 @@ import (
 // A tool name that two servers use is not listed, and a call of it says what the operator should do.
 func TestManyServersCollide(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
 		c := f.Client(t, era)
 		for range 2 { // the second time with known lists
 			a, err := c.Call(t.Context(), "echo", `{"message":"hello"}`)
@@ -35,8 +35,8 @@ func TestManyServersCollide(t *testing.T) {
 				t.Errorf("the call: got %s", text)
 			}
 		}
-		a := f.list(t, c)
-		if diff := cmp.Diff([]string{"order_create", "order_get", "ask", "progress"}, toolNames(t, a)); diff != "" {
+		a := c.MustListTools(t)
+		if diff := cmp.Diff([]string{"order_create", "order_get", "ask", "progress"}, a.ToolNames(t)); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"echo", "get_field"}, targets(t, a)["shop"].Collisions); diff != "" {
@@ -46,10 +46,10 @@ func TestManyServersCollide(t *testing.T) {
 			t.Errorf("got %d lines in the log, want one for each server:\n%s", n, f.Log)
 		}
 		c.MustCall(t, "order_create", `{"reference":"A","amount":1}`).Result(t)
-		if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
+		if n, m := f.Farm.Orders("A"), f.Shop.Orders("A"); n != 1 || m != 0 {
 			t.Errorf("got %d orders at farm and %d at shop", n, m)
 		}
-		f.shop.Stop() //nolint:errcheck // in memory
+		f.Shop.Stop() //nolint:errcheck // in memory
 		if got := c.MustCall(t, "order_get", `{"reference":"A"}`).Result(t); got.IsError {
 			t.Errorf("farm: got %s", got.Text())
 		}
@@ -59,10 +59,10 @@ func TestManyServersCollide(t *testing.T) {
 // A tool that is not offered is neither listed nor called, under any name.
 func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, `servers: [{name: farm, allow: ["order_*", echo], deny: [order_get], rename: {echo: say}}, {name: shop, prefix: shop_, deny: ["*"]}]`, "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, `servers: [{name: farm, allow: ["order_*", echo], deny: [order_get], rename: {echo: say}}, {name: shop, prefix: shop_, deny: ["*"]}]`, "")
 		c := f.Client(t, era)
-		if diff := cmp.Diff([]string{"order_create", "say"}, toolNames(t, f.list(t, c))); diff != "" {
+		if diff := cmp.Diff([]string{"order_create", "say"}, c.MustListTools(t).ToolNames(t)); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if got := c.MustCall(t, "say", `{"message":"hello"}`).Result(t).Text(); got != "hello" {
@@ -77,7 +77,7 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 				t.Errorf("%q: got HTTP %d %s", tool, a.Status, a.Body)
 			}
 		}
-		if n, m := f.farm.Attempts("get_field")+f.farm.Attempts("order_get"), f.shop.Attempts("echo"); n+m != 0 {
+		if n, m := f.Farm.Attempts("get_field")+f.Farm.Attempts("order_get"), f.Shop.Attempts("echo"); n+m != 0 {
 			t.Errorf("got %d and %d calls at the servers", n, m)
 		}
 	})
@@ -88,9 +88,9 @@ func TestManyServersAdvise(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "modern", func(t *testing.T) {
 		verify := "timeout: 1s, tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
-		f := startMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
+		f := gatewaytest.StartMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
 		c := f.Client(t, testkit.Modern)
-		f.shop.Always("order_create", faults.Hang())
+		f.Shop.Always("order_create", faults.Hang())
 		result := c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t)
 		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
 			t.Errorf("got %s, want %s in it", result.Text(), want)
@@ -118,7 +118,7 @@ func TestManyServersAdvise(t *testing.T) {
 				t.Errorf("got %s of %s in the log", line.Tool, line.Server)
 			}
 		}
-		f.reload(t, `servers: [farm, {name: shop, prefix: shop_, deny: [order_get]}]`, verify)
+		gatewaytest.Reload(t, f.Gateway, f.Config(`servers: [farm, {name: shop, prefix: shop_, deny: [order_get]}]`, verify))
 		result = c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t)
 		if strings.Contains(result.Text(), "order_get") || strings.Contains(string(result.Meta["io.github.recoursehq/error"]), "order_get") {
 			t.Errorf("got advice to call a tool that is not offered: %s", result.Text())
@@ -165,14 +165,13 @@ func (l *liar) says(list, id string) {
 	l.list, l.id = list, id
 }
 
-func startLiar(tb testing.TB, keys string) (*liar, *manyFront) {
+func startLiar(tb testing.TB, keys string) (*liar, *gatewaytest.Many) {
 	tb.Helper()
 	l := &liar{}
 	url := testkit.ServeInMemory(tb, http.HandlerFunc(l.serve)) + "/mcp"
-	f := &manyFront{farm: testkit.NewServer(tb, testkit.InMemory())}
-	g, log := gatewaytest.New(tb, fmt.Sprintf("servers:\n  farm: {url: %q}\n  liar: {url: %q%s}\nendpoints:\n  all: {path: /mcp, servers: [farm, {name: liar, prefix: l_}]}\n",
-		f.farm.URL(), url, keys))
-	f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/mcp"}
+	f := &gatewaytest.Many{Farm: testkit.NewServer(tb, testkit.InMemory())}
+	f.Front = gatewaytest.StartAt(tb, "/mcp", fmt.Sprintf("servers:\n  farm: {url: %q}\n  liar: {url: %q%s}\nendpoints:\n  all: {path: /mcp, servers: [farm, {name: liar, prefix: l_}]}\n",
+		f.Farm.URL(), url, keys))
 	return l, f
 }
 
@@ -201,8 +200,8 @@ func TestManyServerLies(t *testing.T) {
 			{"the same page for ever", `"tools":[` + tool("a") + `],"nextCursor":"1"`, "", "ok", 1, true},
 		} {
 			l.says(test.list, test.id)
-			a := f.list(t, c)
-			names := toolNames(t, a)
+			a := c.MustListTools(t)
+			names := a.ToolNames(t)
 			if got := targets(t, a)["liar"]; got.Outcome != test.outcome || got.Listed != test.listed || got.Truncated != test.truncated {
 				t.Errorf("%s: got %+v", test.name, got)
 			}
@@ -222,8 +221,8 @@ func TestManyListsArePrivate(t *testing.T) {
 		listFor := func(who string) ([]string, target) {
 			c := f.Client(t, testkit.Modern)
 			c.Header = http.Header{"Authorization": {"Bearer " + who}}
-			a := f.list(t, c)
-			return toolNames(t, a)[6:], targets(t, a)["liar"]
+			a := c.MustListTools(t)
+			return a.ToolNames(t)[6:], targets(t, a)["liar"]
 		}
 		var group sync.WaitGroup
 		for _, who := range []string{"ada", "bob"} {
@@ -254,20 +253,20 @@ func TestManyListsArePrivate(t *testing.T) {
 func TestManyListsAreKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sub", "lists.json")
-	endpoint := fmt.Sprintf("%s, lists: %q", bothPrefixed, path)
+	endpoint := fmt.Sprintf("%s, lists: %q", gatewaytest.BothPrefixed, path)
 	farm, shop := testkit.NewServer(t), testkit.NewServer(t)
-	begin := func(url string) (*manyFront, func()) {
-		f := &manyFront{farm: farm, shop: shop}
-		text := f.config(endpoint, "")
+	begin := func(url string) (*gatewaytest.Many, func()) {
+		f := &gatewaytest.Many{Farm: farm, Shop: shop}
+		text := f.Config(endpoint, "")
 		if url != "" {
 			text = strings.Replace(text, shop.URL(), url, 1)
 		}
 		g, log := gatewaytest.New(t, text)
-		f.g, f.Front = g, &gatewaytest.Front{Log: log, URL: testkit.Serve(t, g) + "/mcp"}
+		f.Front = &gatewaytest.Front{URL: testkit.Serve(t, g) + "/mcp", Gateway: g, Log: log}
 		return f, g.Close
 	}
 	f, end := begin("")
-	if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
+	if got := len(f.Client(t, testkit.Modern).MustListTools(t).ToolNames(t)); got != 12 {
 		t.Fatalf("got %d tools", got)
 	}
 	end()
@@ -279,14 +278,14 @@ func TestManyListsAreKept(t *testing.T) {
 	}
 	f, end = begin("")
 	for _, era := range testkit.Eras {
-		a := f.list(t, f.Client(t, era))
+		a := f.Client(t, era).MustListTools(t)
 		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" {
 			t.Errorf("after the restart: got %+v", got)
 		}
 	}
 	end()
 	f, end = begin("http://127.0.0.1:1/mcp") // another URL: the kept tools are of another server
-	if got := targets(t, f.list(t, f.Client(t, testkit.Modern)))["shop"]; got.Listed != 0 {
+	if got := targets(t, f.Client(t, testkit.Modern).MustListTools(t))["shop"]; got.Listed != 0 {
 		t.Errorf("at another URL: got %+v", got)
 	}
 	end()
@@ -295,7 +294,7 @@ func TestManyListsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, end = begin("")
-		if got := targets(t, f.list(t, f.Client(t, testkit.Modern)))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
+		if got := targets(t, f.Client(t, testkit.Modern).MustListTools(t))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
 			t.Errorf("%s: got %+v", what, got)
 		}
 		end()
@@ -308,11 +307,11 @@ func TestManyListsMove(t *testing.T) {
 	testkit.Virtual(t, "modern", func(t *testing.T) {
 		folder := t.TempDir()
 		endpoint := func(file string) string {
-			return fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, file))
+			return fmt.Sprintf("%s, lists: %q", gatewaytest.BothPrefixed, filepath.Join(folder, file))
 		}
-		f := startMany(t, endpoint("a"), "")
-		f.reload(t, endpoint("b"), "")
-		if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
+		f := gatewaytest.StartMany(t, endpoint("a"), "")
+		gatewaytest.Reload(t, f.Gateway, f.Config(endpoint("b"), ""))
+		if got := len(f.Client(t, testkit.Modern).MustListTools(t).ToolNames(t)); got != 12 {
 			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)
@@ -331,8 +330,8 @@ func TestManyListsCannotBeKept(t *testing.T) {
 		if err := os.WriteFile(folder, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := startMany(t, fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, "lists.json")), "")
-		if got := len(toolNames(t, f.list(t, f.Client(t, testkit.Modern)))); got != 12 {
+		f := gatewaytest.StartMany(t, fmt.Sprintf("%s, lists: %q", gatewaytest.BothPrefixed, filepath.Join(folder, "lists.json")), "")
+		if got := len(f.Client(t, testkit.Modern).MustListTools(t).ToolNames(t)); got != 12 {
 			t.Errorf("got %d tools", got)
 		}
 		time.Sleep(time.Second)

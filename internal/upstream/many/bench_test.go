@@ -1,4 +1,4 @@
-package gateway_test
+package many_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 func BenchmarkMany(b *testing.B) {
 	farm, shop := testkit.NewServer(b), testkit.NewServer(b)
 	g, _ := gatewaytest.New(b, fmt.Sprintf("servers:\n  farm: {url: %q}\n  shop: {url: %q}\nendpoints:\n  all: {path: /mcp, %s}\n",
-		farm.URL(), shop.URL(), bothPrefixed))
+		farm.URL(), shop.URL(), gatewaytest.BothPrefixed))
 	base := testkit.Serve(b, g)
 	arguments := fmt.Sprintf(`{"message":%q}`, strings.Repeat("a", 900))
 	for name, at := range map[string]struct{ path, tool string }{

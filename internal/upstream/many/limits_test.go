@@ -1,8 +1,7 @@
-package gateway_test
+package many_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,12 +12,14 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
+const hi = `{"message":"m"}`
+
 // An endpoint with several servers has its own limits, by the names that clients see, in addition to those of its
 // servers. It does not charge for the caller's mistakes, or for refusals by a server's limit.
 func TestLimitsOfManyServers(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed+", limit_headers: true, limits: {all: {calls: 5/1h, by: [server]}, shop: {calls: 2/1m, tools: ['shop_*']}}",
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed+", limit_headers: true, limits: {all: {calls: 5/1h, by: [server]}, shop: {calls: 2/1m, tools: ['shop_*']}}",
 			"limits: {own: {calls: 3/1m, by: [server], tools: [echo]}}")
 		c := f.Client(t, era)
 		remaining := func(a *testkit.Answer, want string) {
@@ -45,13 +46,13 @@ func TestLimitsOfManyServers(t *testing.T) {
 		}
 		remaining(c.MustCall(t, "shop_echo", hi), "1")
 		remaining(c.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`), "0")
-		before := f.farm.Attempts(testkit.GetField)
+		before := f.Farm.Attempts(testkit.GetField)
 		a := c.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`)
 		e := gatewaytest.Record(t, a)
 		if e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "all" || e.Effect != recourse.EffectNone || a.Header.Get("Retry-After") == "" {
 			t.Errorf("got %s", a.Body)
 		}
-		if got := f.farm.Attempts(testkit.GetField); got != before {
+		if got := f.Farm.Attempts(testkit.GetField); got != before {
 			t.Error("a refused call reached the server")
 		}
 	})
@@ -60,10 +61,10 @@ func TestLimitsOfManyServers(t *testing.T) {
 // An endpoint with several servers has its own limit on concurrent calls to all of them.
 func TestConcurrencyOfManyServers(t *testing.T) {
 	t.Parallel()
-	inEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := startMany(t, bothPrefixed+", concurrency: {max: 1, queue: 0}", "")
+	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed+", concurrency: {max: 1, queue: 0}", "")
 		c := f.Client(t, era)
-		f.farm.Next(testkit.Echo, faults.Hang())
+		f.Farm.Next(testkit.Echo, faults.Hang())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -75,7 +76,7 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnavailable || e.Effect != recourse.EffectNone || e.RetryAfter == 0 {
 			t.Errorf("got %s", a.Body)
 		}
-		if p := f.g.Protections(); len(p) != 1 || p[0].Server != "all" || p[0].Bulkheads[0].In != 1 {
+		if p := f.Gateway.Protections(); len(p) != 1 || p[0].Server != "all" || p[0].Bulkheads[0].In != 1 {
 			t.Errorf("got %+v", p)
 		}
 		cancel()
@@ -85,37 +86,4 @@ func TestConcurrencyOfManyServers(t *testing.T) {
 			t.Errorf("afterwards: got %s", a.Body)
 		}
 	})
-}
-
-// A limit's condition on read_only uses the servers' entries and lists.
-func TestReadOnlyOfManyServers(t *testing.T) {
-	t.Parallel()
-	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {
-		inEachEra(t, func(t *testing.T, era testkit.Era) {
-			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
-			shop.SetTools(testkit.Tool{Name: "sell"})
-			g, log := gatewaytest.New(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
-				"  shop: {url: '"+shop.URL()+"', path: none, tools: {sell: {read_only: true}}}\n"+
-				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n")
-			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/all/mcp"}, farm}
-			c := d.member(t, era, "reader")
-			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
-				for range 2 { // before and after the lists are fetched
-					a := c.MustCall(t, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
-					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
-						t.Errorf("%s: got %s", tool, a.Body)
-					}
-				}
-			}
-			a, err := c.ListTools(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range toolNames(t, a) {
-				if name == testkit.OrderCreate {
-					t.Errorf("%s is listed", name)
-				}
-			}
-		})
-	}
 }
