@@ -230,7 +230,7 @@ func (b *body) form() *contractform.Body {
 }
 
 func (c *Contract) verifyForm(rule verifyRule) contractform.VerifyCall {
-	f := contractform.VerifyCall{Call: rule.call, LookAt: rule.lookAt, Landed: rule.landed.Form()}
+	f := contractform.VerifyCall{Tool: rule.tool, LookAt: rule.lookAt, Landed: rule.landed.Form()}
 	for _, a := range rule.args {
 		f.Args = append(f.Args, contractform.VerifyArg{
 			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),

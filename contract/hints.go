@@ -172,7 +172,7 @@ func (c *Contract) AdvisedTools() []string {
 func (c *Contract) verifyTools() []string {
 	tools := make([]string, 0, len(c.verify))
 	for _, rule := range c.verify {
-		tools = append(tools, rule.call)
+		tools = append(tools, rule.tool)
 	}
 	return tools
 }

@@ -48,7 +48,7 @@ func TestLanded(t *testing.T) {
 name: ours
 extends: recourse
 verify:
-  put: {call: get, args: {id: /id}, landed: {`+test.rule+`}}
+  put: {tool: get, from: {id: /id}, landed: {`+test.rule+`}}
 codes: []
 `))
 			if err != nil {
@@ -81,7 +81,7 @@ func TestLandedMistakes(t *testing.T) {
 		"exists: true":                           "path",
 		"path: /a, is: 1":                        "is",
 	} {
-		_, err := contract.Builtin().Load("ours.yaml", []byte("form: 1\nname: ours\nextends: recourse\nverify:\n  put: {call: get, landed: {"+rule+"}}\ncodes: []\n"))
+		_, err := contract.Builtin().Load("ours.yaml", []byte("form: 1\nname: ours\nextends: recourse\nverify:\n  put: {tool: get, landed: {"+rule+"}}\ncodes: []\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", rule, err)
 		}

@@ -226,7 +226,7 @@ func TestExtends(t *testing.T) {
 		  {code: SOLD_OUT, kind: conflict, for: [{kind: conflict}], retryable: false, hint: [Look with order_get., Look again.]},
 		  {code: PROVIDER_TIMEOUT, kind: timeout, retryable: false, hint: Give up.}]}`,
 		`{form: 1, name: last, extends: middle, default: SOLD_OUT, hint_tools: [item_get],
-		  verify: {order_make: {call: order_see, args: {id: /id}}},
+		  verify: {order_make: {tool: order_see, from: {id: /id}}},
 		  hints: [{for: {effect: unknown}, text: "Look with order_see, or with item_get."}],
 		  codes: [{code: LAST, kind: no_match, retryable: true, hint: Search again.}]}`,
 	} {

@@ -244,19 +244,19 @@ func (l *liveTools) hint(tool string) string {
 }
 
 func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.VerifyFile) {
-	failed, verify := live.byName[tool], live.byName[v.Call]
+	failed, verify := live.byName[tool], live.byName[v.Tool]
 	if failed == nil {
 		k.Mistakef(v.Node, live.hint(tool), "the server has no tool %s", tool)
 	}
 	if verify == nil {
-		k.Mistakef(v.Node.Get("call"), live.hint(v.Call), "the server has no tool %s", v.Call)
+		k.Mistakef(v.Node.Get("tool"), live.hint(v.Tool), "the server has no tool %s", v.Tool)
 		return
 	}
 	if verify.writes {
-		k.Mistakef(v.Node.Get("call"), "name a tool that only reads", "%s does not say of itself that it only reads", v.Call)
+		k.Mistakef(v.Node.Get("tool"), "name a tool that only reads", "%s does not say of itself that it only reads", v.Tool)
 	}
-	given := make([]string, 0, len(v.Args)+len(v.With))
-	for _, a := range v.Args {
+	given := make([]string, 0, len(v.From)+len(v.With))
+	for _, a := range v.From {
 		given = append(given, a.Key)
 		pointer := language.Items(a.Value)[0]
 		if param := firstToken(pointer.Text()); failed != nil && !failed.has(param) {
@@ -268,12 +268,12 @@ func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.
 	}
 	for _, param := range given {
 		if !verify.has(param) {
-			k.Mistakef(v.Node, language.Suggest(param, verify.params), "%s has no parameter %s", v.Call, param)
+			k.Mistakef(v.Node, language.Suggest(param, verify.params), "%s has no parameter %s", v.Tool, param)
 		}
 	}
 	for _, param := range verify.required {
 		if !slices.Contains(given, param) {
-			k.Mistakef(v.Node, "add it to `args` or `with`", "%s needs the parameter %s", v.Call, param)
+			k.Mistakef(v.Node, "add it to `from` or `with`", "%s needs the parameter %s", v.Tool, param)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // A verifyRule makes the call that checks whether a tool's call took effect.
 type verifyRule struct {
-	call   string
+	tool   string
 	args   []verifyArg
 	lookAt string
 	landed settle.Rule
@@ -35,11 +35,11 @@ func (k *compiler) verifies() {
 		k.c.verify[v.Key] = k.verify(v.Value)
 	}
 	for _, v := range k.file.Verify {
-		if _, writes := k.c.verify[v.Value.Call]; writes {
-			k.Mistakef(v.Value.Node.Get("call"), "name a tool that only reads",
-				"%s has an entry in `verify` itself, which is for tools that write", v.Value.Call)
+		if _, writes := k.c.verify[v.Value.Tool]; writes {
+			k.Mistakef(v.Value.Node.Get("tool"), "name a tool that only reads",
+				"%s has an entry in `verify` itself, which is for tools that write", v.Value.Tool)
 		}
-		k.c.readers[v.Value.Call] = true
+		k.c.readers[v.Value.Tool] = true
 	}
 	for _, b := range k.file.Batch {
 		k.c.batch[b.Key] = b.Value
@@ -47,8 +47,8 @@ func (k *compiler) verifies() {
 }
 
 func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
-	rule := verifyRule{call: v.Call, lookAt: v.Look, landed: settle.Compile(k.Compiler, v.Landed)}
-	for _, a := range v.Args {
+	rule := verifyRule{tool: v.Tool, lookAt: v.LookAt, landed: settle.Compile(k.Compiler, v.Landed)}
+	for _, a := range v.From {
 		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
 		if arg.list && a.Value.Len() != 1 {
 			k.Mistakef(a.Value, "for example [/reference]", "a list holds one JSON Pointer")
@@ -74,7 +74,7 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	if !ok {
 		return nil
 	}
-	v := recourse.Verify{Tool: rule.call, LookAt: rule.lookAt}
+	v := recourse.Verify{Tool: rule.tool, LookAt: rule.lookAt}
 	for _, a := range rule.args {
 		value, to := a.value, &v.Args
 		if a.pointer != "" {

@@ -147,7 +147,7 @@ func ExampleWithTool() {
 
 	mcptool.Use(server, contract.MustBuiltin(contract.Default), silent, mcptool.WithTool("order_create",
 		mcptool.WithDeadline(20*time.Second),
-		mcptool.WithVerify(mcptool.Verify{Tool: "order_get", Args: map[string]string{"reference": "/reference"}, LookAt: "status"})))
+		mcptool.WithVerify(mcptool.Verify{Tool: "order_get", From: map[string]string{"reference": "/reference"}, LookAt: "status"})))
 
 	fmt.Println(textOf(server, "order_create", `{"reference":"A-17"}`))
 	// Output:

@@ -130,10 +130,10 @@ func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.V
 type Verify struct {
 	// Tool is the name of that tool.
 	Tool string
-	// Args are the arguments of that call: JSON Pointers (RFC 6901) into the arguments of the call in question, by name.
+	// From are arguments taken from the call in question: JSON Pointers (RFC 6901) into its arguments, by name.
 	// A pointer that leads nowhere, to a secret, or to more than 128 bytes is left out.
-	Args map[string]string
-	// With are arguments that are always the same.
+	From map[string]string
+	// With are further arguments, with fixed values.
 	With map[string]any
 	// LookAt names what settles the question in the answer.
 	LookAt string

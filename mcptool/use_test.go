@@ -274,7 +274,7 @@ func TestDeadline(t *testing.T) {
 			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
 				mcptool.WithTool("quick", mcptool.WithDeadline(mcptool.NoDeadline)),
 				mcptool.WithTool("order_create", mcptool.WithVerify(mcptool.Verify{
-					Tool: "order_get", Args: map[string]string{"id": "/field_id"}, With: map[string]any{"full": true}, LookAt: "status",
+					Tool: "order_get", From: map[string]string{"id": "/field_id"}, With: map[string]any{"full": true}, LookAt: "status",
 				})))
 			client := w.dial(t, server)
 			const good = `{"field_id":"F-1"}`

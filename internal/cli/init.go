@@ -253,7 +253,7 @@ servers:
     # timeout: 60s # without a sign of life
     # tools: # what the server does not say itself
     #   get_*: {read_only: true}
-    #   order_create: {verify: {call: order_get, args: {reference: /reference}}}
+    #   order_create: {verify: {tool: order_get, from: {reference: /reference}}}
 `, c.Contract, strings.Join(contract.Builtin().Names(), ", "))
 	return b.String()
 }

@@ -96,7 +96,7 @@ func TestSchemas(t *testing.T) {
 	for _, text := range []string{
 		config.Example, demo.Configuration(), "servers: {a: {command: [x], timeout: \"${T}\", redact: off, idle: 1m30s}}\n",
 		"servers: {a: {command: [x], reads: aws}, b: {command: [x], reads: [aws, ./ours.yaml]}}\n",
-		"max_request: 512\nservers: {a: {url: 'http://127.0.0.1/mcp', tools: {x: {verify: {call: y, args: {a: /b}}}}}}\n",
+		"max_request: 512\nservers: {a: {url: 'http://127.0.0.1/mcp', tools: {x: {verify: {tool: y, from: {a: /b}}}}}}\n",
 	} {
 		if err := validate(t, configuration, text); err != nil {
 			t.Errorf("%s\n%v", text, err)

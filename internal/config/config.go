@@ -317,13 +317,13 @@ type Tool struct {
 // Verify is a call that finds out whether another call took effect.
 type Verify struct {
 	// Tool to call. It must not change anything.
-	Call string `yaml:"call,required" default:"(none)"`
+	Tool string `yaml:"tool,required" was:"call" default:"(none)"`
 	// Arguments taken from the failed call: maps a parameter to a JSON Pointer into that call's arguments.
-	Args map[string]string `yaml:"args" default:"(none)"`
+	From map[string]string `yaml:"from" was:"args" default:"(none)"`
 	// Constant arguments: maps a parameter to its value.
 	With map[string]any `yaml:"with" default:"(none)"`
 	// What to look at in its answer, in a word or two.
-	Look string `yaml:"look" default:"(none)"`
+	LookAt string `yaml:"look_at" was:"look" default:"(none)"`
 }
 
 // PathNone is the path of a server that clients only reach through endpoints.

@@ -45,7 +45,7 @@ func TestExample(t *testing.T) {
 					{Key: "get_field", Value: config.Tool{ReadOnly: &yes, Timeout: time.Minute}},
 					{Key: "list_*", Value: config.Tool{ReadOnly: &yes}},
 					{Key: "order_create", Value: config.Tool{Verify: &config.Verify{
-						Call: "order_get", Args: map[string]string{"reference": "/reference"}, Look: "status",
+						Tool: "order_get", From: map[string]string{"reference": "/reference"}, LookAt: "status",
 					}}},
 				},
 			},
@@ -76,7 +76,7 @@ servers:
       "get_*_by_*": {read_only: false}
       get_field: {timeout: 4s, idempotent: true}
       put:
-        verify: {call: get, with: {full: true, filter: {ids: [1, {a: ~}]}}}
+        verify: {tool: get, with: {full: true, filter: {ids: [1, {a: ~}]}}}
   shop: {url: "http://127.0.0.1:1/mcp", tools: }
 `
 	c, err := config.Parse("recourse.yaml", []byte(src), options())
@@ -94,7 +94,7 @@ servers:
 		"":             {Timeout: time.Second},
 		"get_*":        {Timeout: 2 * time.Second, ReadOnly: &yes},
 		"x_by_get_by_": {Timeout: time.Second},
-		"put": {Timeout: 20 * time.Second, Verify: &config.Verify{Call: "get", With: map[string]any{
+		"put": {Timeout: 20 * time.Second, Verify: &config.Verify{Tool: "get", With: map[string]any{
 			"full": true, "filter": map[string]any{"ids": []any{int64(1), map[string]any{"a": nil}}},
 		}}},
 	}

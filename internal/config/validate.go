@@ -344,17 +344,17 @@ func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyam
 }
 
 func (v *validator) verify(verify *Verify, node *strictyaml.Node) {
-	if call := node.Get("call"); call != nil && (verify.Call == "" || strings.ContainsAny(verify.Call, "*? ")) {
-		v.doc.Reportf(call.Pos(), "", "`call` must be the name of a tool")
+	if tool := node.Get("tool"); tool != nil && (verify.Tool == "" || strings.ContainsAny(verify.Tool, "*? ")) {
+		v.doc.Reportf(tool.Pos(), "", "`tool` must be the name of a tool")
 	}
-	args, with := node.Get("args"), node.Get("with")
-	for param := range args.All() {
-		if !isPointer(verify.Args[param]) {
-			v.doc.Reportf(args.Get(param).Pos(), "write it as `/reference`; for a fixed value use `with`",
+	from, with := node.Get("from"), node.Get("with")
+	for param := range from.All() {
+		if !isPointer(verify.From[param]) {
+			v.doc.Reportf(from.Get(param).Pos(), "write it as `/reference`; for a fixed value use `with`",
 				"this must be a JSON Pointer into the arguments of the failed call")
 		}
 		if with.Get(param) != nil {
-			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is also in `args`")
+			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is also in `from`")
 		}
 	}
 }

@@ -259,15 +259,15 @@ type RangeFile struct {
 // VerifyFile is a part of a [File].
 type VerifyFile struct {
 	// The tool to call, which only reads.
-	Call string `yaml:"call,required"`
+	Tool string `yaml:"tool,required" was:"call"`
 	// Its arguments: JSON Pointers into the failed call's arguments; a pointer in brackets makes a list of
 	// the value.
-	Args strictyaml.Map[*strictyaml.Node] `yaml:"args"`
+	From strictyaml.Map[*strictyaml.Node] `yaml:"from" was:"args"`
 	// Further arguments, with fixed values.
 	With strictyaml.Map[*strictyaml.Node] `yaml:"with"`
 	// What in its answer settles the question.
-	Look string           `yaml:"look"`
-	Node *strictyaml.Node `yaml:",pos"`
+	LookAt string           `yaml:"look_at" was:"look"`
+	Node   *strictyaml.Node `yaml:",pos"`
 
 	// What the answer looks like if the write has landed; see below. Without it a program cannot decide, and
 	// has to ask its user.

@@ -343,7 +343,7 @@ type Range struct {
 
 // VerifyCall is the call that settles whether a tool's call took effect.
 type VerifyCall struct {
-	Call   string
+	Tool   string
 	Args   []VerifyArg
 	LookAt string
 	Landed *Landed // nil: a person decides

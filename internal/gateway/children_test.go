@@ -20,7 +20,7 @@ var shares = []string{"all", "client"}
 
 // orders is the tools entry of these tests.
 const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, hold: {read_only: true}, " +
-	"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
+	"order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: status}}}"
 
 const (
 	readField   = `{"field_id":"F-1"}`
@@ -117,7 +117,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		short = ", timeout: 500ms"
 	}
 	tools := fmt.Sprintf("tools: {get_field: {read_only: true%s}, order_get: {read_only: true}, "+
-		"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}%[1]s}}", short)
+		"order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: status}%[1]s}}", short)
 	for _, call := range []struct {
 		tool, arguments string
 		writes          bool

@@ -42,7 +42,7 @@ func inCommerce(object string) string {
 }
 
 // commerceVerify declares the call that settles whether an order was created.
-const commerceVerify = `tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: its status}}}`
+const commerceVerify = `tools: {get_field: {read_only: true}, order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: its status}}}`
 
 // The gateway turns all forms of failures that are seen in practice into the form of commerce.
 func TestCommerce(t *testing.T) {

@@ -184,7 +184,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 		within = gatewaytest.Deadline // the gateway does not wait beyond it
 	}
 	f := gatewaytest.Start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
-		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
+		"tools: {get_field: {read_only: true}, order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: status}}}")
 	if fault.Name == "404" && c.server == testkit.Legacy {
 		want.reads, want.writes = 2, 2            // once more in a new session
 		want.refused = c.client == testkit.Legacy // clients of the other era have no session that a 404 could be about

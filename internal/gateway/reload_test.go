@@ -189,7 +189,7 @@ func TestReloadIsLogged(t *testing.T) {
 	t.Parallel()
 	const before = `
 servers:
-  same: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: true, verify: {call: b, with: {x: [1, {y: z}]}}}}}
+  same: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: true, verify: {tool: b, with: {x: [1, {y: z}]}}}}}
   timing: {url: 'http://127.0.0.1:1/mcp'}
   tools: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: true}}}
   gone: {url: 'http://127.0.0.1:1/mcp'}
@@ -201,7 +201,7 @@ servers:
   tools: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: false}}}
   timing: {url: 'http://127.0.0.1:1/mcp', timeout: 1s}
   same:
-    tools: {a: {read_only: true, verify: {call: b, with: {x: [1, {y: z}]}}}}
+    tools: {a: {read_only: true, verify: {tool: b, with: {x: [1, {y: z}]}}}}
     url: 'http://127.0.0.1:1/mcp'
 `
 	const one = "servers: {one: {url: 'http://127.0.0.1:1/mcp', contract: own}}\n"

@@ -315,7 +315,7 @@ func (c *call) failed() *toolcall.Call {
 		},
 	}
 	if v := c.rule.Verify; v != nil {
-		call.Verify = &toolcall.Verification{Tool: v.Call, Args: v.Args, With: v.With, LookAt: v.Look}
+		call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt}
 	}
 	return call
 }

@@ -142,7 +142,7 @@ func TestNatureOfTools(t *testing.T) {
 		{"longest pattern", []string{"tools: {'*': {read_only: true}, 'order_*': {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"name over pattern", []string{"tools: {'order_*': {read_only: true}, order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"idempotent", []string{"tools: {'order_*': {idempotent: true}}"}, testkit.OrderCreate, 3, recourse.EffectUnknown},
-		{"something to verify", []string{"contract: fieldmcp", "tools: {order_create: {verify: {call: order_get}}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
+		{"something to verify", []string{"contract: fieldmcp", "tools: {order_create: {verify: {tool: order_get}}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"contract that reads", []string{"contract: fieldmcp"}, testkit.OrderCreate, 3, recourse.EffectNone},
 		{"entry over contract", []string{"contract: fieldmcp", "tools: {order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 	} {

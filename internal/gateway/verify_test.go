@@ -76,7 +76,7 @@ func TestVerifyToolsRead(t *testing.T) {
 // The verify call comes from the contract in reads, whichever contract clients see. The server's entry goes before it.
 func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 	t.Parallel()
-	const entry = "tools: {study_create: {verify: {call: study_list}}}"
+	const entry = "tools: {study_create: {verify: {tool: study_list}}}"
 	for _, tt := range []struct {
 		name, tool, want string
 		entry            []string

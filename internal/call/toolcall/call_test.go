@@ -87,7 +87,7 @@ func own() *toolcall.Call {
 		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.MustBuiltin(contract.Default),
 		Masker: func() *redact.Masker { return masker }, Nature: retry.Writes, Ran: true, Trusted: true,
 		Verify: &toolcall.Verification{
-			Tool: "order_get", Args: map[string]string{"reference": "/reference", "note": "/note", "absent": "/absent"},
+			Tool: "order_get", From: map[string]string{"reference": "/reference", "note": "/note", "absent": "/absent"},
 			With: map[string]any{"full": true}, LookAt: "status",
 		},
 	}

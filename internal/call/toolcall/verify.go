@@ -12,9 +12,9 @@ import (
 // Verification is the call that settles whether another one took effect.
 type Verification struct {
 	Tool string
-	// Args are JSON Pointers into the arguments of the call in question, and With the constant values, both
+	// From are JSON Pointers into the arguments of the call in question, and With the constant values, both
 	// by the name of the parameter.
-	Args   map[string]string
+	From   map[string]string
 	With   map[string]any
 	LookAt string
 }
@@ -22,8 +22,8 @@ type Verification struct {
 // of fills v in from the arguments of the call in question. A value that shows rejects is left to the caller.
 func (v *Verification) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
-	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		pointer := v.Args[name]
+	for _, name := range slices.Sorted(maps.Keys(v.From)) {
+		pointer := v.From[name]
 		if value := argument.Shown(arguments, pointer); value != nil && shows(value) {
 			call.Args = call.Args.With(name, value)
 		} else if json.Lookup(arguments, json.Pointer(pointer)) != nil {

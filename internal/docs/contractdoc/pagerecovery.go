@@ -165,7 +165,7 @@ func (p *page) verify() {
 				args[i] = a.Name + "=<" + a.Pointer + ">"
 			}
 		}
-		rows = append(rows, []string{code(tool), code(rule.Call + "(" + strings.Join(args, ", ") + ")"), rule.LookAt, landed(rule.Landed)})
+		rows = append(rows, []string{code(tool), code(rule.Tool + "(" + strings.Join(args, ", ") + ")"), rule.LookAt, landed(rule.Landed)})
 		decides = decides || rule.Landed != nil
 	}
 	if !decides {

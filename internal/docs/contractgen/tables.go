@@ -290,7 +290,7 @@ func retryTable(r contractform.Retryable) json.Value {
 
 func verifyTable(v contractform.VerifyCall) json.Members {
 	var m json.Members
-	m.Text("call", v.Call)
+	m.Text("tool", v.Tool)
 	m.Add("args", listOf(v.Args, func(a contractform.VerifyArg) json.Value {
 		var arg json.Members
 		arg.Text("name", a.Name)

@@ -248,7 +248,7 @@ func TestJournalKeepsVerifyArguments(t *testing.T) {
 			settings := all()
 			settings.Arguments = arguments
 			w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings,
-				"tools: {order_create: {verify: {call: order_get, args: {reference: /reference}}}}")
+				"tools: {order_create: {verify: {tool: order_get, from: {reference: /reference}}}}")
 			w.call(t, testkit.OrderCreate, `{"reference":"c4nary","amount":1}`, faults.ResetBeforeAnswer())
 			w.settle(t, 1)
 			calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})

@@ -72,7 +72,7 @@ func gatewayKeys() []string {
 		"/max_request: 64KiB",
 		"tools: {get_field: {read_only: true}, measure: {read_only: true}, echo: {read_only: true}," +
 			" order_get: {read_only: true, timeout: 300ms}," +
-			" order_create: {read_only: false, verify: {call: order_get, args: {reference: /reference}, look: status}}}",
+			" order_create: {read_only: false, verify: {tool: order_get, from: {reference: /reference}, look_at: status}}}",
 	}
 }
 

@@ -87,7 +87,7 @@ func TestManyServersOfferWhatIsAllowed(t *testing.T) {
 func TestManyServersAdvise(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "modern", func(t *testing.T) {
-		verify := "timeout: 1s, tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
+		verify := "timeout: 1s, tools: {order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: status}}}"
 		f := gatewaytest.StartMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
 		c := f.Client(t, testkit.Modern)
 		f.Shop.Always("order_create", faults.Hang())

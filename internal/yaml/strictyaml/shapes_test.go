@@ -24,6 +24,22 @@ type nested struct {
 	Need string        `yaml:"need,required"`
 }
 
+// A key is read under its earlier name as well, unless the new one is there.
+func TestEarlierName(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"call: a\n": "a", "tool: a\n": "a", "call: a\ntool: b\n": "f.yaml:1:1: unknown key `call`", "look: a\n": "f.yaml:1:1: unknown key `look`",
+	} {
+		var got struct {
+			Tool string `was:"call" yaml:"tool,required"`
+		}
+		err := strictyaml.Decode("f.yaml", []byte(src), &got)
+		if err == nil && got.Tool != want || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %q, %v", src, got.Tool, err)
+		}
+	}
+}
+
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	type target struct {

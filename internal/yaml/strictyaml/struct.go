@@ -14,6 +14,7 @@ type structType struct {
 	fields []field
 	places [][]int           // fields tagged `yaml:",pos"`
 	gone   map[string]string // keys that there were once, with the reasons
+	was    map[string]string // earlier names of keys, with the new ones
 }
 
 type field struct {
@@ -39,7 +40,10 @@ func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
 	}
 
 	ok := true
-	for _, e := range n.entries {
+	for i, e := range n.entries {
+		if now, renamed := st.was[e.key]; renamed && n.find(now) == nil {
+			n.entries[i].key, e.key = now, now
+		}
 		f := st.field(e.key)
 		if f == nil {
 			d.unknownKey(e, st)
@@ -156,7 +160,7 @@ func (d *Document) structType(t reflect.Type) *structType {
 	if st, ok := d.types[t]; ok {
 		return st
 	}
-	st := &structType{gone: map[string]string{}}
+	st := &structType{gone: map[string]string{}, was: map[string]string{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -171,12 +175,16 @@ func (d *Document) structType(t reflect.Type) *structType {
 				st.places = append(st.places, append([]int{i}, place...))
 			}
 			maps.Copy(st.gone, inner.gone)
+			maps.Copy(st.was, inner.was)
 		case f.Tag.Get("gone") != "":
 			st.gone[f.Tag.Get("gone")] = f.Tag.Get("why")
 		case !f.IsExported():
 		case name == "" && options == "pos":
 			st.places = append(st.places, []int{i})
 		case name != "":
+			if was := f.Tag.Get("was"); was != "" {
+				st.was[was] = name
+			}
 			st.fields = append(st.fields, field{
 				name:     name,
 				index:    []int{i},

@@ -9,7 +9,7 @@ def _verify_call(tool, arguments):
         value = _shown(arguments, a["pointer"]) if "pointer" in a else a.get("is")
         if value is not None:
             args[a["name"]] = [value] if a.get("list") else value
-    return {"tool": rule["call"], "args": args, "lookAt": rule.get("lookAt", "")}
+    return {"tool": rule["tool"], "args": args, "lookAt": rule.get("lookAt", "")}
 
 
 # Names of arguments whose values must not be shown.

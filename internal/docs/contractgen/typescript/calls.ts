@@ -26,9 +26,9 @@ function verifyCall(tool: string, args: unknown): Fields | undefined {
     if (hidden) put(from, textOr(name), list ? [pointer] : pointer);
     if (value !== undefined) put(given, textOr(name), list ? [value] : value);
   }
-  const { call, lookAt } = rule;
+  const { tool: asked, lookAt } = rule;
   const taken = { ...(!isEmpty(given) && { args: given }), ...(!isEmpty(from) && { from }) };
-  return { tool: call, ...taken, ...(lookAt && { lookAt }) };
+  return { tool: asked, ...taken, ...(lookAt && { lookAt }) };
 }
 
 //{{end}}
