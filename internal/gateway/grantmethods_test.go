@@ -220,7 +220,7 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 			"resources/list":  `"resources":[]`, "resources/templates/list": `"resourceTemplates":[]`, "resources/read": `"contents":[]`,
 			"completion/complete": `"completion":{"values":[]}`,
 		}[m.Method]
-		writeJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, m.ID, result))
+		testkit.WriteJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, m.ID, result))
 	}))
 	g, log := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
 		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*'], deny: ['file:///public/secret/*']}]}\n")

@@ -99,8 +99,8 @@ func TestStudiesOverAnAPI(t *testing.T) {
 		},
 	} {
 		testkit.Virtual(t, name, func(t *testing.T) {
-			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, tt.status, tt.body) })
-			client := startAPI(t, p, studiesDescription, "contract: studies", "title: Panels", "timeout: 10s").Client(t, testkit.Modern)
+			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, tt.status, tt.body) })
+			client := gatewaytest.StartAPI(t, p, studiesDescription, "contract: studies", "title: Panels", "timeout: 10s").Client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)

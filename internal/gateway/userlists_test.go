@@ -37,7 +37,7 @@ func TestListsOfUsers(t *testing.T) {
 			if m.Method == "server/discover" {
 				result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}`
 			}
-			writeJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
+			testkit.WriteJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
 		}))
 		place := map[string]string{"recourse": "{user_id}", "terra": "mcp"}[contractName]
 		g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm: {url: '%s/%s', contract: %s, path: none}\n"+

@@ -138,13 +138,13 @@ func rawStatus(t *testing.T, url string, era testkit.Era) int {
 // An API gets the user in its base URL, its headers and its query, and in the header that the contract names.
 func TestUserOfAPI(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, `{}`) })
+	p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, http.StatusOK, `{}`) })
 	file := filepath.Join(t.TempDir(), "api.yaml")
-	if err := os.WriteFile(file, []byte(ordersDescription), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(gatewaytest.Orders), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: '%s/of/{user_id}'\n    path: '/farm/{user_id}'\n    contract: terra\n"+
-		"    headers: {X-Of: '{user_id}'}\n    query: {of: '{user_id}'}\n    operations: [{}]\n", file, p.url))
+		"    headers: {X-Of: '{user_id}'}\n    query: {of: '{user_id}'}\n    operations: [{}]\n", file, p.URL))
 	root := gatewaytest.Open(t, g, true) + "/farm/"
 	for _, era := range testkit.Eras {
 		for _, user := range []string{"u-1", "a@b"} {
@@ -162,10 +162,10 @@ func TestUserOfAPI(t *testing.T) {
 		}
 	}
 	want := "GET /of/u-1/orders/%7Buser_id%7D?of=u-1\nGET /of/a@b/orders/%7Buser_id%7D?of=a%40b\n"
-	if got := strings.Join(p.requests(), "\n") + "\n"; got != want+want {
+	if got := strings.Join(p.Requests(), "\n") + "\n"; got != want+want {
 		t.Errorf("got %s", got)
 	}
-	for _, r := range p.sent {
+	for _, r := range p.Sent {
 		if of := r.Header.Get("X-Of"); of == "" || r.Header.Get("Provider-User-Id") != of || !strings.Contains(r.RequestURI, "/of/"+of+"/") {
 			t.Errorf("got %s with headers %v", r.RequestURI, r.Header)
 		}
@@ -321,7 +321,7 @@ func TestUsersByCheck(t *testing.T) {
 		d, root := usersDoor(t, "access: {team: {keys: ["+keyEntry("good key", "org: acme", "roles: [reader]")+"]}}", "[team]",
 			"{check: '"+check.url+"/may', headers: {Authorization: check-secret}, timeout: 2s, keep: 1m, keep_refusals: 10s}", "recourse", "server")
 		text := func(body string) func(w http.ResponseWriter, r *http.Request) {
-			return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, body) }
+			return func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, http.StatusOK, body) }
 		}
 		as := func(user string) (int, string) {
 			return d.statusAs(t, root, user, testkit.Modern, "Authorization", "Bearer good key")

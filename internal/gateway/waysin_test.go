@@ -104,10 +104,10 @@ func TestRequestsWithoutAnID(t *testing.T) {
 	t.Parallel()
 	ways := append(waysIn(), wayIn{"an API", testkit.Modern, func(t *testing.T) *opened {
 		t.Helper()
-		p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, `{}`) })
-		client := startAPI(t, p, ordersDescription).Client(t, testkit.Modern)
+		p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, http.StatusOK, `{}`) })
+		client := gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern)
 		return &opened{Client: client, send: posts(client), requests: func() []testkit.Request {
-			return make([]testkit.Request, len(p.requests()))
+			return make([]testkit.Request, len(p.Requests()))
 		}}
 	}}, wayIn{"an observer", testkit.Legacy, direct("", testkit.Legacy, []string{"mode: observe"}).open})
 	for _, way := range ways {

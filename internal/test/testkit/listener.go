@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A listener serves a handler on a loopback port, or in memory, until it is stopped, and tracks all of its
@@ -156,6 +159,13 @@ func serve(tb testing.TB, addr string, handler http.Handler) string {
 		}
 	})
 	return "http://" + l.addr
+}
+
+// WriteJSON answers with a status and a JSON text.
+func WriteJSON(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", protocol.TypeJSON)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // the client may have gone, which is fine
 }
 
 // RefusedURL returns the URL of an MCP endpoint on whose port nobody listens: a connection to it is refused.

@@ -1,139 +1,21 @@
-package gateway_test
+package api_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-// ordersDescription describes the API of a provider.
-const ordersDescription = `
-openapi: 3.0.3
-info: {title: Orders, version: "1"}
-paths:
-  /orders:
-    get:
-      operationId: orders/list
-      summary: List the orders
-      parameters:
-      - {name: status, in: query, schema: {type: array, items: {type: string, enum: [open, done]}}}
-      - {name: page, in: query, schema: {type: integer, minimum: 1}}
-      responses: {"200": {description: fine}}
-    post:
-      operationId: orders/create
-      requestBody:
-        required: true
-        content:
-          application/json:
-            schema:
-              type: object
-              required: [item, id]
-              properties:
-                id: {type: string, readOnly: true}
-                item: {type: string}
-                count: {type: integer, minimum: 0, exclusiveMinimum: true, nullable: true}
-      responses: {"201": {description: made}}
-  /orders/{id}:
-    parameters:
-    - {name: id, in: path, required: true, schema: {type: string}}
-    get: {operationId: orders/get, responses: {"200": {description: fine}}}
-    put:
-      operationId: orders/put
-      requestBody: {content: {application/json: {schema: {type: array, items: {type: string}}}}}
-      responses: {"200": {description: fine}}
-    delete: {operationId: orders/delete, responses: {"204": {description: gone}}}
-  /payments:
-    post:
-      operationId: pay
-      parameters:
-      - {name: Idempotency-Key, in: header, required: true, schema: {type: string}}
-      - {name: X-Api-Key, in: header, schema: {type: string}}
-      responses: {"201": {description: made}}
-components:
-  securitySchemes:
-    key: {type: apiKey, name: X-Api-Key, in: header}
-`
-
-// A provider is an API over HTTP that records its requests.
-type provider struct {
-	url    string
-	answer func(w http.ResponseWriter, r *http.Request)
-
-	mu   sync.Mutex
-	sent []*http.Request
-	body []string
-}
-
-func startProvider(tb testing.TB, answer func(w http.ResponseWriter, r *http.Request)) *provider {
-	tb.Helper()
-	p := &provider{answer: answer}
-	p.url = testkit.ServeInMemory(tb, p)
-	return p
-}
-
-func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	p.mu.Lock()
-	p.sent, p.body = append(p.sent, r), append(p.body, string(body))
-	p.mu.Unlock()
-	p.answer(w, r)
-}
-
-// requests returns the requests received so far, one per line.
-func (p *provider) requests() (lines []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, r := range p.sent {
-		lines = append(lines, strings.TrimSpace(r.Method+" "+r.RequestURI+" "+p.body[i]))
-	}
-	return lines
-}
-
-// startAPI starts a gateway in front of an API. keys are lines of the API's entry.
-func startAPI(tb testing.TB, p *provider, description string, keys ...string) *gatewaytest.Front {
-	tb.Helper()
-	file := filepath.Join(tb.TempDir(), "api.yaml")
-	if err := os.WriteFile(file, []byte(description), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	if !strings.Contains(strings.Join(keys, "\n"), "operations:") {
-		keys = append(keys, "operations: [{}]")
-	}
-	yaml := fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.url+"/v1", strings.Join(keys, "\n    "))
-	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Dial: testkit.Dial, Pause: 1}, yaml)
-	return &gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}
-}
-
-// writeJSON answers with a status and a JSON text.
-func writeJSON(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text)
-}
-
 func callAPI(tb testing.TB, c *testkit.Client, tool, arguments string) (testkit.ToolResult, *testkit.Answer) {
 	tb.Helper()
-	a, err := c.Call(context.Background(), tool, arguments)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	result, err := a.ToolResult()
-	if err != nil {
-		tb.Fatalf("got %s, %v", a.Body, err)
-	}
-	return result, a
+	a := c.MustCall(tb, tool, arguments)
+	return a.Result(tb), a
 }
 
 // An API is served as tools to clients of both eras.
@@ -142,15 +24,15 @@ func TestAPI(t *testing.T) {
 	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodDelete {
 					w.WriteHeader(http.StatusNoContent)
 					return
 				}
 				w.Header().Set("Link", `</v1/orders?page=2&status=open>; rel="next"`)
-				writeJSON(w, http.StatusOK, `{"orders": [1]}`)
+				testkit.WriteJSON(w, http.StatusOK, `{"orders": [1]}`)
 			})
-			c := startAPI(t, p, ordersDescription, "headers: {X-Api-Key: secret-of-ours}").Client(t, era)
+			c := gatewaytest.StartAPI(t, p, gatewaytest.Orders, "headers: {X-Api-Key: secret-of-ours}").Client(t, era)
 			list, err := c.ListTools(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -192,10 +74,10 @@ func TestAPI(t *testing.T) {
 				"GET /v1/orders?status=open&status=done&page=1", "DELETE /v1/orders/a%2Fb%20%3F",
 				`PUT /v1/orders/7 ["x"]`, `POST /v1/orders {"count":null,"item":"hay"}`,
 			}
-			if got := p.requests(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			if got := p.Requests(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if key := p.sent[0].Header.Get("X-Api-Key"); key != "secret-of-ours" {
+			if key := p.Sent[0].Header.Get("X-Api-Key"); key != "secret-of-ours" {
 				t.Errorf("got key %q", key)
 			}
 
@@ -241,7 +123,7 @@ func TestAPIFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Request-Id", "of-theirs")
 				w.Header().Set("Content-Type", "application/json")
 				for key, value := range tt.header {
@@ -250,22 +132,22 @@ func TestAPIFailures(t *testing.T) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
 			})
-			c := startAPI(t, p, ordersDescription).Client(t, testkit.Modern)
+			c := gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern)
 			arguments := map[string]string{"orders_create": `{"item":"hay"}`, "pay": `{}`}[tt.tool]
 			if arguments == "" {
 				arguments = `{"id":"7"}`
 			}
 			result, a := callAPI(t, c, tt.tool, arguments)
 			e := gatewaytest.Record(t, a)
-			if !result.IsError || e.Kind != tt.kind || e.Effect != tt.effect || len(p.requests()) != tt.times {
-				t.Errorf("got kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.requests()), a.Body)
+			if !result.IsError || e.Kind != tt.kind || e.Effect != tt.effect || len(p.Requests()) != tt.times {
+				t.Errorf("got kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.Requests()), a.Body)
 			}
 			if e.Provider != "Orders" || tt.status >= 400 && tt.status != 401 && (e.Origin != recourse.OriginProvider ||
 				e.Upstream.Status != tt.status || e.Upstream.RequestID != "of-theirs") {
 				t.Errorf("got %s", a.Body)
 			}
 			keys := map[string]bool{}
-			for _, r := range p.sent {
+			for _, r := range p.Sent {
 				keys[r.Header.Get("Idempotency-Key")] = true
 			}
 			if len(keys) != 1 || keys[""] != (tt.tool != "pay") {

@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -50,12 +51,12 @@ func TestUnknownMembersSurviveFromAPIs(t *testing.T) {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
 			var answer atomic.Pointer[func(http.ResponseWriter)]
-			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { (*answer.Load())(w) })
-			client := startAPI(t, p, ordersDescription, "contract: "+from).Client(t, testkit.Modern)
+			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { (*answer.Load())(w) })
+			client := gatewaytest.StartAPI(t, p, gatewaytest.Orders, "contract: "+from).Client(t, testkit.Modern)
 			rapid.Check(t, func(t *rapid.T) {
 				f := contracttest.MarkedFailures(from).Draw(t, "failure")
 				body, status := bodyOf(t, f)
-				send := func(w http.ResponseWriter) { writeJSON(w, status, body) }
+				send := func(w http.ResponseWriter) { testkit.WriteJSON(w, status, body) }
 				answer.Store(&send)
 				a, err := client.Call(context.Background(), "orders_create", `{"item":"hay"}`)
 				if err != nil {

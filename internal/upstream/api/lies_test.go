@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"bytes"
@@ -79,14 +79,14 @@ func TestAPIThatLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for tool, effect := range map[string]recourse.Effect{"orders_create": recourse.EffectUnknown, "orders_get": recourse.EffectNone} {
-				p := startProvider(t, tt.answer)
+				p := gatewaytest.StartProvider(t, tt.answer)
 				arguments := map[string]string{"orders_create": `{"item":"hay"}`, "orders_get": `{"id":"7"}`}[tool]
-				result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), tool, arguments)
+				result, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern), tool, arguments)
 				e := gatewaytest.Record(t, a)
 				if !result.IsError || e.Kind != tt.kind || e.Effect != effect || e.Provider != "Orders" || !strings.Contains(result.Text(), tt.text) {
 					t.Errorf("%s: got %s, effect %s, provider %q: %s", tool, e.Kind, e.Effect, e.Provider, result.Text())
 				}
-				if got := len(p.requests()); tool == "orders_create" && got != 1 {
+				if got := len(p.Requests()); tool == "orders_create" && got != 1 {
 					t.Errorf("got %d writes, want 1", got)
 				}
 			}
@@ -134,8 +134,8 @@ func TestAPIViolations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startProvider(t, lies(tt.status, tt.media, tt.body))
-			result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+			p := gatewaytest.StartProvider(t, lies(tt.status, tt.media, tt.body))
+			result, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
 			e := gatewaytest.Record(t, a)
 			if e.Message != tt.text || len(e.Violations) != 1 || e.Violations[0].Param != "count" || e.Effect != recourse.EffectNone {
 				t.Errorf("got %q with %+v, want %q", e.Message, e.Violations, tt.text)

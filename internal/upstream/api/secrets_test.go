@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"net/http"
@@ -13,13 +13,13 @@ import (
 func TestAPIQuerySecret(t *testing.T) {
 	t.Parallel()
 	const secret = "k3y-of-the-0perator-9f2c"
-	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
-		writeJSON(w, http.StatusBadRequest, `{"message":"bad request: `+r.URL.String()+`"}`)
+	p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		testkit.WriteJSON(w, http.StatusBadRequest, `{"message":"bad request: `+r.URL.String()+`"}`)
 	})
-	f := startAPI(t, p, ordersDescription, "query: {api_key: "+secret+"}")
+	f := gatewaytest.StartAPI(t, p, gatewaytest.Orders, "query: {api_key: "+secret+"}")
 	c := f.Client(t, testkit.Modern)
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
-	if got := p.requests(); len(got) != 1 || got[0] != "GET /v1/orders/7?api_key="+secret {
+	if got := p.Requests(); len(got) != 1 || got[0] != "GET /v1/orders/7?api_key="+secret {
 		t.Errorf("got %q", got)
 	}
 	if strings.Contains(string(a.Body), secret) {
@@ -34,11 +34,11 @@ func TestAPIQuerySecret(t *testing.T) {
 // If the entry forwards the client's header, a refusal of it is for the client to fix.
 func TestAPIForward(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	c := startAPI(t, p, ordersDescription, "forward: [authorization]").Client(t, testkit.Modern)
+	p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	c := gatewaytest.StartAPI(t, p, gatewaytest.Orders, "forward: [authorization]").Client(t, testkit.Modern)
 	c.Header = http.Header{"Authorization": {"Bearer own"}}
 	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
-	if e := gatewaytest.Record(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.sent[0].Header.Get("Authorization") != "Bearer own" {
+	if e := gatewaytest.Record(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.Sent[0].Header.Get("Authorization") != "Bearer own" {
 		t.Errorf("got %s", a.Body)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"net/http"
@@ -121,7 +121,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) {
 				media := "application/json"
 				if !strings.HasPrefix(tt.body, "{") {
 					media = "text/plain"
@@ -134,7 +134,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 			if tt.contract == "terra" {
 				keys = append(keys, "forward: [dev-id, x-api-key]")
 			}
-			c := startAPI(t, p, ordersDescription, keys...).Client(t, testkit.Modern)
+			c := gatewaytest.StartAPI(t, p, gatewaytest.Orders, keys...).Client(t, testkit.Modern)
 			c.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // what terra asks for
 			a, err := c.Call(t.Context(), "orders_get", `{"id":"7"}`)
 			if err != nil {
@@ -172,14 +172,14 @@ paths:
       responses: {"200": {description: fine}}
     post: {operationId: analyze_code, requestBody: {content: {application/json: {schema: {type: object, properties: {code: {type: string}}}}}}, responses: {"200": {description: fine}}}
 `
-	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+	p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/missing") {
-			writeJSON(w, 400, `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: it","retryable":false}`)
+			testkit.WriteJSON(w, 400, `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: it","retryable":false}`)
 			return
 		}
-		writeJSON(w, 418, `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: a teapot","retryable":false,"own":1}`)
+		testkit.WriteJSON(w, 418, `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: a teapot","retryable":false,"own":1}`)
 	})
-	c := startAPI(t, p, description, "contract: patterns").Client(t, testkit.Modern)
+	c := gatewaytest.StartAPI(t, p, description, "contract: patterns").Client(t, testkit.Modern)
 	for call, want := range map[[2]string]string{
 		{"get_pattern", `{"id":"a"}`}:                       "Invalid request: a teapot",
 		{"get_pattern", `{"id":"b","format":"markdown"}`}:   "Invalid request: a teapot",
@@ -203,7 +203,7 @@ paths:
 			t.Errorf("%s: got %s, want %s", call, got, want)
 		}
 	}
-	sent := p.requests()
+	sent := p.Requests()
 	slices.Sort(sent)
 	want := []string{"GET /v1/patterns/a", "GET /v1/patterns/b", "GET /v1/patterns/c", "GET /v1/patterns/d", "GET /v1/patterns/missing", "GET /v1/patterns?q=a&format=json"}
 	if !slices.Equal(sent, want) {

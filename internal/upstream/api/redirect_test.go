@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"fmt"
@@ -25,23 +25,23 @@ func TestRedirectOfAWrite(t *testing.T) {
 			for _, location := range []string{"/v1/orders/", "/v1/orders", "/v1/orders/8", "/elsewhere?a=b"} {
 				t.Run(fmt.Sprint(tool, " ", status, " ", location), func(t *testing.T) {
 					t.Parallel()
-					p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+					p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, r *http.Request) {
 						if r.Method != http.MethodGet {
 							w.Header().Set("Location", location)
 							w.WriteHeader(status)
 							return
 						}
-						writeJSON(w, http.StatusOK, `{"id":"8"}`)
+						testkit.WriteJSON(w, http.StatusOK, `{"id":"8"}`)
 					})
-					result, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), tool, arguments)
+					result, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern), tool, arguments)
 					writes := 0
-					for _, line := range p.requests() {
+					for _, line := range p.Requests() {
 						if !strings.HasPrefix(line, "GET") {
 							writes++
 						}
 					}
 					if writes != 1 {
-						t.Errorf("got %d writes: %s", writes, p.requests())
+						t.Errorf("got %d writes: %s", writes, p.Requests())
 					}
 					if result.IsError == (status == http.StatusSeeOther) {
 						t.Errorf("got %s", a.Body)
@@ -71,7 +71,7 @@ func TestAnswerOfAWriteThatCannotBeHad(t *testing.T) {
 		for _, keys := range []string{"", "trusted: true"} {
 			t.Run(name+" "+keys, func(t *testing.T) {
 				t.Parallel()
-				p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+				p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodPost {
 						w.Header().Set("Location", "/v1/x")
 						w.WriteHeader(http.StatusSeeOther)
@@ -79,11 +79,11 @@ func TestAnswerOfAWriteThatCannotBeHad(t *testing.T) {
 					}
 					answer(w, r)
 				})
-				_, a := callAPI(t, startAPI(t, p, ordersDescription, keys).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+				_, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders, keys).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
 				if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || strings.Contains(string(a.Body), "Safe to repeat") {
 					t.Errorf("got %s", a.Body)
 				}
-				if n := strings.Count(strings.Join(p.requests(), "\n"), "POST"); n != 1 {
+				if n := strings.Count(strings.Join(p.Requests(), "\n"), "POST"); n != 1 {
 					t.Errorf("got %d writes", n)
 				}
 			})

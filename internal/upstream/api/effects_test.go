@@ -1,4 +1,4 @@
-package gateway_test
+package api_test
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ func TestEffectsOfWritesAtAnAPI(t *testing.T) {
 		for name, body := range bodies {
 			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
 				t.Parallel()
-				p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, status, body) })
-				_, a := callAPI(t, startAPI(t, p, ordersDescription).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
+				p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, status, body) })
+				_, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
 				e := gatewaytest.Record(t, a)
 				isKnown := false
 				for _, s := range known {
@@ -41,7 +41,7 @@ func TestEffectsOfWritesAtAnAPI(t *testing.T) {
 					!isKnown && !broke && e.Effect != recourse.EffectUnknown && e.EffectBasis != recourse.BasisStated:
 					t.Errorf("got effect %s, %s: %s", e.Effect, e.EffectBasis, a.Body)
 				}
-				if n := len(p.requests()); n != 1 && status != http.StatusTooManyRequests {
+				if n := len(p.Requests()); n != 1 && status != http.StatusTooManyRequests {
 					t.Errorf("sent %d times: %s", n, a.Body)
 				}
 			})
